@@ -1,0 +1,47 @@
+# Every target sets up what it needs in .venv first; `make setup` is that part alone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help setup demo test lint contract conformance bench lock clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
+
+setup: $(READY) ## Create .venv with the locked dependencies
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cleats needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## Start the server, talk to it with the official client, and show what happened
+	$(BIN)/python examples/demo.py
+
+test: lint contract $(READY) ## Lint, check the contract and run every test
+	$(BIN)/python -m pytest -n 4
+
+lint: $(READY) ## Style, types and the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+contract: $(READY) ## Refuse a contract change without its version bump
+	$(BIN)/cleats contract check
+
+conformance: $(READY) ## The official MCP conformance suite and the MCP Inspector (needs npm)
+	$(BIN)/python -m conformance
+
+bench: $(READY) ## Every benchmark, side by side with its peers
+	$(BIN)/python -m bench.calls
+
+lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dev.txt
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache node_modules

@@ -1,0 +1,1 @@
+"""What we promise: pure values, no I/O, no async."""

@@ -1,0 +1,12 @@
+"""The version numbers we publish, and the only place they are written."""
+
+from typing import Final
+
+SCHEMA_VERSION: Final = "2.0.0"
+"""The contract: tools, schemas, envelope, error codes. `contract.compat` says when it must rise."""
+
+TOOLING_VERSION: Final = "0.1.0"
+"""This build. For debugging; never a compatibility gate."""
+
+PROTOCOL_VERSION: Final = "2025-11-25"
+"""The MCP revision every handshake client is answered with unless the setting says negotiate."""

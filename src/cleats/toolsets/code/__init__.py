@@ -1,0 +1,1 @@
+"""Index a repository, search it, and keep the index well."""

@@ -1,0 +1,1 @@
+"""How the world speaks to us."""

@@ -1,0 +1,1 @@
+"""MCP, on the official SDK. The only package that imports it."""
