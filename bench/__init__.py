@@ -1,0 +1,1 @@
+"""Benchmarks: side by side with the alternatives, in one run, on the machine at hand."""

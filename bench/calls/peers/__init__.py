@@ -1,0 +1,1 @@
+"""The servers that are compared: one file each, started as a script in its own process."""

@@ -1,0 +1,40 @@
+"""Cleats with its default settings, on its own stdio wire.
+
+Arguments are validated against the schema, calls go through the queue, and each leaves a span in
+a file and a line on stderr. The tool answers with plain content, so that its text is what every
+other peer sends.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cleats.app import serve_stdio
+from cleats.contract.payload import CONTENT
+from cleats.contract.tools import Context, Tool, Toolset, arguments
+from cleats.runtime.vitals import Vitals
+from cleats.settings import Settings
+from cleats.transports.stdio import claimed
+
+
+async def echo(args: Mapping[str, Any], _context: Context) -> str:
+    return msgspec.json.encode(args).decode()
+
+
+ECHO = Tool(
+    name="echo",
+    description="Answer the arguments as JSON text.",
+    input=arguments({"text": {"type": "string"}, "n": {"type": "integer"}}, required=["text"]),
+    run=echo,
+    payload=CONTENT,
+)
+
+if __name__ == "__main__":
+    # The benchmark starts every server in a folder that it removes afterwards.
+    settings = Settings(data_dir=Path.cwd())
+    toolset = Toolset(name="bench", purpose="One tool to measure.", tools=[ECHO])
+    with claimed() as descriptors:
+        asyncio.run(serve_stdio(settings, [toolset], Vitals(), descriptors))

@@ -1,0 +1,133 @@
+"""The composition root: settings in, a running server out. Nothing else builds things."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from cleats.contract import snapshot as snapshots
+from cleats.contract.registry import Registry
+from cleats.contract.tools import Toolset
+from cleats.runtime import capabilities, shutdown, spans
+from cleats.runtime.dispatcher import Dispatcher
+from cleats.runtime.telemetry import Telemetry
+from cleats.runtime.vitals import Vitals
+from cleats.settings import Settings
+
+if TYPE_CHECKING:
+    from cleats.transports.mcp.server import McpServer
+
+log = logging.getLogger(__name__)
+
+INSTRUCTIONS = (
+    "Cleats serves tools for coding agents. Call check_status for versions, load and the "
+    "capabilities of this machine."
+)
+
+
+def _code(_settings: Settings, vitals: Vitals) -> Toolset:
+    from cleats.toolsets.code.tools import toolset  # noqa: PLC0415 - only when it is served
+
+    return toolset(vitals)
+
+
+TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {"code": _code}
+"""Every toolset by name, made when it is asked for."""
+
+
+def toolsets(settings: Settings, names: Iterable[str], vitals: Vitals) -> list[Toolset]:
+    """The named toolsets, or all of them when none is named."""
+    return [TOOLSETS[name](settings, vitals) for name in (tuple(names) or tuple(TOOLSETS))]
+
+
+def catalogue(settings: Settings, names: Iterable[str] = ()) -> Registry:
+    """The tools of the named toolsets, for reading; nothing is started."""
+    return Registry(toolsets(settings, names, Vitals()))
+
+
+def contract_snapshot(settings: Settings) -> dict[str, Any]:
+    """Everything this build promises."""
+    return snapshots.snapshot(catalogue(settings))
+
+
+@asynccontextmanager
+async def dispatching(
+    settings: Settings,
+    served: Sequence[Toolset],
+    vitals: Vitals,
+    changed: Callable[[], None] = lambda: None,
+) -> AsyncIterator[Dispatcher]:
+    """A dispatcher over running toolsets, which stop in reverse order when the block ends."""
+    folder = settings.data_dir / "telemetry" if settings.telemetry == "local" else None
+    dispatcher = Dispatcher(
+        Registry(served),
+        concurrency=settings.concurrency,
+        queue=settings.queue,
+        timeouts=settings.timeouts,
+        telemetry=Telemetry(
+            spans.tracer(folder, settings.otlp_endpoint),
+            log_calls=settings.log_level in {"debug", "info"},
+        ),
+        vitals=vitals,
+    )
+    async with AsyncExitStack() as stack:
+        for toolset in served:
+            if toolset.running is not None:
+                await stack.enter_async_context(toolset.running(changed))
+        yield dispatcher
+
+
+@asynccontextmanager
+async def mcp_server(
+    settings: Settings, served: Sequence[Toolset], vitals: Vitals
+) -> AsyncIterator["McpServer"]:
+    """The MCP server over running toolsets, whatever transport carries it."""
+    from cleats.transports.mcp.server import McpServer  # noqa: PLC0415 - imports the SDK
+
+    server: McpServer | None = None
+    announcing: set[asyncio.Task[None]] = set()
+
+    def changed() -> None:
+        if server is not None:
+            task = asyncio.get_running_loop().create_task(server.tools_changed())
+            announcing.add(task)
+            task.add_done_callback(announcing.discard)
+
+    async with dispatching(settings, served, vitals, changed) as dispatcher:
+        server = McpServer(
+            dispatcher,
+            capabilities=capabilities.found(),
+            instructions=INSTRUCTIONS,
+            validation=settings.validation_errors,
+        )
+        yield server
+
+
+async def serve_stdio(
+    settings: Settings,
+    served: Sequence[Toolset],
+    vitals: Vitals,
+    descriptors: tuple[int, int],
+    extend: Callable[["McpServer"], None] = lambda _server: None,
+) -> None:
+    """Serve MCP on two descriptors until the client leaves or a signal comes."""
+    from cleats.transports.mcp import stdio as mcp_stdio  # noqa: PLC0415 - imports the SDK
+    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+
+    with shutdown.on_signals() as stop:
+        async with (
+            mcp_server(settings, served, vitals) as server,
+            stdio_wire(*descriptors) as wire,
+        ):
+            extend(server)
+            log.info("serve.ready wire=mcp toolsets=%s", ",".join(t.name for t in served))
+            await mcp_stdio.serve(
+                server,
+                wire,
+                shutdown=stop,
+                limit=settings.frame_limit,
+                drain=settings.drain,
+                protocol=settings.protocol,
+            )
+            log.info("serve.end reason=%s", stop.reason)

@@ -1,0 +1,50 @@
+"""`cleats serve`."""
+
+import gc
+import logging
+
+import click
+
+from cleats.settings import Settings
+
+
+@click.command()
+@click.argument("toolsets", nargs=-1)
+@click.pass_obj
+def serve(settings: Settings, toolsets: tuple[str, ...]) -> None:
+    """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
+
+    The agent starts this command itself; `cleats client-config` prints the block that tells it to.
+    Frames go to stdout, one log line a call to stderr. The server ends with exit code 0 when its
+    input ends or on SIGINT or SIGTERM, after answering what is in flight.
+
+    \b
+    Example: cleats serve code
+    """
+    from cleats.transports.stdio import claimed  # noqa: PLC0415
+
+    with claimed() as descriptors:
+        # Importing the SDK makes half a million objects that never die; the collector would
+        # look at them again and again.
+        gc.disable()
+        import anyio  # noqa: PLC0415
+
+        from cleats import app  # noqa: PLC0415
+        from cleats.runtime.journal import JOURNAL, StderrHandler  # noqa: PLC0415
+        from cleats.runtime.vitals import Vitals  # noqa: PLC0415
+
+        unknown = [name for name in toolsets if name not in app.TOOLSETS]
+        if unknown:
+            known = ", ".join(app.TOOLSETS)
+            raise click.UsageError(f"there is no toolset {unknown[0]!r}; there are: {known}")
+        logging.basicConfig(
+            handlers=[StderrHandler()],
+            level=settings.log_level.upper(),
+            format="%(asctime)s %(levelname).1s %(name)s %(message)s",
+        )
+        vitals = Vitals()
+        served = app.toolsets(settings, toolsets, vitals)
+        try:
+            anyio.run(app.serve_stdio, settings, served, vitals, descriptors)
+        finally:
+            JOURNAL.close()

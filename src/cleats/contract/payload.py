@@ -1,0 +1,160 @@
+"""What an answer looks like: each toolset keeps the shape that its own spec binds.
+
+A payload turns an outcome into an `Answer`; a surface only carries answers. Nothing is ever
+merged into the top level of a shape.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.outcome import Cancelled, Done, Outcome
+from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+
+
+@dataclass(slots=True, kw_only=True)
+class Meta:
+    """What an answer says about itself. A tool adds the repository and warnings as it goes."""
+
+    request_id: str | None = None
+    ts: datetime | None = None
+    duration_ms: float | None = None
+    repo: str | None = None
+    warnings: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """`_meta` of the envelope; fields that are not known are left out."""
+        body: dict[str, Any] = {
+            "schemaVersion": SCHEMA_VERSION,
+            "toolingVersion": TOOLING_VERSION,
+            "ts": timestamp(self.ts or datetime.now(UTC)),
+        }
+        if self.request_id is not None:
+            body["requestId"] = self.request_id
+        if self.duration_ms is not None:
+            body["durationMs"] = round(self.duration_ms, 3)
+        if self.repo is not None:
+            body["repo"] = self.repo
+        if self.warnings:
+            body["warnings"] = self.warnings
+        return body
+
+
+def timestamp(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds, as `2026-01-24T12:34:56.789Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An outcome in its shape: a JSON body, or content blocks, or both."""
+
+    ok: bool
+    body: dict[str, Any] | None = None
+    content: Sequence[Mapping[str, Any]] | None = None
+
+
+class Payload(Protocol):
+    """One answer shape."""
+
+    @property
+    def name(self) -> str:
+        """What the contract snapshot calls it."""
+
+    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
+        """Put an outcome into this shape."""
+
+
+def error_of(outcome: Outcome) -> ToolError | None:
+    """Why it did not work; None when it did."""
+    match outcome:
+        case Done():
+            return None
+        case Cancelled():
+            return ToolError(ErrorCode.CANCELLED, "The request was cancelled.")
+        case _:
+            return outcome.error
+
+
+class _Envelope:
+    """`{ok, result | error, _meta}`: the shape of the code toolset and of the HTTP API."""
+
+    name = "envelope"
+
+    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
+        if isinstance(outcome, Done):
+            return Answer(True, {"ok": True, "result": outcome.result, "_meta": meta.as_json()})
+        error = error_of(outcome)
+        assert error is not None  # noqa: S101 - for the type checker
+        return Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()})
+
+
+class _Content:
+    """MCP content blocks as the tool made them; a plain string becomes one text block."""
+
+    name = "content"
+
+    def seal(self, outcome: Outcome, meta: Meta) -> Answer:  # noqa: ARG002 - no place for it here
+        if isinstance(outcome, Done):
+            return Answer(True, content=_blocks(outcome.result))
+        error = error_of(outcome)
+        assert error is not None  # noqa: S101 - for the type checker
+        text = f"{error.message}\n{error.hint}" if error.hint else error.message
+        body = {"code": error.code.name, "message": error.message, **(error.details or {})}
+        return Answer(False, body, _blocks(text))
+
+
+def _blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    return ({"type": "text", "text": result},) if isinstance(result, str) else result
+
+
+ENVELOPE: Final[Payload] = _Envelope()
+CONTENT: Final[Payload] = _Content()
+
+ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "required": ["ok", "_meta"],
+    "properties": {
+        "ok": {"type": "boolean"},
+        "result": {"type": "object"},
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "retryable"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "retryable": {"type": "boolean"},
+                "hint": {"type": "string"},
+                "details": {"type": ["object", "array"]},
+            },
+        },
+        "_meta": {
+            "type": "object",
+            "required": ["schemaVersion", "toolingVersion", "ts"],
+            "properties": {
+                "schemaVersion": {"type": "string"},
+                "toolingVersion": {"type": "string"},
+                "ts": {"type": "string", "format": "date-time"},
+                "requestId": {"type": "string"},
+                "repo": {"type": "string"},
+                "durationMs": {"type": "number"},
+                "warnings": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+    },
+    "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
+    "additionalProperties": False,
+}
+"""The envelope as JSON Schema; a tool's own output schema replaces `result`.
+
+The top level is closed, because nothing may ever be merged into it. `error` and `_meta` stay open:
+a client that validates must not break on the optional field that a minor version adds.
+"""
+
+
+def envelope_schema(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The envelope around one tool's result."""
+    properties = {**ENVELOPE_SCHEMA["properties"], "result": result}
+    return {**ENVELOPE_SCHEMA, "properties": properties}

@@ -1,0 +1,178 @@
+"""What a tool is, before anything runs it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+from cleats.contract.errors import KERNEL_CODES, ErrorCode, ToolError
+from cleats.contract.payload import ENVELOPE, Payload, envelope_schema
+from cleats.contract.violations import Validator
+
+Schema: TypeAlias = Mapping[str, Any]
+
+RESERVED = "x-reserved"
+"""A property with this keyword is named for the future and refused when it is set."""
+
+
+class Context(Protocol):
+    """What a handler can say while it runs."""
+
+    def progress(
+        self,
+        message: str,
+        *,
+        phase: str = "progress",
+        done: float | None = None,
+        total: float | None = None,
+    ) -> None:
+        """Tell the caller how far the work is. Cheap, never blocks, may be coalesced."""
+
+    def warn(self, code: str, message: str, **facts: Any) -> None:
+        """Add a structured warning to the answer."""
+
+    def about(self, repo: str) -> None:
+        """Name the repository that the answer is about."""
+
+
+Handler: TypeAlias = Callable[[Mapping[str, Any], Context], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """An older name that still works."""
+
+    name: str
+    deprecated: str
+    """The contract version that deprecated it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """How careful a client has to be. The defaults are the harmless ones."""
+
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    open_world: bool = False
+
+    def as_json(self) -> dict[str, bool]:
+        """MCP's tool annotations."""
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A name, two schemas and the function behind them.
+
+    `version` is the tool's own integer; it rises when a caller could notice a change. `output`
+    describes what the handler returns; how that is wrapped is the payload's business.
+    """
+
+    name: str
+    description: str | Callable[[], str]
+    input: Schema
+    run: Handler
+    version: int = 1
+    title: str = ""
+    output: Schema | None = None
+    payload: Payload = ENVELOPE
+    timeout: float | None = 120.0
+    aliases: tuple[Alias, ...] = ()
+    hints: Hints = Hints()  # noqa: RUF009 - frozen
+    errors: tuple[ErrorCode, ...] = ()
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The description as it is now."""
+        return self.description if isinstance(self.description, str) else self.description()
+
+    @property
+    def output_schema(self) -> Schema | None:
+        """What a client gets to see, wrapping included."""
+        if self.output is not None and self.payload is ENVELOPE:
+            return envelope_schema(self.output)
+        return self.output
+
+    @cached_property
+    def codes(self) -> frozenset[ErrorCode]:
+        """Every error this tool may answer with."""
+        return frozenset(self.errors) | frozenset(KERNEL_CODES)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.input)
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        properties: Mapping[str, Schema] = self.input.get("properties", {})
+        return {name: rule["default"] for name, rule in properties.items() if "default" in rule}
+
+    @cached_property
+    def _reserved(self) -> frozenset[str]:
+        properties: Mapping[str, Schema] = self.input.get("properties", {})
+        return frozenset(name for name, rule in properties.items() if rule.get(RESERVED))
+
+    def bind(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check raw arguments and fill in the schema's defaults.
+
+        Raises:
+            ToolError: INVALID_REQUEST with every violation in `details`.
+        """
+        found = [violation.as_json() for violation in self._validator.violations(arguments)]
+        found += [_refusal(name) for name in sorted(self._reserved & arguments.keys())]
+        if found:
+            where = found[0]["instancePath"] or "the arguments"
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{self.name}: {where}: {found[0]['message']}{more}",
+                hint=f"See the input schema of {self.name}.",
+                details=found,
+            )
+        return {**self._defaults, **arguments} if self._defaults else arguments
+
+
+def _refusal(name: str) -> dict[str, str]:
+    return {
+        "instancePath": f"/{name}",
+        "schemaPath": f"#/properties/{name}/{RESERVED}",
+        "keyword": RESERVED,
+        "message": f'"{name}" is reserved for the future and must not be set',
+    }
+
+
+Changed: TypeAlias = Callable[[], None]
+"""Called by a toolset, on the event loop, when its list of tools reads differently."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolset:
+    """A family of tools that share state.
+
+    `running` holds what lives as long as the server does (a watcher, a store); it is entered when
+    the server starts and left when it stops.
+    """
+
+    name: str
+    purpose: str
+    tools: Sequence[Tool]
+    running: Callable[[Changed], AbstractAsyncContextManager[None]] | None = None
+
+
+def arguments(
+    properties: Mapping[str, Schema] | None = None, *, required: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The input schema of a tool: an object, closed, draft 2020-12."""
+    schema: dict[str, Any] = {"type": "object", "properties": dict(properties or {})}
+    if required:
+        schema["required"] = list(required)
+    schema["additionalProperties"] = False
+    return schema

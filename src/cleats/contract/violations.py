@@ -1,0 +1,150 @@
+"""What is wrong with an instance, in words that do not change when a library does.
+
+The validator finds the violations; the wording is ours, one line a keyword, because the text of
+every JSON Schema library drifts from release to release and ours is part of answers that people
+compare.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from cleats.contract.pointer import pointer
+
+SHOWN = 80
+"""Characters of a value that a message quotes; the whole of it is in the caller's hands already."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Violation:
+    """One broken rule. Ordered by where, then by which keyword, then by the words."""
+
+    path: str
+    keyword: str
+    message: str
+    schema_path: str
+
+    def as_json(self) -> dict[str, str]:
+        """The names that Ajv made common."""
+        return {
+            "instancePath": self.path,
+            "schemaPath": "#" + self.schema_path,
+            "keyword": self.keyword,
+            "message": self.message,
+        }
+
+
+class Validator:
+    """A schema (draft 2020-12), compiled once. Safe to share between threads.
+
+    A `$ref` is resolved inside the schema and its registry and never over the network.
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any] | bool,
+        *,
+        registry: jsonschema_rs.Registry | None = None,
+        base_uri: str | None = None,
+    ) -> None:
+        self._compiled = jsonschema_rs.Draft202012Validator(
+            schema, registry=registry, base_uri=base_uri, offline=True
+        )
+
+    def violations(self, instance: object) -> list[Violation]:
+        """Every violation in a fixed order; empty when the instance is valid."""
+        if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
+            return []
+        return sorted(set(_spread(self._compiled.iter_errors(instance))))
+
+
+def _spread(errors: Any) -> Iterator[Violation]:
+    """Word each error, and give every unexpected property a violation and a path of its own."""
+    for error in errors:
+        keyword: str = error.kind.name
+        path = pointer(error.instance_path)
+        schema_path = pointer(error.schema_path)
+        facts: dict[str, Any] = error.kind.as_dict()
+        if keyword in {"additionalProperties", "unevaluatedProperties"}:
+            for name in facts["unexpected"]:
+                where = path + pointer([name])
+                message = f"unexpected property {quote(name)}"
+                yield Violation(where, keyword, message, schema_path)
+        elif keyword == "propertyNames":
+            for inner in _spread([facts["error"]]):
+                message = f"property name: {inner.message}"
+                yield Violation(path, keyword, message, schema_path)
+        else:
+            wording = _WORDING.get(keyword)
+            message = wording(facts, error.instance) if wording else f"does not satisfy {keyword!r}"
+            yield Violation(path, keyword, message, schema_path)
+
+
+def quote(value: object) -> str:
+    """A value as compact JSON, cut to a readable length."""
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError):
+        text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _count(number: object, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+def _types(facts: Mapping[str, Any], _instance: object) -> str:
+    names = sorted(facts["types"], key=_TYPES.index)
+    return "expected " + " or ".join(names)
+
+
+def _alternatives(facts: Mapping[str, Any], instance: object) -> str:
+    context = facts.get("context", [])
+    if any(not branch for branch in context):
+        return "fits more than one of the alternatives, and exactly one is allowed"
+    shortest = [next(_spread(branch)).message for branch in context]
+    if len(set(shortest)) == len(shortest) and len(shortest) <= 4 and not _nested(context):
+        return "fits none of the alternatives: " + "; ".join(shortest)
+    return f"{quote(instance)} fits none of the alternatives"
+
+
+def _nested(context: list[list[Any]]) -> bool:
+    depth = min((len(e.instance_path) for branch in context for e in branch), default=0)
+    return any(len(e.instance_path) > depth for branch in context for e in branch)
+
+
+_Wording = Callable[[Mapping[str, Any], Any], str]
+
+_WORDING: Mapping[str, _Wording] = {
+    "type": _types,
+    "required": lambda f, _: f"missing required property {quote(f['property'])}",
+    "enum": lambda f, _: "expected one of " + ", ".join(quote(o) for o in f["options"]),
+    "const": lambda f, _: f"expected {quote(f['expected_value'])}",
+    "falseSchema": lambda _f, _: "nothing is allowed here",
+    "minimum": lambda f, _: f"expected at least {quote(f['limit'])}",
+    "maximum": lambda f, _: f"expected at most {quote(f['limit'])}",
+    "exclusiveMinimum": lambda f, _: f"expected more than {quote(f['limit'])}",
+    "exclusiveMaximum": lambda f, _: f"expected less than {quote(f['limit'])}",
+    "multipleOf": lambda f, _: f"expected a multiple of {quote(f['multiple_of'])}",
+    "minLength": lambda f, _: f"expected at least {_count(f['limit'], 'character')}",
+    "maxLength": lambda f, _: f"expected at most {_count(f['limit'], 'character')}",
+    "minItems": lambda f, _: f"expected at least {_count(f['limit'], 'item')}",
+    "maxItems": lambda f, _: f"expected at most {_count(f['limit'], 'item')}",
+    "minProperties": lambda f, _: f"expected at least {_count(f['limit'], 'property')}",
+    "maxProperties": lambda f, _: f"expected at most {_count(f['limit'], 'property')}",
+    "uniqueItems": lambda _f, _: "expected unique items",
+    "contains": lambda _f, _: "too few or too many items of the required kind",
+    "unevaluatedItems": lambda _f, _: "unexpected items at the end",
+    "pattern": lambda f, _: f"expected to match {quote(f['pattern'])}",
+    "format": lambda f, _: f"expected the format {quote(f['format'])}",
+    "anyOf": _alternatives,
+    "oneOf": _alternatives,
+    "not": lambda _f, i: f"{quote(i)} is what must not be here",
+}

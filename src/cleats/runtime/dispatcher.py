@@ -1,0 +1,137 @@
+"""Find, validate, admit, run, settle: the one road every tool call takes.
+
+This is the only place that turns exceptions into outcomes, and the only one that knows about
+deadlines. Handlers raise; surfaces match.
+"""
+
+import logging
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+import anyio
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
+from cleats.contract.registry import Registry
+from cleats.contract.tools import Tool
+from cleats.runtime.call import Call
+from cleats.runtime.slots import Slots
+from cleats.runtime.telemetry import Telemetry
+from cleats.runtime.vitals import Vitals
+
+log = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """One for the whole server, however many connections it has."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        concurrency: int,
+        queue: int,
+        timeouts: Mapping[str, float] | None = None,
+        telemetry: Telemetry | None = None,
+        vitals: Vitals | None = None,
+    ) -> None:
+        self.registry = registry
+        self._slots = Slots(concurrency=concurrency, queue=queue)
+        self._timeouts = dict(timeouts or {})
+        self._telemetry = telemetry or Telemetry()
+        self._vitals = vitals or Vitals()
+        self._vitals.slots = self._slots
+        self._vitals.registry = registry
+
+    async def dispatch(self, call: Call) -> Outcome:
+        """Take one call to its end. Never raises what a handler raised."""
+        begun = monotonic()
+        self._vitals.opened(call, begun)
+        span = self._telemetry.begin(call)
+        outcome: Outcome = Cancelled()
+        try:
+            outcome = await self._settle(call)
+        finally:
+            if call.reporter is not None:
+                with anyio.CancelScope(shield=True):
+                    await call.reporter.close(flush=not isinstance(outcome, Cancelled))
+            call.meta.duration_ms = (monotonic() - begun) * 1000
+            self._vitals.closed(call, outcome)
+            self._telemetry.end(span, call, outcome)
+        return outcome
+
+    async def _settle(self, call: Call) -> Outcome:
+        try:
+            tool = self.registry.find(call.tool)
+            arguments = tool.bind(call.arguments)
+            self._slots.check()
+        except ToolError as error:
+            return Rejected(error)
+        if (alias := self.registry.alias(call.tool)) is not None:
+            call.warn(
+                "DEPRECATED_NAME",
+                f"{alias.name} is an old name; use {tool.name}.",
+                name=alias.name,
+                use=tool.name,
+                since=alias.deprecated,
+            )
+        timeout = self._timeouts.get(tool.name, tool.timeout)
+        outcome: Outcome = Cancelled()
+        with anyio.CancelScope() as call.scope:
+            if call.withdrawn:
+                call.scope.cancel()
+            await self._slots.acquire()
+            try:
+                if timeout is not None:
+                    call.scope.deadline = anyio.current_time() + timeout
+                outcome = await self._run(tool, arguments, call)
+            finally:
+                self._slots.release()
+        if call.withdrawn:
+            return Cancelled()  # even when the handler finished regardless
+        if call.scope.cancel_called:
+            return Failed(_too_late(tool, timeout))
+        return outcome
+
+    async def _run(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        try:
+            return Done(await tool.run(arguments, call))
+        except ToolError as error:
+            return Failed(_declared(error, tool))
+        except Exception as crash:
+            if (error := _lone_tool_error(crash)) is not None:
+                return Failed(_declared(error, tool))
+            log.exception("call.crash id=%s tool=%s", call.id, tool.name)
+            return Failed(
+                ToolError(
+                    ErrorCode.INTERNAL,
+                    f"{tool.name} failed unexpectedly ({type(crash).__name__}).",
+                    hint="The server's log has the trace.",
+                    details={"cause_class": type(crash).__name__},
+                )
+            )
+
+
+def _too_late(tool: Tool, timeout: float | None) -> ToolError:
+    seconds = timeout or 0.0
+    return ToolError(
+        ErrorCode.TOOL_TIMEOUT,
+        f"{tool.name} took longer than {seconds:g} s and was stopped.",
+        hint="Narrow the request, or raise the tool's timeout.",
+        details={"timeoutMs": round(seconds * 1000)},
+    )
+
+
+def _declared(error: ToolError, tool: Tool) -> ToolError:
+    """A code the tool does not list still reaches the caller, but not quietly."""
+    if error.code not in tool.codes:
+        log.error("contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name)
+    return error
+
+
+def _lone_tool_error(crash: Exception) -> ToolError | None:
+    """The tool error inside a task group's exception group, when it is the only one."""
+    while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
+        crash = crash.exceptions[0]
+    return crash if isinstance(crash, ToolError) else None

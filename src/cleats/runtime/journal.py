@@ -1,0 +1,107 @@
+"""Lines that leave without anyone waiting for them: the log on stderr and the span file.
+
+A client that never drains our stderr must not stop the server, and neither must a slow disk. So
+lines are collected and handed, a batch at a time, to one thread that writes them. When that
+thread cannot keep up, whole batches are dropped and counted.
+"""
+
+import asyncio
+import atexit
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+BATCH = 0.05
+"""Seconds that a line may wait for company; waking a thread costs as much as ten lines."""
+
+BACKLOG = 256
+"""Batches kept for a reader that has stopped reading."""
+
+PARTING = 0.5
+"""Seconds given to the last lines when the process ends."""
+
+Outlet: TypeAlias = Callable[[bytes], None]
+
+
+class Journal:
+    """One thread, any number of outlets. Every method is cheap and none raises."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._lines: list[tuple[Outlet, bytes]] = []
+        self._batches: queue.SimpleQueue[list[tuple[Outlet, bytes]] | threading.Event]
+        self._batches = queue.SimpleQueue()
+        self._scheduled = False
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def line(self, outlet: Outlet, line: bytes) -> None:
+        """Take one line, newline included."""
+        with self._lock:
+            self._lines.append((outlet, line))
+            if self._scheduled:
+                return
+            self._scheduled = True
+        try:
+            asyncio.get_running_loop().call_later(BATCH, self.flush)
+        except RuntimeError:  # no loop in this thread: nobody to batch for
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what has gathered."""
+        with self._lock:
+            lines, self._lines = self._lines, []
+            self._scheduled = False
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+        if self._batches.qsize() >= BACKLOG:
+            self.dropped += len(lines)
+        elif lines:
+            self._batches.put(lines)
+
+    def close(self) -> None:
+        """Write the last lines, but do not wait long for a reader that is gone."""
+        self.flush()
+        written = threading.Event()
+        self._batches.put(written)
+        written.wait(PARTING)
+
+    def _work(self) -> None:
+        while True:
+            batch = self._batches.get()
+            if isinstance(batch, threading.Event):
+                batch.set()
+                continue
+            gathered: dict[Outlet, list[bytes]] = {}
+            for outlet, line in batch:
+                gathered.setdefault(outlet, []).append(line)
+            for outlet, lines in gathered.items():
+                with suppress(OSError, ValueError):
+                    outlet(b"".join(lines))
+
+
+def stderr(batch: bytes) -> None:
+    """The outlet for log lines: file descriptor 2, whatever has been done to `sys.stderr`."""
+    view = memoryview(batch)
+    while view:
+        view = view[os.write(2, view) :]
+
+
+JOURNAL = Journal()
+"""The process has one stderr, so it has one journal."""
+
+
+class StderrHandler(logging.Handler):
+    """Standard logging, through the journal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            JOURNAL.line(stderr, self.format(record).encode(errors="replace") + b"\n")
+        except Exception:  # noqa: BLE001 - logging must never fail a call
+            self.handleError(record)

@@ -1,0 +1,79 @@
+"""Where spans go: a small file of this process, or an OTLP collector when one is configured."""
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from opentelemetry import trace
+
+from cleats.contract.versions import TOOLING_VERSION
+from cleats.runtime.telemetry import LocalTracer
+
+log = logging.getLogger(__name__)
+
+CAP = 8 << 20
+"""Bytes a span file grows to before it starts over, keeping the one before it."""
+
+KEPT = 20
+"""Span files kept; every server process writes one of its own."""
+
+
+class SpanFile:
+    """An outlet for the journal. Opened by the first span, so that a start costs nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / f"spans-{os.getpid()}.ndjson"
+        self._size = -1
+
+    def __call__(self, batch: bytes) -> None:
+        if self._size < 0:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._prune()
+            self._size = 0
+        if self._size + len(batch) > CAP:
+            with suppress(OSError):
+                self._path.replace(self._path.with_suffix(".old"))
+            self._size = 0
+        mode = "ab" if self._size else "wb"
+        with self._path.open(mode) as file:
+            file.write(batch)
+        self._size += len(batch)
+
+    def _prune(self) -> None:
+        files = sorted(self._folder.glob("spans-*"), key=lambda path: path.stat().st_mtime)
+        for path in files[: max(0, len(files) - KEPT + 1)]:
+            path.unlink(missing_ok=True)
+
+
+def tracer(folder: Path | None, otlp_endpoint: str | None) -> trace.Tracer:
+    """The tracer that the settings ask for; a broken exporter never stops a server."""
+    if otlp_endpoint:
+        exported = _otlp(otlp_endpoint)
+        if exported is not None:
+            return exported
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, trace.ProxyTracerProvider):  # the host program installed an SDK
+        return provider.get_tracer("cleats", TOOLING_VERSION)
+    return LocalTracer(SpanFile(folder)) if folder else LocalTracer(lambda _batch: None)
+
+
+def _otlp(endpoint: str) -> trace.Tracer | None:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+            OTLPSpanExporter,
+        )
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ImportError:
+        log.warning(
+            "telemetry.otlp endpoint=%s: not exported; pip install 'cleats[otlp]' brings it",
+            endpoint,
+        )
+        return None
+    provider = TracerProvider(resource=Resource.create({"service.name": "cleats"}))
+    exporter = OTLPSpanExporter(endpoint=endpoint)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider.get_tracer("cleats", TOOLING_VERSION)

@@ -1,0 +1,195 @@
+"""What the operator decides: one table of settings, each with a name, a type and a default.
+
+The order is command line, environment, `.cleats.toml` in the repository, the user's file. Reading
+them is the command line's job; here they are only checked and put together.
+"""
+
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class SettingError(ValueError):
+    """A setting has a value that it cannot have; the message says where it came from."""
+
+
+def _setting(default: T, about: str, *, env: str = "", private: bool = False) -> T:
+    """One row of the table.
+
+    `env` names a variable that a spec or a standard binds; all others are `CLEATS_<NAME>`.
+    `private` ones cannot come from a repository's file: a checkout must not be able to send data
+    elsewhere or write outside itself.
+    """
+    metadata = {"about": about, "env": env, "private": private}
+    made: Any = (
+        field(default_factory=lambda: default, metadata=metadata)
+        if isinstance(default, dict)
+        else field(default=default, metadata=metadata)
+    )
+    result: T = made
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values a server runs with. Seconds and bytes."""
+
+    concurrency: int = _setting(8, "Calls that run at the same time.")
+    queue: int = _setting(64, "Calls that may wait; one more is refused with QUEUE_OVERLOADED.")
+    timeouts: Mapping[str, float] = _setting(
+        {}, "Seconds a tool may take, by its name: `search=30,build_index=1200`."
+    )
+    drain: float = _setting(2.0, "Seconds that running calls get when the server is asked to stop.")
+    grace: float = _setting(2.0, "Seconds between asking a child process to stop and killing it.")
+    frame_limit: int = _setting(8 << 20, "Bytes that one incoming message may have.")
+    protocol: Literal["pin", "negotiate"] = _setting(
+        "pin", "Answer every MCP handshake with 2025-11-25, or with the client's own version."
+    )
+    validation_errors: Literal["protocol", "tool"] = _setting(
+        "protocol", "Answer bad arguments with a JSON-RPC error, or with a tool result."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = _setting(
+        "info", "What is written to stderr; `info` has one line for every call."
+    )
+    telemetry: Literal["local", "off"] = _setting(
+        "local", "Where spans go when no collector is configured: a file in `data_dir`, or nowhere."
+    )
+    otlp_endpoint: str = _setting(
+        "",
+        "URL of an OpenTelemetry collector; needs `cleats[otlp]`.",
+        env="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        private=True,
+    )
+    cache_dir: Path = _setting(
+        Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
+    )
+    data_dir: Path = _setting(
+        Path(), "Runs, records and spans; the XDG data folder by default.", private=True
+    )
+
+
+class Row(NamedTuple):
+    """A setting as the documentation shows it."""
+
+    name: str
+    env: str
+    kind: str
+    default: str
+    about: str
+    private: bool
+
+
+def rows() -> list[Row]:
+    """The table of settings."""
+    hints = get_type_hints(Settings)
+    return [
+        Row(
+            item.name,
+            variable(item),
+            _kind(hints[item.name]),
+            _shown(item),
+            item.metadata["about"],
+            item.metadata["private"],
+        )
+        for item in fields(Settings)
+    ]
+
+
+def variable(item: "Field[Any]") -> str:
+    """The environment variable of a setting."""
+    return item.metadata["env"] or f"CLEATS_{item.name.upper()}"
+
+
+class Source(NamedTuple):
+    """Where settings were read from, the strongest first in a list of them."""
+
+    name: str
+    values: Mapping[str, object]
+    trusted: bool = True
+
+
+def resolve(sources: Iterable[Source]) -> Settings:
+    """Check every source and put the strongest value of each setting together.
+
+    Raises:
+        SettingError: an unknown name, a bad value, or a private setting in a repository's file.
+    """
+    hints = get_type_hints(Settings)
+    table = {item.name: item for item in fields(Settings)}
+    chosen: dict[str, Any] = {}
+    for source in sources:
+        for name, raw in source.values.items():
+            if name not in table:
+                raise SettingError(_unknown(name, source.name, table))
+            if table[name].metadata["private"] and not source.trusted:
+                raise SettingError(
+                    f"{source.name}: {name} cannot be set by a repository; "
+                    f"use {variable(table[name])} or your own configuration file"
+                )
+            try:
+                value = _parse(raw, hints[name])
+            except ValueError as error:
+                raise SettingError(f"{source.name}: {name}: {error}") from None
+            chosen.setdefault(name, value)
+    return Settings(**chosen)
+
+
+def _unknown(name: str, source: str, table: Iterable[str]) -> str:
+    near = get_close_matches(name, list(table), n=1)
+    return f"{source}: there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _parse(raw: object, kind: Any) -> Any:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return _one_of(raw, get_args(kind))
+    if kind is Path:
+        return Path(str(raw)).expanduser()
+    if kind is str:
+        return str(raw)
+    if kind in (int, float):
+        return _number(raw, kind)
+    if origin in (Mapping, types.MappingProxyType) or origin is not Union:
+        return _by_name(raw)
+    raise TypeError(f"no parser for {kind}")  # a row of a kind nobody has written yet
+
+
+def _one_of(raw: object, options: tuple[str, ...]) -> str:
+    if raw not in options:
+        raise ValueError(f"expected one of {', '.join(options)}, not {raw!r}")
+    return str(raw)
+
+
+def _number(raw: object, kind: type[int] | type[float]) -> float:
+    try:
+        value = kind(raw)  # type: ignore[arg-type]  # whatever it is, the answer is below
+    except (TypeError, ValueError):
+        raise ValueError(f"expected a number, not {raw!r}") from None
+    if isinstance(raw, bool) or not 0 <= value < float("inf"):
+        raise ValueError(f"expected a number that is zero or more, not {raw!r}")
+    return value
+
+
+def _by_name(raw: object) -> dict[str, float]:
+    if isinstance(raw, str):
+        pairs = [pair.partition("=") for pair in raw.split(",") if pair.strip()]
+        raw = {name.strip(): value.strip() for name, _, value in pairs}
+    if not isinstance(raw, Mapping):
+        raise ValueError(f"expected name=seconds, not {raw!r}")
+    return {str(name): float(_number(value, float)) for name, value in raw.items()}
+
+
+def _kind(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(f"`{option}`" for option in get_args(hint))
+    return {int: "integer", float: "seconds", str: "text", Path: "folder"}.get(hint, "name=seconds")
+
+
+def _shown(item: "Field[Any]") -> str:
+    default = item.default if item.default is not MISSING else ""
+    return "" if default in ("", Path()) else str(default)

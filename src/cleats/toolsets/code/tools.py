@@ -1,0 +1,116 @@
+"""The code toolset's table of contents."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cleats.contract.tools import Context, Tool, Toolset, arguments
+from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
+from cleats.runtime import capabilities
+from cleats.runtime.vitals import Vitals
+
+_QUEUE = {
+    "type": "object",
+    "required": ["running", "maxRunning", "waiting", "maxWaiting"],
+    "properties": {
+        "running": {"type": "integer", "description": "Calls that run now, this one included."},
+        "maxRunning": {"type": "integer"},
+        "waiting": {"type": "integer", "description": "Calls that wait for their turn."},
+        "maxWaiting": {"type": "integer", "description": "One more is refused."},
+    },
+}
+
+STATUS = {
+    "type": "object",
+    "required": ["server", "queue", "calls", "tools", "capabilities"],
+    "properties": {
+        "server": {
+            "type": "object",
+            "required": ["name", "toolingVersion", "schemaVersion", "protocolVersion", "uptimeMs"],
+            "properties": {
+                "name": {"type": "string"},
+                "toolingVersion": {"type": "string"},
+                "schemaVersion": {"type": "string"},
+                "protocolVersion": {"type": "string"},
+                "uptimeMs": {"type": "integer"},
+            },
+        },
+        "queue": _QUEUE,
+        "calls": {
+            "type": "object",
+            "required": ["inFlight", "ended"],
+            "properties": {
+                "inFlight": {
+                    "type": "array",
+                    "description": "Open calls, oldest first.",
+                    "items": {
+                        "type": "object",
+                        "required": ["tool", "requestId", "ms"],
+                        "properties": {
+                            "tool": {"type": "string"},
+                            "requestId": {"type": ["string", "null"]},
+                            "ms": {"type": "integer"},
+                        },
+                    },
+                },
+                "ended": {
+                    "type": "object",
+                    "description": "How many calls ended in each way since the start.",
+                    "additionalProperties": {"type": "integer"},
+                },
+            },
+        },
+        "tools": {
+            "type": "object",
+            "description": "Every tool of this server and the version of its schema.",
+            "additionalProperties": {"type": "integer"},
+        },
+        "capabilities": {
+            "type": "object",
+            "description": "What was found on this machine, by group and name.",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {"type": "boolean"},
+            },
+        },
+    },
+}
+
+
+def toolset(vitals: Vitals) -> Toolset:
+    """The tools, over the server they report on."""
+
+    async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+        return {
+            "server": {
+                "name": "cleats",
+                "toolingVersion": TOOLING_VERSION,
+                "schemaVersion": SCHEMA_VERSION,
+                "protocolVersion": PROTOCOL_VERSION,
+                "uptimeMs": round(vitals.uptime * 1000),
+            },
+            "queue": vitals.queue(),
+            "calls": {"inFlight": vitals.in_flight(), "ended": vitals.ended()},
+            "tools": vitals.tools(),
+            "capabilities": capabilities.found(),
+        }
+
+    return Toolset(
+        name="code",
+        purpose="Index a repository, search it, and keep the index well.",
+        tools=(
+            Tool(
+                name="check_status",
+                title="Check server status",
+                description=(
+                    "Report the health of this server: versions of the server and of every tool, "
+                    "uptime, the load on the queue, calls in flight, and which optional "
+                    "capabilities this machine has. Takes no arguments and changes nothing."
+                ),
+                input=arguments(),
+                output=STATUS,
+                run=check_status,
+                timeout=10.0,
+                examples=({"arguments": {}},),
+            ),
+        ),
+    )

@@ -1,0 +1,131 @@
+"""The official SDK's low-level server, carrying our tools and our capability block."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.runtime.dispatcher import Dispatcher
+from cleats.transports.mcp.refusals import from_exception
+from cleats.transports.mcp.surface import ToolSurface, Validation
+
+NAME = "cleats"
+BLOCK = "pairofcleats"
+"""Our block under `capabilities.experimental`."""
+
+
+class McpServer(Server[None]):
+    """One for the whole process; every connection of every transport shares it."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        capabilities: Mapping[str, Any],
+        instructions: str,
+        validation: Validation = "protocol",
+    ) -> None:
+        super().__init__(
+            NAME,
+            version=TOOLING_VERSION,
+            title="Cleats",
+            instructions=instructions,
+            on_list_tools=cast("Any", self._handle),
+            on_call_tool=cast("Any", self._handle),
+            get_tool_input_schema=lambda name: self.tools.input_schema(name),
+        )
+        self.tools = ToolSurface(
+            dispatcher, server_info=self.server_info_stamp, validation=validation
+        )
+        self._block = {
+            "schemaVersion": SCHEMA_VERSION,
+            "toolingVersion": TOOLING_VERSION,
+            "transport": "sdk",
+            "capabilities": dict(capabilities),
+        }
+        # A span per message is the dispatcher's job here, and it is cheaper at it.
+        self.middleware = [self._middleware]
+        self._connections: set[Connection] = set()
+        self._bus = InMemorySubscriptionBus()
+        self.streams: ListenHandler | None = None
+        if any(toolset.running is not None for toolset in dispatcher.registry.toolsets):
+            self.streams = ListenHandler(self._bus)
+            self.add_request_handler(
+                "subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams
+            )
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,  # noqa: ARG002 - ours are fixed
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """The same block in `initialize`, over every transport, and in `server/discover`."""
+        return super().get_capabilities(
+            NotificationOptions(tools_changed=self.streams is not None),
+            {BLOCK: self._block, **(experimental_capabilities or {})},
+            extensions,
+            protocol_version=protocol_version,
+        )
+
+    async def tools_changed(self) -> None:
+        """Tell every connected client, each in the way of its era."""
+        self.tools.changed()
+        for connection in list(self._connections):
+            if connection.initialized.is_set():
+                await connection.send_tool_list_changed()
+        await self._bus.publish(ToolsListChanged())
+
+    def joined(self, connection: Connection) -> Callable[[], None]:
+        """A handshake connection that wants to hear of changes; call the answer when it ends."""
+        self._connections.add(connection)
+        return lambda: self._connections.discard(connection)
+
+    async def _middleware(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        """Around every message that takes the SDK's road: errors leave with their code."""
+        try:
+            if ctx.method in {"tools/call", "tools/list"} and _ready(ctx):
+                return await self._handle(ctx, None)
+            return await call_next(ctx)
+        except Exception as crash:
+            raise from_exception(crash, ctx.method) from crash
+
+    async def _handle(self, ctx: ServerRequestContext[Any, Any], _params: Any) -> HandlerResult:
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if ctx.method == "tools/list":
+            return self.tools.list(ctx.params, modern=modern)
+        return await self.tools.call(
+            ctx.params,
+            request_id=str(ctx.request_id),
+            channel=SessionChannel(ctx),
+            modern=modern,
+            raw=False,
+        )
+
+
+def _ready(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether the handshake is done; if not, the SDK's own gate refuses the request."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.client_params is not None
+
+
+class SessionChannel:
+    """The way back through a session of the SDK."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        self.ctx = ctx
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        if method == "notifications/progress" and params is not None:
+            await self.ctx.session.report_progress(
+                params["progress"], params.get("total"), params.get("message")
+            )

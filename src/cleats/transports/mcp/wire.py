@@ -1,0 +1,189 @@
+"""The SDK's `Dispatcher` over our own wire.
+
+Owns request ids, the one answer each request gets, cancellation and the drain at the end. It
+takes the place of the SDK's stream dispatcher because that one drops malformed lines, loses
+answers at the end of input and spends most of a call's time in memory streams. What a method
+means stays with the SDK's runner above.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.shared.dispatcher import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.transport_context import TransportContext
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.call import InFlight
+from cleats.runtime.shutdown import Shutdown
+from cleats.transports import jsonrpc
+from cleats.transports.framing import Lines, TooLarge
+from cleats.transports.mcp.inbound import Inbound, Outbound
+from cleats.transports.mcp.refusals import coded, from_exception
+from cleats.transports.stdio import Wire
+
+log = logging.getLogger(__name__)
+
+PEER_CHECK = 0.05
+"""Seconds between two looks at whether a peer whose input ended still listens."""
+
+LAST_WAIT = 5.0
+"""Seconds that cancelled work may take to clean up; what ignores its cancel is left behind."""
+
+_STOPPING = MCPError(
+    -32000,
+    "The server is shutting down and could not finish this in time.",
+    {"code": ErrorCode.CANCELLED.name, "hint": "Raise CLEATS_DRAIN to give calls longer."},
+)
+
+
+class WireDispatcher(Outbound, Dispatcher[TransportContext]):
+    """Frames in, answers out, for one connection."""
+
+    def __init__(self, wire: Wire, *, limit: int, drain: float, shutdown: Shutdown) -> None:
+        self._wire = wire
+        self._lines = Lines(limit)
+        self._drain_for = drain
+        self._shutdown = shutdown
+        self._open: InFlight[Inbound] = InFlight()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._on_request: OnRequest
+        self._on_notify: OnNotify
+        self._intercept: OnNotifyIntercept | None = None
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until the input ends or a shutdown is asked for, then drain."""
+        self._on_request = on_request
+        self._on_notify = on_notify
+        self._intercept = on_notify_intercept
+        task_status.started()
+        self._wire.receive(self._received)
+        await self._shutdown.asked.wait()
+        self._wire.stop()
+        await self._drain()
+
+    async def notify(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,  # noqa: ARG002 - no option applies to a plain wire
+    ) -> None:
+        self._write(jsonrpc.notification(method, params))
+
+    def _received(self, chunk: bytes) -> None:
+        frames = self._lines.feed(chunk) if chunk else self._lines.close()
+        for frame in frames:
+            if isinstance(frame, TooLarge):
+                reason = f"Invalid request: over the limit of {frame.limit} bytes"
+                self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason))
+            else:
+                self._message(jsonrpc.parse(frame))
+        if not chunk:
+            self._shutdown.ask("end of input")
+
+    def _message(self, message: jsonrpc.Message) -> None:
+        match message:
+            case jsonrpc.Request():
+                self._request(message)
+            case jsonrpc.Notification():
+                self._notification(message)
+            case jsonrpc.Malformed():
+                self._refuse(message)
+            case jsonrpc.Response():
+                # We ask nothing, so it answers nothing. Dropped rather than refused, so that two
+                # confused peers cannot keep each other busy with errors.
+                log.debug("response.dropped id=%r", message.id)
+
+    def _request(self, request: jsonrpc.Request) -> None:
+        if isinstance(request.id, float):
+            reason = 'Invalid request: "id" must be a string or an integer'
+            self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason))
+            return
+        inbound = Inbound(self, request.id, request.params)
+        try:
+            self._open.add(request.id, inbound)
+        except ToolError as error:
+            reason = f"Invalid request: {error.message}"
+            self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, request.id))
+            return
+        self._start(self._serve(inbound, request))
+
+    def _notification(self, message: jsonrpc.Notification) -> None:
+        if message.method == "notifications/cancelled":
+            request_id = (message.params or {}).get("requestId")
+            if jsonrpc.is_id(request_id):
+                self._open.cancel(request_id)
+        if not run_notify_intercept(self._intercept, message.method, message.params):
+            self._start(self._heard(Inbound(self, None, message.params), message))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, inbound: Inbound, request: jsonrpc.Request) -> None:
+        """The one place where a request becomes an answer, whatever happened to it."""
+        inbound.entered()
+        try:
+            if inbound.cancelled:
+                raise asyncio.CancelledError  # noqa: TRY301 - withdrawn before it began
+            result = await self._on_request(inbound, request.method, request.params)
+            answer = jsonrpc.result(request.id, result)
+        except asyncio.CancelledError:
+            answer = _error(request.id, _STOPPING)  # not written when the client cancelled
+        except Exception as crash:  # noqa: BLE001 - the boundary
+            answer = _error(request.id, from_exception(crash, request.method))
+        inbound.closed = True
+        self._open.discard(request.id)
+        if not inbound.cancelled:
+            self._write(answer)
+
+    async def _heard(self, inbound: Inbound, message: jsonrpc.Notification) -> None:
+        try:
+            await self._on_notify(inbound, message.method, message.params)
+        except Exception:
+            log.exception("notification.crash method=%s", message.method)
+
+    def _refuse(self, message: jsonrpc.Malformed) -> None:
+        data = {"code": ErrorCode.INVALID_REQUEST.name}
+        self._write(jsonrpc.error(message.id, message.code, message.reason, data))
+
+    def _write(self, body: bytes) -> None:
+        self._wire.write(body + b"\n")
+
+    async def _drain(self) -> None:
+        """Finish what is in flight; answer what does not finish; leave nothing unsent."""
+        end = self._loop.time() + self._drain_for
+        while self._tasks and not self._wire.broken and self._loop.time() < end:
+            await asyncio.wait(self._tasks, timeout=PEER_CHECK)
+        if self._tasks:
+            log.warning("drain.cut requests=%d after=%gs", len(self._open), self._drain_for)
+            for request in self._open:
+                request.stop()
+            await asyncio.wait(self._tasks, timeout=LAST_WAIT)
+        with anyio.move_on_after(self._drain_for):
+            await self._wire.flushed()
+
+
+def _error(request_id: jsonrpc.Id, error: MCPError) -> bytes:
+    data = coded(error.error.code, error.error.data)
+    return jsonrpc.error(request_id, error.error.code, error.error.message, data)
