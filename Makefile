@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo test lint contract conformance bench lock clean
+.PHONY: help setup demo test lint contract docs conformance bench lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -33,6 +33,9 @@ lint: $(READY) ## Style, types and the layers
 contract: $(READY) ## Refuse a contract change without its version bump
 	$(BIN)/cleats contract check
 
+docs: $(READY) ## Write the reference pages from the program's own tables
+	$(BIN)/python -m cleats.cli.reference
+
 conformance: $(READY) ## The official MCP conformance suite and the MCP Inspector (needs npm)
 	$(BIN)/python -m conformance
 
@@ -44,4 +47,4 @@ lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
 	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dev.txt
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache node_modules
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .conformance node_modules

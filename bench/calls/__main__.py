@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.calls import report
+from bench.calls import machine, report
 from bench.calls.measure import Sample, measure, rehearse
 from bench.calls.process import Broken
 from bench.calls.report import Row
@@ -45,22 +45,25 @@ class Contestant:
         return row if self.problem else replace(row, rounds=self.rounds)
 
 
-def compete(servers: Sequence[Server], rounds: int, calls: int) -> list[Row]:
+def compete(servers: Sequence[Server], rounds: int, calls: int) -> tuple[list[Row], float]:
     """Let every server run once per round, each round beginning with another one.
 
-    A slow moment of the machine then falls on all of them, not on all rounds of one.
+    A slow moment of the machine then falls on all of them, not on all rounds of one. Also gives
+    the share of the CPUs that other processes took meanwhile.
     """
     contestants = [Contestant(server) for server in servers]
     for contestant in contestants:
         _say(f"preparing {contestant.server.name}")
         contestant.prepare()
+    before = machine.read()
     for number in range(rounds):
         _say(f"round {number + 1} of {rounds}")
         turn = number % len(contestants)
         for contestant in contestants[turn:] + contestants[:turn]:
             if contestant.problem is None:
                 contestant.run(calls)
-    return [contestant.row() for contestant in contestants]
+    others = machine.read().others_since(before)
+    return [contestant.row() for contestant in contestants], others
 
 
 def main() -> int:
@@ -76,13 +79,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     servers = [server for server in SERVERS if not options.only or server.name in options.only]
     try:
-        rows = compete(servers, options.rounds, options.calls)
+        rows, others = compete(servers, options.rounds, options.calls)
     except KeyboardInterrupt:
         _say("interrupted")
         return 130
-    print(report.text(rows, options.calls))
+    print(report.text(rows, options.calls, others))
     if options.json is not None:
-        document = report.as_json(rows, options.calls)
+        document = report.as_json(rows, options.calls, others)
         options.json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     return 1 if any((row.problem or "").startswith("failed") for row in rows) else 0
 

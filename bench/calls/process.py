@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,14 @@ class Server:
         if chunk := os.read(self.stdout, CHUNK):
             return chunk
         raise Broken("the server closed its output")
+
+    def place(self, cpus: AbstractSet[int]) -> None:
+        """Let the server and this client run on these CPUs only, with all their threads."""
+        os.sched_setaffinity(0, cpus)
+        for pid in _tree(self.pid):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(OSError):  # a thread may have ended since
+                    os.sched_setaffinity(int(task.name), cpus)
 
     def usage(self) -> Usage:
         cpu, peak = 0.0, 0

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
+from bench.calls.machine import QUIET
 from bench.calls.measure import WINDOW, Sample
 from bench.calls.servers import BASELINE, OURS
 
@@ -68,12 +69,14 @@ class Row:
         return [getattr(sample, metric.field) for sample in self.rounds]
 
 
-def text(rows: Sequence[Row], calls: int) -> str:
-    """The whole report, for a terminal."""
+def text(rows: Sequence[Row], calls: int, others: float) -> str:
+    """The whole report, for a terminal. `others` is the share of the CPUs we did not have."""
     rounds = max((len(row.rounds) for row in rows), default=0)
+    rough = ": the figures are rough, run again when it is quiet" if others > QUIET else ""
     return "\n".join(
         [
-            f"Rounds: {rounds}, the best one shown. Calls: {calls:,} each way. Ratios: to {BASELINE}.",
+            f"Rounds: {rounds}, best shown. Calls: {calls:,} each way. Ratios: to {BASELINE}.",
+            f"Other processes took {others:.0%} of the CPUs{rough}.",
             "",
             *_table(rows),
             "",
@@ -83,11 +86,12 @@ def text(rows: Sequence[Row], calls: int) -> str:
     )
 
 
-def as_json(rows: Sequence[Row], calls: int) -> dict[str, Any]:
+def as_json(rows: Sequence[Row], calls: int, others: float) -> dict[str, Any]:
     """Every figure of every round, and the ratios, for a machine."""
     baseline = _measured(rows).get(BASELINE)
     return {
         "calls": calls,
+        "othersCpuShare": others,
         "servers": {
             row.name: {
                 "title": row.title,

@@ -4,28 +4,29 @@ The order is command line, environment, `.cleats.toml` in the repository, the us
 them is the command line's job; here they are only checked and put together.
 """
 
-import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 class SettingError(ValueError):
     """A setting has a value that it cannot have; the message says where it came from."""
 
 
-def _setting(default: T, about: str, *, env: str = "", private: bool = False) -> T:
+def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: bool = False) -> T:
     """One row of the table.
 
-    `env` names a variable that a spec or a standard binds; all others are `CLEATS_<NAME>`.
+    `least` is the smallest number allowed. `env` names a variable that a spec or a standard
+    binds; all others are `CLEATS_<NAME>`.
     `private` ones cannot come from a repository's file: a checkout must not be able to send data
     elsewhere or write outside itself.
     """
-    metadata = {"about": about, "env": env, "private": private}
+    metadata = {"about": about, "least": least, "env": env, "private": private}
     made: Any = (
         field(default_factory=lambda: default, metadata=metadata)
         if isinstance(default, dict)
@@ -39,14 +40,14 @@ def _setting(default: T, about: str, *, env: str = "", private: bool = False) ->
 class Settings:
     """The values a server runs with. Seconds and bytes."""
 
-    concurrency: int = _setting(8, "Calls that run at the same time.")
+    concurrency: int = _setting(8, "Calls that run at the same time.", least=1)
     queue: int = _setting(64, "Calls that may wait; one more is refused with QUEUE_OVERLOADED.")
     timeouts: Mapping[str, float] = _setting(
         {}, "Seconds a tool may take, by its name: `search=30,build_index=1200`."
     )
     drain: float = _setting(2.0, "Seconds that running calls get when the server is asked to stop.")
     grace: float = _setting(2.0, "Seconds between asking a child process to stop and killing it.")
-    frame_limit: int = _setting(8 << 20, "Bytes that one incoming message may have.")
+    frame_limit: int = _setting(8 << 20, "Bytes that one incoming message may have.", least=1)
     protocol: Literal["pin", "negotiate"] = _setting(
         "pin", "Answer every MCP handshake with 2025-11-25, or with the client's own version."
     )
@@ -65,10 +66,10 @@ class Settings:
         env="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
         private=True,
     )
-    cache_dir: Path = _setting(
+    cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
     )
-    data_dir: Path = _setting(
+    data_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Runs, records and spans; the XDG data folder by default.", private=True
     )
 
@@ -105,6 +106,10 @@ def variable(item: "Field[Any]") -> str:
     return item.metadata["env"] or f"CLEATS_{item.name.upper()}"
 
 
+ENVIRONMENT = "environment"
+"""The name of the source whose settings are variables."""
+
+
 class Source(NamedTuple):
     """Where settings were read from, the strongest first in a list of them."""
 
@@ -133,30 +138,28 @@ def resolve(sources: Iterable[Source]) -> Settings:
                 )
             try:
                 value = _parse(raw, hints[name])
+                _check_least(value, table[name].metadata["least"])
             except ValueError as error:
-                raise SettingError(f"{source.name}: {name}: {error}") from None
+                raise SettingError(f"{_where(source, table[name])}: {error}") from None
             chosen.setdefault(name, value)
     return Settings(**chosen)
 
 
+def _where(source: Source, item: "Field[Any]") -> str:
+    return variable(item) if source.name == ENVIRONMENT else f"{source.name}: {item.name}"
+
+
 def _unknown(name: str, source: str, table: Iterable[str]) -> str:
     near = get_close_matches(name, list(table), n=1)
-    return f"{source}: there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    return f"{source}: there is no setting {name!r}" + (
+        f"; did you mean {near[0]!r}?" if near else ""
+    )
 
 
-def _parse(raw: object, kind: Any) -> Any:
-    origin = get_origin(kind)
-    if origin is Literal:
-        return _one_of(raw, get_args(kind))
-    if kind is Path:
-        return Path(str(raw)).expanduser()
-    if kind is str:
-        return str(raw)
-    if kind in (int, float):
-        return _number(raw, kind)
-    if origin in (Mapping, types.MappingProxyType) or origin is not Union:
-        return _by_name(raw)
-    raise TypeError(f"no parser for {kind}")  # a row of a kind nobody has written yet
+def _parse(raw: object, hint: Any) -> Any:
+    if get_origin(hint) is Literal:
+        return _one_of(raw, get_args(hint))
+    return _KINDS[get_origin(hint) or hint].parse(raw)
 
 
 def _one_of(raw: object, options: tuple[str, ...]) -> str:
@@ -165,10 +168,35 @@ def _one_of(raw: object, options: tuple[str, ...]) -> str:
     return str(raw)
 
 
-def _number(raw: object, kind: type[int] | type[float]) -> float:
+def _text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise ValueError(f"expected text, not {raw!r}")  # noqa: TRY004 - the user's error
+    return raw
+
+
+def _folder(raw: object) -> Path:
     try:
-        value = kind(raw)  # type: ignore[arg-type]  # whatever it is, the answer is below
-    except (TypeError, ValueError):
+        # Absolute now: a server's working folder is whatever its client made it.
+        return Path(_text(raw)).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError(f"nobody here has the home folder of {raw!r}") from None
+
+
+def _integer(raw: object) -> int:
+    number = _number(raw, int)
+    if number != _number(raw, float):
+        raise ValueError(f"expected a whole number, not {raw!r}")
+    return number
+
+
+def _seconds(raw: object) -> float:
+    return _number(raw, float)
+
+
+def _number(raw: object, kind: Callable[[Any], N]) -> N:
+    try:
+        value = kind(raw)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"expected a number, not {raw!r}") from None
     if isinstance(raw, bool) or not 0 <= value < float("inf"):
         raise ValueError(f"expected a number that is zero or more, not {raw!r}")
@@ -178,16 +206,38 @@ def _number(raw: object, kind: type[int] | type[float]) -> float:
 def _by_name(raw: object) -> dict[str, float]:
     if isinstance(raw, str):
         pairs = [pair.partition("=") for pair in raw.split(",") if pair.strip()]
+        if not all(name.strip() and equals for name, equals, _ in pairs):
+            raise ValueError(f"expected name=seconds,…, not {raw!r}")
         raw = {name.strip(): value.strip() for name, _, value in pairs}
     if not isinstance(raw, Mapping):
-        raise ValueError(f"expected name=seconds, not {raw!r}")
-    return {str(name): float(_number(value, float)) for name, value in raw.items()}
+        raise ValueError(f"expected name=seconds,…, not {raw!r}")  # noqa: TRY004 - the user's error
+    return {str(name): _seconds(value) for name, value in raw.items()}
+
+
+class _Kind(NamedTuple):
+    word: str
+    parse: Callable[[object], Any]
+
+
+_KINDS: Mapping[Any, _Kind] = {
+    int: _Kind("integer", _integer),
+    float: _Kind("seconds", _seconds),
+    str: _Kind("text", _text),
+    Path: _Kind("folder", _folder),
+    Mapping: _Kind("name=seconds", _by_name),
+}
+"""What a setting can be, other than one of a few words."""
+
+
+def _check_least(value: object, least: int) -> None:
+    if isinstance(value, int | float) and value < least:
+        raise ValueError(f"expected at least {least}, not {value!r}")
 
 
 def _kind(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(f"`{option}`" for option in get_args(hint))
-    return {int: "integer", float: "seconds", str: "text", Path: "folder"}.get(hint, "name=seconds")
+    return _KINDS[get_origin(hint) or hint].word
 
 
 def _shown(item: "Field[Any]") -> str:

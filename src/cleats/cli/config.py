@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from cleats.settings import SettingError, Settings, Source, resolve, variable
+from cleats.settings import ENVIRONMENT, SettingError, Settings, Source, resolve, variable
 
 FILE = ".cleats.toml"
+PREFIX = "CLEATS_"
 
 
 def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
@@ -16,17 +17,10 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
     Raises:
         SettingError: a value or a file cannot be used; the message says which.
     """
-    home = Path(environ.get("HOME") or Path.home())
-    sources = [_environment(environ)]
-    repository = next(_repository_files(start or Path.cwd()), None)
-    if repository is not None:
-        sources.append(Source(str(repository), _toml(repository), trusted=False))
-    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "cleats" / "config.toml"
-    if user.is_file():
-        sources.append(Source(str(user), _toml(user)))
-    settings = resolve(sources)
-    cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "cleats"
-    data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "cleats"
+    settings = resolve(sources(environ, start))
+    home = _home(environ)
+    cache = _base(environ, "XDG_CACHE_HOME", home / ".cache")
+    data = _base(environ, "XDG_DATA_HOME", home / ".local" / "share")
     return replace(
         settings,
         cache_dir=settings.cache_dir if settings.cache_dir != Path() else cache,
@@ -34,19 +28,64 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
     )
 
 
+def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Source]:
+    """Where settings come from here, the strongest first; a file that is not there is left out.
+
+    Raises:
+        SettingError: a file cannot be read.
+    """
+    found = [_environment(environ)]
+    repository = repository_file(start or Path.cwd())
+    if repository is not None:
+        found.append(Source(str(repository), _toml(repository), trusted=False))
+    user = user_file(environ)
+    if user.is_file():
+        found.append(Source(str(user), _toml(user)))
+    return found
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """The user's own file, whether or not it exists."""
+    return _base(environ, "XDG_CONFIG_HOME", _home(environ) / ".config") / "config.toml"
+
+
+def repository_file(start: Path) -> Path | None:
+    """The nearest `.cleats.toml` from here up to the root of the repository.
+
+    Outside a repository only the folder itself counts: a file above it could be anyone's.
+    """
+    folders = list(_within_repository(start)) or [start]
+    return next((folder / FILE for folder in folders if (folder / FILE).is_file()), None)
+
+
+def strays(environ: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none: most likely misspelt."""
+    known = {variable(item) for item in fields(Settings)}
+    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+
+
+def _within_repository(start: Path) -> Iterator[Path]:
+    chain = [start, *start.parents]
+    for depth, folder in enumerate(chain):
+        if (folder / ".git").exists():
+            yield from chain[: depth + 1]
+            return
+
+
 def _environment(environ: Mapping[str, str]) -> Source:
     known = {variable(item): item.name for item in fields(Settings)}
     values = {known[name]: value for name, value in environ.items() if name in known and value}
-    return Source("environment", values)
+    return Source(ENVIRONMENT, values)
 
 
-def _repository_files(start: Path) -> Iterator[Path]:
-    """`.cleats.toml` from here up to the root of the repository, and not beyond it."""
-    for folder in (start, *start.parents):
-        if (folder / FILE).is_file():
-            yield folder / FILE
-        if (folder / ".git").exists():
-            return
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home())
+
+
+def _base(environ: Mapping[str, str], name: str, default: Path) -> Path:
+    """An XDG folder of ours; the standard says that a relative one is to be ignored."""
+    folder = Path(environ.get(name, ""))
+    return (folder if folder.is_absolute() else default) / "cleats"
 
 
 def _toml(path: Path) -> Mapping[str, object]:

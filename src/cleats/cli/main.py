@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -18,6 +19,8 @@ class Entry(NamedTuple):
 
     module: str
     about: str
+    settings: bool = True
+    """Whether it gets them; the others must work when a setting is wrong."""
 
 
 COMMANDS: Mapping[str, Entry] = {
@@ -25,9 +28,21 @@ COMMANDS: Mapping[str, Entry] = {
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
-    "doctor": Entry("cleats.cli.doctor", "Say what is installed, what is missing, how to get it."),
-    "client-config": Entry("cleats.cli.clients", "Print the block that registers this server."),
+    "doctor": Entry(
+        "cleats.cli.doctor",
+        "Say what is installed, what is missing, how to get it.",
+        settings=False,
+    ),
+    "client-config": Entry(
+        "cleats.cli.clients", "Print the block that registers this server.", settings=False
+    ),
 }
+
+
+class Unusable(click.ClickException):
+    """The settings, or what they point at, do not let a command begin."""
+
+    exit_code = 2
 
 
 class Commands(click.Group):
@@ -43,6 +58,19 @@ class Commands(click.Group):
         module = import_module(entry.module)
         command: click.Command = getattr(module, name.replace("-", "_"))
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"There is no command {args[0]!r}; did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SettingError as error:
+            raise Unusable(str(error)) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -65,16 +93,23 @@ def cli(ctx: click.Context) -> None:
 
     Settings come from the environment (CLEATS_*), .cleats.toml in the repository and your own
     configuration file; `cleats COMMAND --help` explains each command.
-    """
-    try:
+    """  # noqa: D301 - click reads the backspace
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    if COMMANDS[ctx.invoked_subcommand or "serve"].settings:
         ctx.obj = load(os.environ)
-    except SettingError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(cli.main(prog_name="cleats", standalone_mode=True))
+    try:
+        sys.exit(cli.main(prog_name="cleats", standalone_mode=True))
+    except Exception as error:
+        if os.environ.get("CLEATS_LOG_LEVEL") == "debug":
+            raise
+        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
+        click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

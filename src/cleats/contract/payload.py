@@ -7,6 +7,8 @@ merged into the top level of a shape.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
+from time import time
 from typing import Any, Final, Protocol
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -19,7 +21,7 @@ class Meta:
     """What an answer says about itself. A tool adds the repository and warnings as it goes."""
 
     request_id: str | None = None
-    ts: datetime | None = None
+    ts: float | None = None
     duration_ms: float | None = None
     repo: str | None = None
     warnings: list[Mapping[str, Any]] = field(default_factory=list)
@@ -29,7 +31,7 @@ class Meta:
         body: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "toolingVersion": TOOLING_VERSION,
-            "ts": timestamp(self.ts or datetime.now(UTC)),
+            "ts": timestamp(time() if self.ts is None else self.ts),
         }
         if self.request_id is not None:
             body["requestId"] = self.request_id
@@ -42,9 +44,15 @@ class Meta:
         return body
 
 
-def timestamp(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds, as `2026-01-24T12:34:56.789Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def timestamp(moment: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC, as `2026-01-24T12:34:56.789Z`."""
+    seconds, milliseconds = divmod(int(moment * 1000), 1000)
+    return f"{_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=8)  # answers come many to the second
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)

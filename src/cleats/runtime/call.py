@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-import anyio
-
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import Meta
 from cleats.runtime.progress import Progress
+from cleats.runtime.scope import Scope
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -22,14 +21,15 @@ class Call:
     reporter: Progress | None = None
     traceparent: str | None = None
     meta: Meta = field(default_factory=Meta)
-    scope: anyio.CancelScope | None = field(default=None, repr=False)
-    withdrawn: bool = False
+    scope: Scope = field(default_factory=Scope, repr=False)
 
     def cancel(self) -> None:
         """Withdraw the call. Safe before it starts and after it ends."""
-        self.withdrawn = True
-        if self.scope is not None:
-            self.scope.cancel()
+        self.scope.end("withdrawn")
+
+    def expire(self) -> None:
+        """The call's time is up."""
+        self.scope.end("late")
 
     def progress(
         self,

@@ -16,6 +16,7 @@ from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
+from cleats.runtime.deadlines import Deadlines
 from cleats.runtime.slots import Slots
 from cleats.runtime.telemetry import Telemetry
 from cleats.runtime.vitals import Vitals
@@ -38,6 +39,7 @@ class Dispatcher:
     ) -> None:
         self.registry = registry
         self._slots = Slots(concurrency=concurrency, queue=queue)
+        self._deadlines = Deadlines()
         self._timeouts = dict(timeouts or {})
         self._telemetry = telemetry or Telemetry()
         self._vitals = vitals or Vitals()
@@ -78,21 +80,25 @@ class Dispatcher:
             )
         timeout = self._timeouts.get(tool.name, tool.timeout)
         outcome: Outcome = Cancelled()
-        with anyio.CancelScope() as call.scope:
-            if call.withdrawn:
-                call.scope.cancel()
-            await self._slots.acquire()
+        if call.scope.ended is not None:
+            return outcome
+        with call.scope:
+            if not self._slots.take():
+                await self._slots.wait()
             try:
                 if timeout is not None:
-                    call.scope.deadline = anyio.current_time() + timeout
+                    self._deadlines.add(call, timeout, call.expire)
                 outcome = await self._run(tool, arguments, call)
             finally:
+                self._deadlines.remove(call)
                 self._slots.release()
-        if call.withdrawn:
-            return Cancelled()  # even when the handler finished regardless
-        if call.scope.cancel_called:
-            return Failed(_too_late(tool, timeout))
-        return outcome
+        match call.scope.ended:
+            case None:
+                return outcome
+            case "late":
+                return Failed(_too_late(tool, timeout))
+            case "withdrawn":
+                return Cancelled()  # even when the handler finished regardless
 
     async def _run(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
         try:

@@ -9,7 +9,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 class Slots:
     """At most `concurrency` run, at most `queue` wait, the rest are refused.
 
-    Taking a free slot never yields to the event loop, which is why this is not a semaphore.
+    Taking a free slot never touches the event loop, which is why this is not a semaphore.
     """
 
     def __init__(self, *, concurrency: int, queue: int) -> None:
@@ -36,11 +36,15 @@ class Slots:
                 details={"queue": {"max": self.queue, "size": len(self._waiting)}},
             )
 
-    async def acquire(self) -> None:
-        """Take a slot, waiting in line for it if need be."""
-        if self.running < self.concurrency:
-            self.running += 1
-            return
+    def take(self) -> bool:
+        """Take a free slot; False when one has to wait."""
+        if self.running >= self.concurrency:
+            return False
+        self.running += 1
+        return True
+
+    async def wait(self) -> None:
+        """Wait in line for a slot and take it."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:

@@ -89,6 +89,8 @@ class Tree:
         return True
 
     def _group_exists(self) -> bool:
+        if sys.platform == "linux":
+            return any(group == self._command for _, _, group in processes(zombies=False))
         try:
             posix.kill(-self._command, 0)
         except ProcessLookupError:
@@ -117,14 +119,12 @@ def report(lifeline: int, *words: object) -> None:
 def descendants() -> dict[int, int]:
     """Map every process below us to its group, as far as /proc tells.
 
-    One pass over all of /proc, because not every kernel has its `children` files. A process that
-    changes parents meanwhile may be missed: look again. Zombies are included: so is reported a
-    process whose first thread has ended, and that one can still run.
+    One that changes parents meanwhile may be missed: look again. Zombies are included, because
+    so is shown a process whose first thread has ended, while its others run on.
     """
     children: dict[int, dict[int, int]] = {}
-    for name in posix.listdir("/proc") if sys.platform == "linux" else ():
-        if name.isdigit() and (status := read_status(name)):
-            children.setdefault(int(status[1]), {})[int(name)] = int(status[2])
+    for pid, parent, group in processes(zombies=True):
+        children.setdefault(parent, {})[pid] = group
     found: dict[int, int] = {}
     parents = [posix.getpid()]
     while parents:
@@ -132,6 +132,18 @@ def descendants() -> dict[int, int]:
         found.update(below)
         parents.extend(below)
     return found
+
+
+def processes(*, zombies: bool) -> list[tuple[int, int, int]]:
+    """List the pid, parent and group of every process of this machine.
+
+    We read all of /proc, because not every kernel has the `children` files in it.
+    """
+    return [
+        (int(name), int(status[1]), int(status[2]))
+        for name in (posix.listdir("/proc") if sys.platform == "linux" else ())
+        if name.isdigit() and (status := read_status(name)) and (zombies or status[0] != b"Z")
+    ]
 
 
 def read_status(pid: str) -> list[bytes]:

@@ -25,17 +25,18 @@ log = logging.getLogger("cleats.call")
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _SAMPLED = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class LocalSpan(trace.Span):
     """A span that becomes one line when it ends."""
 
-    def __init__(
-        self, name: str, context: trace.SpanContext, parent: trace.SpanContext | None, sink: Outlet
-    ) -> None:
+    __slots__ = ("_attributes", "_began", "_context", "_ended", "_name", "_sink", "_status", "ids")
+
+    def __init__(self, name: str, trace_id: int, span_id: int, parent_id: int, sink: Outlet) -> None:
         self._name = name
-        self._context = context
-        self._parent = parent
+        self.ids = (trace_id, span_id, parent_id)
+        self._context: trace.SpanContext | None = None
         self._sink = sink
         self._began = time_ns()
         self._attributes: dict[str, Any] = {}
@@ -46,19 +47,25 @@ class LocalSpan(trace.Span):
         if self._ended:
             return
         self._ended = True
+        trace_id, span_id, parent_id = self.ids
         line = {
             "name": self._name,
-            "trace_id": trace.format_trace_id(self._context.trace_id),
-            "span_id": trace.format_span_id(self._context.span_id),
-            "parent_id": trace.format_span_id(self._parent.span_id) if self._parent else None,
+            "trace_id": f"{trace_id:032x}",
+            "span_id": f"{span_id:016x}",
+            "parent_id": f"{parent_id:016x}" if parent_id else None,
             "start_ns": self._began,
             "end_ns": end_time or time_ns(),
             "status": self._status,
             "attributes": self._attributes,
         }
-        JOURNAL.line(self._sink, msgspec.json.encode(line, enc_hook=str) + b"\n")
+        JOURNAL.line(self._sink, _encode(line) + b"\n")
 
     def get_span_context(self) -> trace.SpanContext:
+        if self._context is None:  # built when somebody nests below us; most spans have no child
+            trace_id, span_id, _ = self.ids
+            self._context = trace.SpanContext(
+                trace_id, span_id, is_remote=False, trace_flags=_SAMPLED
+            )
         return self._context
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
@@ -99,8 +106,8 @@ class LocalTracer(trace.Tracer):
 
     def __init__(self, sink: Outlet) -> None:
         self._sink = sink
-        # Not for secrets: a per-process generator, cheap and seeded from the system.
-        self._random = random.Random()  # noqa: S311
+        # Not for secrets: a generator of this process, cheap and seeded by the system.
+        self._bits = random.Random().getrandbits  # noqa: S311
 
     def start_span(
         self,
@@ -110,12 +117,15 @@ class LocalTracer(trace.Tracer):
         **_kwargs: Any,
     ) -> LocalSpan:
         parent = trace.get_current_span(context).get_span_context()
-        known = parent if parent.is_valid else None
-        trace_id = known.trace_id if known else self._random.getrandbits(128) or 1
-        own = trace.SpanContext(
-            trace_id, self._random.getrandbits(64) or 1, is_remote=False, trace_flags=_SAMPLED
-        )
-        return LocalSpan(name, own, known, self._sink)
+        if parent.is_valid:
+            return LocalSpan(
+                name, parent.trace_id, self._bits(64) | 1, parent.span_id, self._sink
+            )
+        return self.root(name)
+
+    def root(self, name: str) -> LocalSpan:
+        """A span without a parent."""
+        return LocalSpan(name, self._bits(128) | 1, self._bits(64) | 1, 0, self._sink)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # ours is a plain context manager
@@ -128,6 +138,14 @@ class LocalTracer(trace.Tracer):
         finally:
             otel_context.detach(token)
             span.end()
+
+
+def ids_of(span: trace.Span) -> tuple[int, int]:
+    """A span's trace id and own id."""
+    if isinstance(span, LocalSpan):
+        return span.ids[:2]
+    context = span.get_span_context()
+    return context.trace_id, context.span_id
 
 
 def plain(value: object) -> str:
@@ -145,40 +163,44 @@ class Telemetry:
 
     def __init__(self, tracer: trace.Tracer | None = None, *, log_calls: bool = True) -> None:
         self.tracer = tracer or LocalTracer(discard)
+        self._local = self.tracer if isinstance(self.tracer, LocalTracer) else None
         self._log_calls = log_calls
 
     def begin(self, call: Call) -> trace.Span:
         """Open the span of a call, below the caller's own if it sent one."""
-        parent = None
-        if call.traceparent is not None:
-            parent = _PROPAGATOR.extract({"traceparent": call.traceparent})
-        return self.tracer.start_span("call " + call.tool, parent)
+        name = "call " + call.tool
+        if call.traceparent is None:
+            return self._local.root(name) if self._local else self.tracer.start_span(name)
+        parent = _PROPAGATOR.extract({"traceparent": call.traceparent})
+        return self.tracer.start_span(name, parent)
 
     def end(self, span: trace.Span, call: Call, outcome: Outcome) -> None:
         """Close the span and write the call's log line."""
-        kind = type(outcome).__name__
-        code = None if isinstance(outcome, Done | Cancelled) else outcome.error.code.name
-        duration = call.meta.duration_ms or 0.0
         try:
-            span.set_attributes(
-                {
-                    "cleats.tool": call.tool,
-                    "cleats.surface": call.surface,
-                    "cleats.outcome": kind,
-                    "cleats.request_id": call.id or "",
-                    **({"error.type": code} if code else {}),
-                }
-            )
-            if code:
-                span.set_status(trace.StatusCode.ERROR)
-            span.end()
-            if self._log_calls:
-                ids = span.get_span_context()
-                line = (
-                    f"call.end surface={call.surface} id={plain(call.id)} tool={plain(call.tool)} "
-                    f"outcome={kind} {f'code={code} ' if code else ''}ms={duration:.1f} "
-                    f"trace={ids.trace_id:032x} span={ids.span_id:016x}\n"
-                )
-                JOURNAL.line(stderr, line.encode(errors="replace"))
+            self._end(span, call, outcome)
         except Exception:
-            log.exception("telemetry.lost tool=%s", call.tool)
+            log.exception("telemetry.lost tool=%s", plain(call.tool))
+
+    def _end(self, span: trace.Span, call: Call, outcome: Outcome) -> None:
+        kind = type(outcome).__name__
+        attributes = {
+            "cleats.tool": call.tool,
+            "cleats.surface": call.surface,
+            "cleats.outcome": kind,
+            "cleats.request_id": call.id or "",
+        }
+        code = ""
+        if not isinstance(outcome, Done | Cancelled):
+            attributes["error.type"] = outcome.error.code.name
+            code = f" code={outcome.error.code.name}"
+            span.set_status(trace.StatusCode.ERROR)
+        span.set_attributes(attributes)
+        span.end()
+        if self._log_calls:
+            trace_id, span_id = ids_of(span)
+            line = (
+                f"call.end surface={call.surface} id={plain(call.id)} tool={plain(call.tool)} "
+                f"outcome={kind}{code} ms={call.meta.duration_ms or 0.0:.1f} "
+                f"trace={trace_id:032x} span={span_id:016x}\n"
+            )
+            JOURNAL.line(stderr, line.encode(errors="replace"))

@@ -4,7 +4,7 @@ from collections import Counter
 from time import monotonic
 from typing import Any
 
-from cleats.contract.outcome import Outcome
+from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
 from cleats.runtime.call import Call
 from cleats.runtime.slots import Slots
@@ -16,7 +16,7 @@ class Vitals:
     def __init__(self) -> None:
         self._started = monotonic()
         self._open: dict[Call, float] = {}
-        self._ended: Counter[str] = Counter()
+        self._ended: Counter[type[Outcome]] = Counter()
         self.slots: Slots | None = None
         self.registry: Registry | None = None
 
@@ -25,7 +25,7 @@ class Vitals:
 
     def closed(self, call: Call, outcome: Outcome) -> None:
         self._open.pop(call, None)
-        self._ended[type(outcome).__name__.lower()] += 1
+        self._ended[type(outcome)] += 1
 
     @property
     def uptime(self) -> float:
@@ -54,8 +54,8 @@ class Vitals:
 
     def ended(self) -> dict[str, int]:
         """How many calls ended in each way."""
-        ways = ("done", "failed", "rejected", "cancelled")
-        return {way: self._ended[way] for way in ways}
+        ways = (Done, Failed, Rejected, Cancelled)
+        return {way.__name__.lower(): self._ended[way] for way in ways}
 
     def tools(self) -> dict[str, int]:
         """Every tool that is served, with the version of its schema."""

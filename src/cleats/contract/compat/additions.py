@@ -20,7 +20,6 @@ from typing import Any
 from cleats.contract.compat.keywords import LISTS, Schema, pairs
 from cleats.contract.compat.sides import Side
 
-
 CATCH_ALL = ("additionalProperties", "unevaluatedProperties")
 
 

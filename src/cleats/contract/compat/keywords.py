@@ -5,7 +5,7 @@ meaning, and a change to it can never be called safe.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from cleats.contract.pointer import tokens
@@ -52,7 +52,9 @@ WALKED: Final = frozenset(
 )
 """Compared part by part: each is a conjunct of its own, and takes more when a part takes more."""
 
-WHOLE: Final = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"})
+WHOLE: Final = frozenset(
+    {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}
+)
 """A schema with one of these cannot be taken apart: the keyword depends on its neighbours."""
 
 KNOWN: Final = WORDS | MEANINGS | PLUMBING | ASSERTIONS | WALKED | WHOLE | {"default"}
@@ -154,3 +156,33 @@ def pairs(old: Sequence[Schema], new: Sequence[Schema]) -> list[tuple[int, int]]
             free.remove(twin)
             matched.append((place, twin))
     return sorted([*matched, *zip(rest, free, strict=True)])
+
+
+def only(schema: dict[str, Any], keywords: Iterable[str]) -> dict[str, Any]:
+    """The part of a schema that these keywords are."""
+    return {keyword: schema[keyword] for keyword in sorted(keywords) if keyword in schema}
+
+
+def differing(old: dict[str, Any], new: dict[str, Any], keywords: Iterable[str]) -> list[str]:
+    """The keywords that are not the same in both."""
+    return [
+        keyword
+        for keyword in sorted(keywords)
+        if (keyword in old) is not (keyword in new) or not same(old.get(keyword), new.get(keyword))
+    ]
+
+
+def as_object(schema: Schema) -> dict[str, Any]:
+    """`true` and `false` in the words of the other schemas."""
+    if isinstance(schema, dict):
+        return schema
+    return {} if schema else {"not": {}}
+
+
+TYPES: Final = ("object", "string", "integer", "number", "boolean", "array", "null")
+
+
+def types(schema: dict[str, Any]) -> list[str]:
+    """The types that a schema allows; all of them when it does not say."""
+    found = schema.get("type", TYPES)
+    return [found] if isinstance(found, str) else list(found)

@@ -10,12 +10,14 @@ import jsonschema_rs
 from jsonschema_rs import canonical
 
 from cleats.contract.compat.keywords import (
+    LISTS,
+    MAPS,
     SAME_IN_EVERY_DRAFT,
+    SINGLES,
     Schema,
     everywhere,
     old_draft,
 )
-from cleats.contract.compat.keywords import LISTS, MAPS, SINGLES
 from cleats.contract.tools import RESERVED
 
 

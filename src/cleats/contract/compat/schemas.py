@@ -7,10 +7,10 @@ the prover cannot decide about a whole (recursion, size), the walk's `sound` sti
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum, auto
 from typing import Any, Final
 
 from cleats.contract.compat.additions import added, forgive
+from cleats.contract.compat.changes import Change, Kind
 from cleats.contract.compat.keywords import (
     ASSERTIONS,
     KNOWN,
@@ -19,48 +19,23 @@ from cleats.contract.compat.keywords import (
     WHOLE,
     WORDS,
     Schema,
+    as_object,
     definitions,
+    differing,
     everywhere,
     old_draft,
+    only,
     pairs,
     refers,
     same,
     target,
+    types,
 )
 from cleats.contract.compat.prover import Verdict, covers
 from cleats.contract.compat.sides import Side
+from cleats.contract.compat.witness import disagreements
 from cleats.contract.compat.wording import changed_keywords, quoted
-from cleats.contract.compat.witness import witnesses
 from cleats.contract.pointer import pointer
-
-
-class Kind(StrEnum):
-    """What a change is, before its side gives it a rule."""
-
-    PROPERTY_ADDED = auto()
-    PROPERTY_REMOVED = auto()
-    PROPERTY_RENAMED = auto()
-    REQUIRED_ADDED = auto()
-    REQUIRED_REMOVED = auto()
-    TYPE_CHANGED = auto()
-    NARROWED = auto()
-    WIDENED = auto()
-    REWRITTEN = auto()
-    DEFAULT_CHANGED = auto()
-    MEANING_CHANGED = auto()
-    DOCS_CHANGED = auto()
-    UNDECIDED = auto()
-    UNKNOWN_KEYWORD = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change at a place in a schema; `name` is the property it is about."""
-
-    kind: Kind
-    pointer: str
-    message: str
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +98,7 @@ class Walk:
         self._seen.add((old.pointer, new.pointer))
         old, new = self._follow(old, self.old, new), self._follow(new, self.new, old)
         if isinstance(old.schema, bool) or isinstance(new.schema, bool):
-            self._leaf(new.pointer, _object(old.schema), _object(new.schema))
+            self._leaf(new.pointer, as_object(old.schema), as_object(new.schema))
             return
         self._remarks(old, new)
         self._names(old, new)
@@ -145,17 +120,17 @@ class Walk:
 
     def _remarks(self, old: Place, new: Place) -> None:
         """Words, defaults and meanings: what a validator does not look at."""
-        words = _differing(old.body, new.body, WORDS)
+        words = differing(old.body, new.body, WORDS)
         if words:
             self._note(Kind.DOCS_CHANGED, new.pointer, f"{_listed(words)} changed.")
-        if _differing(old.body, new.body, ["default"]):
+        if differing(old.body, new.body, ["default"]):
             message = changed_keywords(old.body, new.body, ["default"])
             self._note(Kind.DEFAULT_CHANGED, new.pointer, message)
         if any(_meaning(old.body, keyword) != _meaning(new.body, keyword) for keyword in MEANINGS):
-            meanings = _differing(old.body, new.body, MEANINGS)
+            meanings = differing(old.body, new.body, MEANINGS)
             message = changed_keywords(old.body, new.body, meanings)
             self._note(Kind.MEANING_CHANGED, new.pointer, message)
-        strange = _differing(old.body, new.body, (old.body.keys() | new.body.keys()) - KNOWN)
+        strange = differing(old.body, new.body, (old.body.keys() | new.body.keys()) - KNOWN)
         if strange:
             message = changed_keywords(old.body, new.body, strange)
             self._note(Kind.UNKNOWN_KEYWORD, new.pointer, f"{message} Its meaning is not known.")
@@ -252,7 +227,7 @@ class Walk:
     # Proving
 
     def _group(self, keywords: Iterable[str], at: str, old: Place, new: Place) -> None:
-        self._leaf(at, _only(old.body, keywords), _only(new.body, keywords))
+        self._leaf(at, only(old.body, keywords), only(new.body, keywords))
 
     def _leaf(self, at: str, old: dict[str, Any], new: dict[str, Any]) -> None:
         """Name the difference between two groups of keywords by what it does to values."""
@@ -270,7 +245,7 @@ class Walk:
         grows = (verdict is Verdict.YES) is (self.side is Side.INPUT)
         if verdict is Verdict.YES:
             return Kind.WIDENED if grows else Kind.NARROWED
-        if _types(old) != _types(new):
+        if set(types(old)) != set(types(new)):
             return Kind.TYPE_CHANGED
         if verdict is Verdict.UNKNOWN:
             return Kind.UNDECIDED
@@ -288,7 +263,7 @@ class Walk:
 def settle(small: Schema, large: Schema) -> Verdict:
     """Ask the prover, and look for a witness when it cannot tell."""
     verdict = covers(large, small)
-    if verdict is Verdict.UNKNOWN and next(witnesses(small, large), None) is not None:
+    if verdict is Verdict.UNKNOWN and next(disagreements(small, large), None) is not None:
         return Verdict.NO
     return verdict
 
@@ -326,31 +301,8 @@ def _bare(schema: Schema) -> Schema:
     return {keyword: value for keyword, value in schema.items() if keyword not in WORDS}
 
 
-def _only(schema: dict[str, Any], keywords: Iterable[str]) -> dict[str, Any]:
-    return {keyword: schema[keyword] for keyword in sorted(keywords) if keyword in schema}
-
-
-def _differing(old: dict[str, Any], new: dict[str, Any], keywords: Iterable[str]) -> list[str]:
-    return [
-        keyword
-        for keyword in sorted(keywords)
-        if (keyword in old) is not (keyword in new) or not same(old.get(keyword), new.get(keyword))
-    ]
-
-
 def _meaning(schema: dict[str, Any], keyword: str) -> Any:
     return schema.get(keyword, 1 if keyword == MEANING else None)
-
-
-def _object(schema: Schema) -> dict[str, Any]:
-    if isinstance(schema, dict):
-        return schema
-    return {} if schema else {"not": {}}
-
-
-def _types(schema: dict[str, Any]) -> set[str]:
-    types = schema.get("type", [])
-    return {types} if isinstance(types, str) else set(types)
 
 
 def _taken_whole(schema: dict[str, Any]) -> bool:

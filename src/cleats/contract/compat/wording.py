@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any, Final
 
 from cleats.contract.compat.keywords import same, text
 
 LONGEST: Final = 60
 """Characters of a value that are shown; a line of a report has to stay a line."""
+
+
+CONTEXT: Final = 12
+"""Characters shown before the place where two texts part."""
 
 
 def quoted(name: str) -> str:
@@ -31,6 +36,26 @@ def changed_keywords(
     names = sorted(old.keys() | new.keys()) if keywords is None else keywords
     sentences = [_sentence(name, old, new) for name in names]
     return " ".join(filter(None, sentences)) or "What it refers to changed."
+
+
+def moved(old: Any, new: Any) -> str:
+    """A value that became another."""
+    return f"Was {shown(old)}, is {shown(new)}."
+
+
+def reworded(old: str | None, new: str | None) -> str:
+    """Two texts, each cut down to where they differ."""
+    one, other = old or "", new or ""
+    letters = enumerate(zip_longest(one, other))
+    start = next((place for place, (a, b) in letters if a != b), 0)
+    return f"Was {_around(one, start)}, is {_around(other, start)}."
+
+
+def _around(whole: str, place: int) -> str:
+    """A readable piece of a text, from a little before a place."""
+    start = max(0, place - CONTEXT)
+    piece = whole[start : start + LONGEST]
+    return f"{'…' if start else ''}{piece!r}{'…' if start + LONGEST < len(whole) else ''}"
 
 
 def _sentence(keyword: str, old: dict[str, Any], new: dict[str, Any]) -> str:

@@ -44,11 +44,12 @@ class Inbound(Outbound):
         self, channel: Outbound, request_id: Any, params: Mapping[str, Any] | None
     ) -> None:
         self.request_id = request_id
+        self.task: asyncio.Task[None] | None = None
+        self.running = False
         self.cancelled = False
         self.closed = False
         self._channel = channel
         self._params = params
-        self._task: asyncio.Task[Any] | None = None
         self._call: Call | None = None
         self._cancel_requested: anyio.Event | None = None
 
@@ -59,10 +60,6 @@ class Inbound(Outbound):
             if self.cancelled:
                 self._cancel_requested.set()
         return self._cancel_requested
-
-    def entered(self) -> None:
-        """The request's own task has started. Before that there is nothing to stop."""
-        self._task = asyncio.current_task()
 
     def begun(self, call: Call) -> None:
         """A tool call runs for this request: cancelling one is cancelling the other."""
@@ -81,8 +78,9 @@ class Inbound(Outbound):
         """Stop the work."""
         if self._call is not None:
             self._call.cancel()
-        elif self._task is not None:
-            self._task.cancel()
+        elif self.task is not None and self.running:
+            # A task that has not started has nothing to stop, and cancelled now it never would.
+            self.task.cancel()
 
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None

@@ -8,7 +8,7 @@ means stays with the SDK's runner above.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -57,7 +57,8 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
         self._drain_for = drain
         self._shutdown = shutdown
         self._open: InFlight[Inbound] = InFlight()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._hearing: set[asyncio.Task[None]] = set()
+        self._unwritten: list[bytes] = []
         self._loop = asyncio.get_running_loop()
         self._on_request: OnRequest
         self._on_notify: OnNotify
@@ -125,7 +126,7 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
             reason = f"Invalid request: {error.message}"
             self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, request.id))
             return
-        self._start(self._serve(inbound, request))
+        inbound.task = self._loop.create_task(self._serve(inbound, request))
 
     def _notification(self, message: jsonrpc.Notification) -> None:
         if message.method == "notifications/cancelled":
@@ -133,16 +134,14 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
             if jsonrpc.is_id(request_id):
                 self._open.cancel(request_id)
         if not run_notify_intercept(self._intercept, message.method, message.params):
-            self._start(self._heard(Inbound(self, None, message.params), message))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            work = self._heard(Inbound(self, None, message.params), message)
+            task = self._loop.create_task(work)
+            self._hearing.add(task)
+            task.add_done_callback(self._hearing.discard)
 
     async def _serve(self, inbound: Inbound, request: jsonrpc.Request) -> None:
         """The one place where a request becomes an answer, whatever happened to it."""
-        inbound.entered()
+        inbound.running = True
         try:
             if inbound.cancelled:
                 raise asyncio.CancelledError  # noqa: TRY301 - withdrawn before it began
@@ -168,20 +167,35 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
         self._write(jsonrpc.error(message.id, message.code, message.reason, data))
 
     def _write(self, body: bytes) -> None:
-        self._wire.write(body + b"\n")
+        """Send a lone answer at once; gather those that come together into one write."""
+        if not self._unwritten and not self._open:
+            self._wire.write(body + b"\n")
+            return
+        if not self._unwritten:
+            self._loop.call_soon(self._flush)
+        self._unwritten += (body, b"\n")
+
+    def _flush(self) -> None:
+        if self._unwritten:
+            self._wire.write(b"".join(self._unwritten))
+            self._unwritten = []
 
     async def _drain(self) -> None:
         """Finish what is in flight; answer what does not finish; leave nothing unsent."""
         end = self._loop.time() + self._drain_for
-        while self._tasks and not self._wire.broken and self._loop.time() < end:
-            await asyncio.wait(self._tasks, timeout=PEER_CHECK)
-        if self._tasks:
+        while (work := self._working()) and not self._wire.broken and self._loop.time() < end:
+            await asyncio.wait(work, timeout=PEER_CHECK)
+        if work:
             log.warning("drain.cut requests=%d after=%gs", len(self._open), self._drain_for)
             for request in self._open:
                 request.stop()
-            await asyncio.wait(self._tasks, timeout=LAST_WAIT)
+            await asyncio.wait(work, timeout=LAST_WAIT)
+        self._flush()
         with anyio.move_on_after(self._drain_for):
             await self._wire.flushed()
+
+    def _working(self) -> set[asyncio.Task[None]]:
+        return self._hearing | {inbound.task for inbound in self._open if inbound.task is not None}
 
 
 def _error(request_id: jsonrpc.Id, error: MCPError) -> bytes:

@@ -1,0 +1,1 @@
+"""Conformance: the official MCP suite and the MCP Inspector against our kernel."""

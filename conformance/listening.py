@@ -1,0 +1,37 @@
+"""An ASGI application on a free port of this machine, for as long as its parent lives.
+
+The first line on stdout is the address. The end of stdin is the order to stop, so a listener never
+outlives the process that started it, however that one ended.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+
+import uvicorn
+from starlette.types import ASGIApp
+
+PATH = "/mcp"
+
+LINGER = 0
+"""Seconds that open streams get when the order to stop has come: nobody reads them any more."""
+
+
+async def listen(app: ASGIApp) -> None:
+    """Serve until stdin ends or a signal comes."""
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=LINGER)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host, port = listener.getsockname()
+        sys.stdout.write(f"http://{host}:{port}{PATH}\n")
+        sys.stdout.flush()
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            if not os.read(0, 1024):
+                loop.remove_reader(0)
+                server.should_exit = True
+
+        loop.add_reader(0, read)
+        await server.serve(sockets=[listener])

@@ -1,0 +1,427 @@
+"""`cleats contract`: snapshot, compare and check tool contracts, ours and any MCP server's."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import click
+
+from cleats.contract.compat import (
+    RULES,
+    Level,
+    Report,
+    SnapshotError,
+    compare,
+    markdown,
+    render,
+    sarif,
+)
+from cleats.contract.snapshot import dump
+from cleats.settings import Settings
+
+COMMITTED = Path("contracts/tools.json")
+LOCK = Path("mcp-contract.json")
+FORMATS = ("text", "json", "markdown", "sarif")
+
+Command: TypeAlias = Callable[..., None]
+
+
+class CannotRunError(click.ClickException):
+    """Raised when there is nothing to compare; a contract problem has exit code 1 instead."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that is not ours."""
+
+    command: str | None
+    url: str | None
+    headers: dict[str, str]
+    timeout: float
+
+    def snapshot(self) -> dict[str, Any]:
+        """Read its surface."""
+        import anyio  # noqa: PLC0415
+
+        from cleats.transports.mcp import client  # noqa: PLC0415 - imports the SDK
+
+        async def read() -> dict[str, Any]:
+            return await client.surface(
+                command=self.command,
+                url=self.url,
+                env=dict(os.environ),
+                headers=self.headers,
+                timeout=self.timeout,
+            )
+
+        try:
+            return anyio.run(read)
+        except client.ServerFaultError as error:
+            raise CannotRunError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How a report is written, and what is left out of it."""
+
+    shape: str
+    ignore: tuple[str, ...]
+
+    def report(self, old: Any, new: Any, path: Path) -> Report:
+        """Compare two snapshots and print the report; `path` is the file it is about."""
+        try:
+            report = compare(old, new, ignore=self.ignore)
+        except SnapshotError as error:
+            raise CannotRunError(str(error)) from None
+        click.echo(self._written(report, path).rstrip("\n"))
+        return report
+
+    def _written(self, report: Report, path: Path) -> str:
+        match self.shape:
+            case "json":
+                return json.dumps(report.as_json(), indent=2, ensure_ascii=False)
+            case "markdown":
+                return markdown(report)
+            case "sarif":
+                return json.dumps(sarif(report, path.as_posix()), indent=2, ensure_ascii=False)
+            case _:
+                return "\n".join(map(_coloured, render(report).splitlines()))
+
+
+def _takes_server(command: Command) -> Command:
+    """Add the options that say whose contract it is: `server` is None for our own."""
+
+    @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
+    @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
+    @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
+    @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
+    @wraps(command)
+    def wrapped(
+        *args: Any,
+        command: str | None,
+        url: str | None,
+        header: tuple[str, ...],
+        timeout: float,
+        **options: Any,
+    ) -> None:
+        if command is not None and url is not None:
+            raise click.UsageError("--server and --url are two servers; give one")
+        server = Server(command=command, url=url, headers=_headers(header), timeout=timeout)
+        wanted(*args, server=None if command is None and url is None else server, **options)
+
+    wanted = command
+    return wrapped
+
+
+def _takes_style(command: Command) -> Command:
+    """Add the options about the report."""
+
+    @click.option(
+        "--format",
+        "shape",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="How the report is written.",
+    )
+    @click.option(
+        "--ignore",
+        metavar="RULE",
+        multiple=True,
+        callback=_known_rules,
+        help="Leave this rule out; may be given more than once.",
+    )
+    @wraps(command)
+    def wrapped(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
+        command(*args, style=Style(shape=shape, ignore=ignore), **options)
+
+    return wrapped
+
+
+def _headers(given: tuple[str, ...]) -> dict[str, str]:
+    headers = {}
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise click.UsageError(f"--header takes 'NAME: VALUE', not {text!r}")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _known_rules(_ctx: click.Context, _param: click.Parameter, names: Any) -> Any:
+    for name in filter(None, names if isinstance(names, tuple) else [names]):
+        if name not in RULES:
+            raise click.BadParameter(f"no rule is called {name!r}; see: cleats contract rules")
+    return names
+
+
+def _explained(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    if name is not None and not ctx.resilient_parsing:
+        click.echo(_explanation(_known_rules(ctx, param, name)))
+        ctx.exit()
+
+
+@click.group()
+@click.option(
+    "--explain",
+    metavar="RULE",
+    callback=_explained,
+    expose_value=False,
+    is_eager=True,
+    help="Say what a rule means, and leave.",
+)
+def contract() -> None:
+    """Snapshot, compare and check tool contracts.
+
+    A snapshot is everything a client can come to depend on: names, schemas, defaults, errors,
+    timeouts, annotations. Two snapshots are compared rule by rule; the report says what changed,
+    whom it breaks (with a value that proves it), and which version bump it needs.
+
+    \b
+    Our own contract, against the committed file:
+      cleats contract check
+      cleats contract check --accept          write the file, once the bump is right
+    Any MCP server, against a lock file:
+      cleats contract check --server 'npx some-server' --accept
+      cleats contract check --server 'npx some-server'
+    Two files:
+      cleats contract diff old.json new.json
+    """
+
+
+@contract.command()
+@_takes_server
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.pass_obj
+def snapshot(settings: Settings, *, server: Server | None, output: Path | None) -> None:
+    """Print a snapshot: ours, or that of any MCP server.
+
+    \b
+    Examples:
+      cleats contract snapshot
+      cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
+      cleats contract snapshot --url https://example.org/mcp
+    """
+    taken = _ours(settings) if server is None else server.snapshot()
+    if output is None:
+        click.echo(dump(taken), nl=False)
+    else:
+        _write(output, taken)
+
+
+@contract.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@_takes_style
+def diff(old: Path, new: Path, *, style: Style) -> None:
+    """Compare two snapshot files.
+
+    Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
+    cannot be read.
+
+    \b
+    Example: cleats contract diff before.json after.json --format markdown
+    """
+    if not style.report(_load(old), _load(new), new).ok:
+        sys.exit(1)
+
+
+@contract.command()
+@_takes_server
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    default=COMMITTED,
+    show_default=True,
+    help="The committed snapshot of our own contract.",
+)
+@click.option(
+    "--against-ref",
+    metavar="REF",
+    help="Measure the bump against that file as it is in a git commit, say origin/main.",
+)
+@click.option(
+    "--lock",
+    type=click.Path(path_type=Path),
+    default=LOCK,
+    show_default=True,
+    help="The lock file of another server.",
+)
+@click.option("--accept", is_flag=True, help="Write the file when the bump is right.")
+@click.option(
+    "--fail-on",
+    type=click.Choice([level.value for level in Level][1:]),
+    default=Level.PATCH.value,
+    show_default=True,
+    help="The least change of another server that is a problem.",
+)
+@_takes_style
+@click.pass_obj
+def check(
+    settings: Settings,
+    *,
+    server: Server | None,
+    against: Path,
+    against_ref: str | None,
+    lock: Path,
+    accept: bool,
+    fail_on: str,
+    style: Style,
+) -> None:
+    """Refuse a contract change without its version bump.
+
+    Without --server or --url the contract is our own. The committed file has to be the current
+    contract to the byte, so that a change is reviewed as a diff; --accept writes it, but only
+    together with the bump that the change needs.
+
+    With --server or --url the contract is another server's, and the lock file is what you agreed
+    to. Any change is a problem, words included, because models act on them; --fail-on major lets
+    all but breaking ones pass. --accept writes the lock file in any case.
+
+    Exits 0 when all is well, 1 when there is a contract problem, 2 when the check could not run.
+
+    \b
+    Examples:
+      cleats contract check
+      cleats contract check --against-ref origin/main --format markdown
+      cleats contract check --server 'uvx mcp-server-git' --fail-on major
+    """
+    if server is None:
+        _check_ours(_ours(settings), against, against_ref, style, accept=accept)
+    else:
+        _check_theirs(server.snapshot(), lock, Level(fail_on), style, accept=accept)
+
+
+def _check_ours(
+    taken: dict[str, Any], path: Path, ref: str | None, style: Style, *, accept: bool
+) -> None:
+    if accept and ref is None and not path.exists():
+        _write(path, taken)
+        return
+    before = _load(path) if ref is None else _load_ref(ref, path)
+    if not style.report(before, taken, path).ok:
+        sys.exit(1)
+    if path.exists() and path.read_bytes() == dump(taken):
+        return
+    if not accept:
+        _problem(f"{path} is not the current contract; run: cleats contract check --accept")
+    _write(path, taken)
+
+
+def _check_theirs(
+    taken: dict[str, Any], path: Path, fail_on: Level, style: Style, *, accept: bool
+) -> None:
+    if not path.exists():
+        if not accept:
+            raise CannotRunError(f"there is no {path}; write it with --accept")
+        _write(path, taken)
+        return
+    report = style.report(_load(path), taken, path)
+    if accept:
+        _write(path, taken)
+    elif drifted := len(report.at_least(fail_on)):
+        changes = "change" if drifted == 1 else "changes"
+        _problem(f"the server is not what {path} says ({drifted} {changes}); --accept agrees to it")
+
+
+@contract.command()
+@click.argument("rule", required=False, callback=_known_rules)
+def rules(rule: str | None) -> None:
+    """List the rules, or explain one.
+
+    \b
+    Examples:
+      cleats contract rules
+      cleats contract rules INPUT_NARROWED
+    """
+    if rule is not None:
+        click.echo(_explanation(rule))
+        return
+    for one in RULES.values():
+        mark = "+1" if one.integer else "  "
+        click.echo(f"{one.level:<5} {mark}  {click.style(one.id, bold=True):<40}  {one.purpose}")
+    click.echo("\n+1: the tool's own schemaVersion has to rise as well.")
+
+
+def _explanation(name: str) -> str:
+    rule = RULES[name]
+    lines = [rule.id, "", f"  {rule.purpose}", ""]
+    if rule.level is Level.NONE:
+        lines.append("  Needs no version bump.")
+    else:
+        lines.append(f"  The contract's version needs a {rule.level} bump.")
+    if rule.integer:
+        lines.append("  The schemaVersion of each tool that it touches has to rise.")
+    return "\n".join(lines)
+
+
+# Taking, reading and writing snapshots
+
+
+def _ours(settings: Settings) -> dict[str, Any]:
+    from cleats import app  # noqa: PLC0415 - only for our own contract
+
+    return app.contract_snapshot(settings)
+
+
+def _load(path: Path) -> Any:
+    try:
+        return _parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise CannotRunError(f"{path}: {error.strerror}") from None
+
+
+def _load_ref(ref: str, path: Path) -> Any:
+    import anyio  # noqa: PLC0415
+
+    from cleats.runtime import process  # noqa: PLC0415
+
+    place = f"{ref}:./{path.as_posix()}"
+    try:
+        done = anyio.run(process.run, ["git", "show", "--end-of-options", place])
+    except process.StartError as error:
+        raise CannotRunError(str(error)) from None
+    if done.exit_code != 0:
+        raise CannotRunError(done.stderr.decode(errors="replace").strip())
+    return _parse(done.stdout, place)
+
+
+def _parse(data: bytes, name: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise CannotRunError(f"{name} is not JSON") from None
+
+
+def _write(path: Path, taken: dict[str, Any]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(dump(taken))
+    except OSError as error:
+        raise CannotRunError(f"{path}: {error.strerror}") from None
+    click.echo(f"Wrote {path}.", err=True)
+
+
+# Reporting
+
+
+COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
+
+
+def _coloured(line: str) -> str:
+    word = line[2:7].strip() if line.startswith("  ") else ""
+    if word in COLOURS:
+        return line[:2] + click.style(line[2:7], fg=COLOURS[word], bold=True) + line[7:]
+    return line if line.startswith(" ") else click.style(line, bold=True)
+
+
+def _problem(text: str) -> NoReturn:
+    click.echo(f"Error: {text}", err=True)
+    sys.exit(1)

@@ -1,0 +1,28 @@
+"""What the specs demand, and the tests that prove it.
+
+Every binding sentence has an id in `tests/specs`; `@requirement(id)` ties a test to it.
+`test_requirements.py` fails for a sentence without a test, and a test that names an unknown
+sentence fails at import.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tests.specs import a, b
+
+TestT = TypeVar("TestT", bound=Callable[..., object])
+
+REQUIREMENTS = {**a.SENTENCES, **b.SENTENCES}
+
+PROVEN: dict[str, list[str]] = {key: [] for key in REQUIREMENTS}
+
+
+def requirement(*keys: str) -> Callable[[TestT], TestT]:
+    """Tie a test to the sentences it proves; an unknown id fails at import."""
+
+    def tie(test: TestT) -> TestT:
+        for key in keys:
+            PROVEN[key].append(f"{test.__module__}.{test.__qualname__}")
+        return test
+
+    return tie

@@ -1,0 +1,1 @@
+"""The binding sentences of each spec, by id."""

@@ -1,0 +1,57 @@
+"""Spec a: tool-schema stability, and how process trees end."""
+
+SENTENCES = {
+    # a, part 1: versions (§2)
+    "a:definition:fields": "§2.1 A definition has name, description, inputSchema, schemaVersion.",
+    "a:definition:tooling-version": "§2.1 A definition should have a toolingVersion.",
+    "a:bump:required-argument": "§2.2 An added required argument needs a schemaVersion bump.",
+    "a:bump:meaning": "§2.2 A changed meaning of an argument needs a bump.",
+    "a:bump:default": "§2.2 A default that alters behaviour needs a bump.",
+    "a:bump:result": "§2.2 A changed result structure needs a bump.",
+    "a:bump:error-codes": "§2.2 Error codes added, removed or renamed need a bump.",
+    "a:bump:cancel-timeout": "§2.2 Observably changed cancellation or timeout needs a bump.",
+    "a:no-bump:docs": "§2.2 A clarified text needs no bump.",
+    "a:no-bump:optional-argument": "§2.2 An optional argument that defaults cleanly needs no bump.",
+    "a:no-bump:optional-result": "§2.2 An optional field absent by default needs no bump.",
+    # a: names (§3)
+    "a:names:rename-is-breaking": "§3.1 A rename is breaking and needs a bump.",
+    "a:names:alias": "§3.1 An old name may remain available, deprecated.",
+    "a:names:stable": "§3.2 Tool names stay unless explicitly bumped.",
+    # a: arguments (§4)
+    "a:arguments:unknown-refused": "§4.1 Unknown fields are rejected as INVALID_REQUEST.",
+    "a:arguments:reserved-refused": "§4.1 A reserved field is rejected when it is set.",
+    "a:arguments:none-ignored": "§4.2 No field is accepted and ignored.",
+    # a: results (§5), errors (§6)
+    "a:result:valid-json": "§5.1 The text of the first content item is valid JSON.",
+    "a:result:success-is-no-error": "§5.1 A success does not set isError.",
+    "a:error:message-and-code": "§5.2 An error has a message and a code of the table.",
+    "a:error:table": "§6 The error codes are the public table.",
+    # a: cancellation (§7)
+    "a:cancel:stops-the-work": "§7.1 A cancel stops the work promptly.",
+    "a:cancel:ids-as-strings": "§7.2 Ids are compared as strings.",
+    "a:cancel:no-progress-after": "§7.3 No progress is sent after a cancel.",
+    "a:cancel:never-success": "§7.3 A cancelled call is never answered with success.",
+    # a: timeouts (§8)
+    "a:timeout:aborts": "§8.1 A tool past its timeout is aborted.",
+    "a:timeout:answer": "§8.1 It answers isError, TOOL_TIMEOUT, with timeoutMs.",
+    "a:timeout:kills-subprocesses": "§8.2 Its subprocesses are ended, the whole tree.",
+    # a: progress (§9)
+    "a:progress:throttled": "§9.1 At most four notifications a second for a call.",
+    "a:progress:coalesced": "§9.1 Lines that arrive quickly become one message.",
+    "a:progress:none-after-end": "§9.2 No progress after the answer.",
+    # a: tests that must exist (§10)
+    "a:tests:snapshot": "§10 Names, required fields and schemaVersion are snapshot-tested.",
+    # a, part 2: process trees
+    "a:kill:all-descendants": "Part 2 §1 All descendants of a tool's subprocess are ended.",
+    "a:kill:one-primitive": "Part 2 §2 Only the shared primitive ends processes.",
+    "a:kill:posix-group": "Part 2 §3.1 The child leads a group of its own, which is signalled.",
+    "a:kill:term-grace-kill": "Part 2 §3.2 SIGTERM, a bounded grace, then SIGKILL.",
+    "a:kill:exit-race-ignored": "Part 2 §3.3 A process that exits in between is no error.",
+    "a:kill:setsid-grandchild": "Part 2 §3.3 A descendant in another group is ended too.",
+    "a:kill:windows-taskkill": "Part 2 §4.1 On Windows taskkill /T /F ends the tree.",
+    "a:kill:windows-exited-ignored": "Part 2 §4.2 An already exited process is no error.",
+    "a:kill:tree-test": "Part 2 §5 Aborting a parent with a child ends both quickly.",
+    "a:kill:no-output-after-abort": "Part 2 §5 No output is emitted after an abort.",
+    "a:kill:failure-logged": "Part 2 §6 A kill that fails is logged as an error.",
+    "a:kill:server-sigkill": "Part 2 §1 Nothing outlives a server that is killed.",
+}
