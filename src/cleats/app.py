@@ -1,6 +1,7 @@
 """The composition root: settings in, a running server out. Nothing else builds things."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -104,6 +105,16 @@ async def mcp_server(
         yield server
 
 
+def _settle_memory() -> None:
+    """Take what start-up made out of the collector's sight.
+
+    Importing the SDK makes half a million objects that never die. Looking at them again and again
+    is a tenth of the start-up time, so a server imports with the collector off.
+    """
+    gc.freeze()
+    gc.enable()
+
+
 async def serve_stdio(
     settings: Settings,
     served: Sequence[Toolset],
@@ -121,6 +132,7 @@ async def serve_stdio(
             stdio_wire(*descriptors) as wire,
         ):
             extend(server)
+            _settle_memory()
             log.info("serve.ready wire=mcp toolsets=%s", ",".join(t.name for t in served))
             await mcp_stdio.serve(
                 server,

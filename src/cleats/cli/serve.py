@@ -1,7 +1,6 @@
 """`cleats serve`."""
 
 import gc
-import logging
 
 import click
 
@@ -24,24 +23,18 @@ def serve(settings: Settings, toolsets: tuple[str, ...]) -> None:
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     with claimed() as descriptors:
-        # Importing the SDK makes half a million objects that never die; the collector would
-        # look at them again and again.
-        gc.disable()
+        gc.disable()  # until `app.serve_stdio` has imported and built everything
         import anyio  # noqa: PLC0415
 
         from cleats import app  # noqa: PLC0415
-        from cleats.runtime.journal import JOURNAL, StderrHandler  # noqa: PLC0415
+        from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
         from cleats.runtime.vitals import Vitals  # noqa: PLC0415
 
         unknown = [name for name in toolsets if name not in app.TOOLSETS]
         if unknown:
             known = ", ".join(app.TOOLSETS)
             raise click.UsageError(f"there is no toolset {unknown[0]!r}; there are: {known}")
-        logging.basicConfig(
-            handlers=[StderrHandler()],
-            level=settings.log_level.upper(),
-            format="%(asctime)s %(levelname).1s %(name)s %(message)s",
-        )
+        log_to_stderr(settings.log_level)
         vitals = Vitals()
         served = app.toolsets(settings, toolsets, vitals)
         try:

@@ -6,8 +6,10 @@ from math import inf
 
 
 class Deadlines:
-    """Calls back when a time is up. Almost every call ends long before, so adding and removing a
-    deadline touches the event loop only when it is the earliest of all.
+    """Calls back when a time is up.
+
+    Almost every call ends long before, so a deadline touches the event loop only when it is the
+    earliest of all.
     """
 
     def __init__(self) -> None:

@@ -106,8 +106,8 @@ class Dispatcher:
         except ToolError as error:
             return Failed(_declared(error, tool))
         except Exception as crash:
-            if (error := _lone_tool_error(crash)) is not None:
-                return Failed(_declared(error, tool))
+            if (lone := _lone_tool_error(crash)) is not None:
+                return Failed(_declared(lone, tool))
             log.exception("call.crash id=%s tool=%s", call.id, tool.name)
             return Failed(
                 ToolError(
@@ -132,7 +132,9 @@ def _too_late(tool: Tool, timeout: float | None) -> ToolError:
 def _declared(error: ToolError, tool: Tool) -> ToolError:
     """A code the tool does not list still reaches the caller, but not quietly."""
     if error.code not in tool.codes:
-        log.error("contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name)
+        log.error(
+            "contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name
+        )
     return error
 
 

@@ -59,7 +59,6 @@ class Journal:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
                 self._thread.start()
-                atexit.register(self.close)
         if self._batches.qsize() >= BACKLOG:
             self.dropped += len(lines)
         elif lines:
@@ -67,6 +66,8 @@ class Journal:
 
     def close(self) -> None:
         """Write the last lines, but do not wait long for a reader that is gone."""
+        if self._thread is None and not self._lines:
+            return
         self.flush()
         written = threading.Event()
         self._batches.put(written)
@@ -96,6 +97,8 @@ def stderr(batch: bytes) -> None:
 JOURNAL = Journal()
 """The process has one stderr, so it has one journal."""
 
+atexit.register(JOURNAL.close)
+
 
 class StderrHandler(logging.Handler):
     """Standard logging, through the journal."""
@@ -105,3 +108,12 @@ class StderrHandler(logging.Handler):
             JOURNAL.line(stderr, self.format(record).encode(errors="replace") + b"\n")
         except Exception:  # noqa: BLE001 - logging must never fail a call
             self.handleError(record)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send the process's log, from a level upwards, to stderr through the journal."""
+    logging.basicConfig(
+        handlers=[StderrHandler()],
+        level=level.upper(),
+        format="%(asctime)s %(levelname).1s %(name)s %(message)s",
+    )

@@ -214,9 +214,14 @@ class _Tree(Protocol):
     pid: int
     process: Process
 
-    async def begin(self) -> None: ...
-    async def wait(self) -> int: ...
-    async def end(self) -> None: ...
+    async def begin(self) -> None:
+        """Start the command, or raise `StartError`."""
+
+    async def wait(self) -> int:
+        """Wait for the command itself; return its exit code."""
+
+    async def end(self) -> None:
+        """Return when nobody is left, and not before, even if cancelled; once is enough."""
 
 
 @asynccontextmanager
@@ -229,9 +234,8 @@ async def _start(order: _Order) -> AsyncIterator[_Tree]:
         await tree.begin()
         yield tree
     finally:
-        with anyio.CancelScope(shield=True):
-            await tree.end()
-            await tree.process.aclose()
+        await tree.end()
+        await tree.process.aclose()
 
 
 class _Supervised:

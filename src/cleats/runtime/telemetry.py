@@ -33,7 +33,9 @@ class LocalSpan(trace.Span):
 
     __slots__ = ("_attributes", "_began", "_context", "_ended", "_name", "_sink", "_status", "ids")
 
-    def __init__(self, name: str, trace_id: int, span_id: int, parent_id: int, sink: Outlet) -> None:
+    def __init__(
+        self, name: str, trace_id: int, span_id: int, parent_id: int, sink: Outlet
+    ) -> None:
         self._name = name
         self.ids = (trace_id, span_id, parent_id)
         self._context: trace.SpanContext | None = None
@@ -118,9 +120,7 @@ class LocalTracer(trace.Tracer):
     ) -> LocalSpan:
         parent = trace.get_current_span(context).get_span_context()
         if parent.is_valid:
-            return LocalSpan(
-                name, parent.trace_id, self._bits(64) | 1, parent.span_id, self._sink
-            )
+            return LocalSpan(name, parent.trace_id, self._bits(64) | 1, parent.span_id, self._sink)
         return self.root(name)
 
     def root(self, name: str) -> LocalSpan:

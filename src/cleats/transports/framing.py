@@ -13,7 +13,7 @@ class TooLarge:
 
 @dataclass(slots=True)
 class Lines:
-    """One body per line, `\\n` or `\\r\\n`; blank lines are nothing.
+    """One body per line, ended by LF or CRLF; blank lines are nothing.
 
     Never holds more than `limit` bytes: a longer line is refused the moment it is known to be
     longer, and the rest of it is thrown away as it arrives.

@@ -31,6 +31,7 @@ class McpServer(Server[None]):
         instructions: str,
         validation: Validation = "protocol",
     ) -> None:
+        self.tools: ToolSurface
         super().__init__(
             NAME,
             version=TOOLING_VERSION,
@@ -83,6 +84,11 @@ class McpServer(Server[None]):
             if connection.initialized.is_set():
                 await connection.send_tool_list_changed()
         await self._bus.publish(ToolsListChanged())
+
+    def stopping(self) -> None:
+        """End the open subscription streams, each with its last word."""
+        if self.streams is not None:
+            self.streams.close()
 
     def joined(self, connection: Connection) -> Callable[[], None]:
         """A handshake connection that wants to hear of changes; call the answer when it ends."""

@@ -39,7 +39,9 @@ async def serve(
     protocol: Protocol = "pin",
 ) -> None:
     """Serve one client until it leaves or the server is asked to stop."""
-    dispatcher = WireDispatcher(wire, limit=limit, drain=drain, shutdown=shutdown)
+    dispatcher = WireDispatcher(
+        wire, limit=limit, drain=drain, shutdown=shutdown, stopping=server.stopping
+    )
     conversation = Conversation(server, dispatcher, protocol)
     leave = server.joined(conversation.connection)
     try:

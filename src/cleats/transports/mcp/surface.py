@@ -38,6 +38,7 @@ class Channel(Protocol):
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification about the request, unless it is over."""
 
+
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -184,9 +185,7 @@ def _call_of(params: Mapping[str, Any] | None, request_id: str, channel: Channel
     )
 
 
-def _wording(
-    tool: str, token: str | int, channel: Channel
-) -> Callable[[Report], Awaitable[None]]:
+def _wording(tool: str, token: str | int, channel: Channel) -> Callable[[Report], Awaitable[None]]:
     async def send(report: Report) -> None:
         params: dict[str, Any] = {"progressToken": token, "progress": report.number}
         if report.total is not None:
@@ -207,7 +206,5 @@ def _result(tool: Tool, outcome: Outcome, meta: Meta, *, raw: bool) -> dict[str,
         text = "" if encoded is None else encoded.decode()
         result["content"] = [{"type": "text", "text": text}]
     if encoded is not None:
-        result["structuredContent"] = (
-            msgspec.Raw(encoded) if raw else msgspec.json.decode(encoded)
-        )
+        result["structuredContent"] = msgspec.Raw(encoded) if raw else msgspec.json.decode(encoded)
     return result

@@ -8,7 +8,7 @@ means stays with the SDK's runner above.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
@@ -51,11 +51,20 @@ _STOPPING = MCPError(
 class WireDispatcher(Outbound, Dispatcher[TransportContext]):
     """Frames in, answers out, for one connection."""
 
-    def __init__(self, wire: Wire, *, limit: int, drain: float, shutdown: Shutdown) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        limit: int,
+        drain: float,
+        shutdown: Shutdown,
+        stopping: Callable[[], None] = lambda: None,
+    ) -> None:
         self._wire = wire
         self._lines = Lines(limit)
         self._drain_for = drain
         self._shutdown = shutdown
+        self._stopping = stopping
         self._open: InFlight[Inbound] = InFlight()
         self._hearing: set[asyncio.Task[None]] = set()
         self._unwritten: list[bytes] = []
@@ -80,6 +89,7 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
         self._wire.receive(self._received)
         await self._shutdown.asked.wait()
         self._wire.stop()
+        self._stopping()
         await self._drain()
 
     async def notify(

@@ -1,0 +1,14 @@
+"""Waiting for something to become true, with a limit."""
+
+import time
+from collections.abc import Callable
+
+LIMIT = 30.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Poll until the condition holds; fail when it never does."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.005)
