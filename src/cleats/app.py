@@ -5,9 +5,11 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from cleats.contract import snapshot as snapshots
+from cleats.contract.payload import timestamp
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Toolset
 from cleats.runtime import capabilities, shutdown, spans
@@ -33,7 +35,16 @@ def _code(_settings: Settings, vitals: Vitals) -> Toolset:
     return toolset(vitals)
 
 
-TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {"code": _code}
+def _assets(settings: Settings, _vitals: Vitals) -> Toolset:
+    from cleats.toolsets.assets.tools import toolset  # noqa: PLC0415 - only when it is served
+
+    return toolset(settings)
+
+
+TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {
+    "code": _code,
+    "assets": _assets,
+}
 """Every toolset by name, made when it is asked for."""
 
 
@@ -143,3 +154,40 @@ async def serve_stdio(
                 protocol=settings.protocol,
             )
             log.info("serve.end reason=%s", stop.reason)
+
+
+async def serve_rpc(
+    settings: Settings, served: Sequence[Toolset], vitals: Vitals, descriptors: tuple[int, int]
+) -> None:
+    """Serve the rpc wire on two descriptors until the client leaves or a signal comes."""
+    from cleats.transports import ready, rpc  # noqa: PLC0415 - only when it is served
+    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+
+    with shutdown.on_signals() as stop:
+        async with (
+            dispatching(settings, served, vitals) as dispatcher,
+            stdio_wire(*descriptors) as wire,
+        ):
+            _settle_memory()
+            with ready.announced(
+                settings.ready_file, timestamp(time()), _ready_facts(settings, served)
+            ):
+                await rpc.serve(
+                    dispatcher,
+                    wire,
+                    limit=settings.rpc_frame_limit,
+                    drain=settings.drain,
+                    shutdown=stop,
+                )
+
+
+def _ready_facts(settings: Settings, served: Sequence[Toolset]) -> dict[str, str]:
+    names = [toolset.name for toolset in served]
+    facts = {"toolsets": ",".join(names)}
+    if "assets" in names:
+        from cleats.toolsets.assets.sources import locate  # noqa: PLC0415 - loaded already
+
+        found = locate(settings)
+        facts["schemas_dir"] = found.schemas.shown if found.schemas else "-"
+        facts["examples_dir"] = found.examples.shown if found.examples else "-"
+    return facts

@@ -66,6 +66,42 @@ class Settings:
         env="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
         private=True,
     )
+    schemas_dir: str = _setting(
+        "",
+        "Folder of the JSON Schemas that the assets toolset serves, or a clone that holds one.",
+        env="SYN_SCHEMAS_DIR",
+        private=True,
+    )
+    examples_dir: str = _setting(
+        "",
+        "Folder of the examples that the assets toolset serves, or a clone that holds one.",
+        env="SYN_EXAMPLES_DIR",
+        private=True,
+    )
+    backend_url: str = _setting(
+        "",
+        "Where `populate_backend` sends assets; it is off without.",
+        env="SYN_BACKEND_URL",
+        private=True,
+    )
+    backend_assets_path: str = _setting(
+        "/synesthetic-assets/",
+        "The path below `backend_url` that assets are posted to.",
+        env="SYN_BACKEND_ASSETS_PATH",
+        private=True,
+    )
+    max_batch: int = _setting(
+        100, "Assets that one `validate_many` may bring.", least=1, env="MCP_MAX_BATCH"
+    )
+    rpc_frame_limit: int = _setting(
+        1 << 20, "Bytes that one request may have on the rpc wire.", least=1
+    )
+    ready_file: str = _setting(
+        "/tmp/mcp.ready",  # noqa: S108 - the name that the spec binds; never followed as a link
+        "File that says an rpc server is ready: its pid and the time; `/dev/null` for none.",
+        env="MCP_READY_FILE",
+        private=True,
+    )
     cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
     )

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
+    "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
     "doctor": Entry(
         "cleats.cli.doctor",
@@ -81,6 +82,14 @@ class Commands(click.Group):
 @click.version_option(
     TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})"
 )
+@click.option(
+    "--validate",
+    metavar="PATH",
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _option, path: _validate(ctx, path),
+    help="Check one asset, print one line of JSON, and exit 0, 1 or 2.",
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """The tool server for coding agents.
@@ -98,6 +107,17 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
     if COMMANDS[ctx.invoked_subcommand or "serve"].settings:
         ctx.obj = load(os.environ)
+
+
+def _validate(ctx: click.Context, path: str | None) -> None:
+    if path is None:
+        return
+    from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
+
+    try:
+        ctx.exit(validate_file(load(os.environ), path))
+    except SettingError as error:
+        raise Unusable(str(error)) from None
 
 
 def main() -> None:

@@ -9,8 +9,15 @@ from cleats.settings import Settings
 
 @click.command()
 @click.argument("toolsets", nargs=-1)
+@click.option(
+    "--wire",
+    type=click.Choice(["mcp", "rpc"]),
+    default="mcp",
+    show_default=True,
+    help="MCP, or plain JSON-RPC lines whose method is the tool.",
+)
 @click.pass_obj
-def serve(settings: Settings, toolsets: tuple[str, ...]) -> None:
+def serve(settings: Settings, toolsets: tuple[str, ...], wire: str) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
     The agent starts this command itself; `cleats client-config` prints the block that tells it to.
@@ -18,14 +25,14 @@ def serve(settings: Settings, toolsets: tuple[str, ...]) -> None:
     input ends or on SIGINT or SIGTERM, after answering what is in flight.
 
     \b
-    Example: cleats serve code
-    """
+    Examples:
+      cleats serve code
+      cleats serve assets --wire rpc
+    """  # noqa: D301 - click reads the backspace
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     with claimed() as descriptors:
         gc.disable()  # until `app.serve_stdio` has imported and built everything
-        import anyio  # noqa: PLC0415
-
         from cleats import app  # noqa: PLC0415
         from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
         from cleats.runtime.vitals import Vitals  # noqa: PLC0415
@@ -38,6 +45,13 @@ def serve(settings: Settings, toolsets: tuple[str, ...]) -> None:
         vitals = Vitals()
         served = app.toolsets(settings, toolsets, vitals)
         try:
-            anyio.run(app.serve_stdio, settings, served, vitals, descriptors)
+            if wire == "rpc":
+                import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
+
+                asyncio.run(app.serve_rpc(settings, served, vitals, descriptors))
+            else:
+                import anyio  # noqa: PLC0415
+
+                anyio.run(app.serve_stdio, settings, served, vitals, descriptors)
         finally:
             JOURNAL.close()

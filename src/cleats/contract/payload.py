@@ -114,12 +114,61 @@ class _Content:
         return Answer(False, body, _blocks(text))
 
 
+class _Flat:
+    """`{ok, ...}`: the object that the tool made, `ok` included, and nothing around it.
+
+    A failure is `{ok: false, reason}` with `errors` (each a path and a message) or a `detail`.
+    """
+
+    name = "flat"
+
+    def seal(self, outcome: Outcome, meta: Meta) -> Answer:  # noqa: ARG002 - no place for it here
+        if isinstance(outcome, Done):
+            return Answer(outcome.result["ok"], outcome.result)
+        error = error_of(outcome)
+        assert error is not None  # noqa: S101 - for the type checker
+        return Answer(False, _flat_failure(error))
+
+
+def _flat_failure(error: ToolError) -> dict[str, Any]:
+    match error.code:
+        case ErrorCode.INVALID_REQUEST:
+            found = error.details
+            if not isinstance(found, list):
+                found = [{"instancePath": "", "message": error.message}]
+            errors = sorted((_argument(each), each["message"]) for each in found)
+            return {
+                "ok": False,
+                "reason": "validation_failed",
+                "errors": [{"path": path, "msg": message} for path, message in errors],
+            }
+        case ErrorCode.UNKNOWN_TOOL:
+            return {"ok": False, "reason": "unsupported", "detail": "tool not implemented"}
+        case ErrorCode.NOT_FOUND:
+            return {"ok": False, "reason": "not_found"}
+        case _:
+            return {"ok": False, "reason": error.code.name.lower(), "detail": error.message}
+
+
+def _argument(violation: Mapping[str, str]) -> str:
+    """Where the argument is that a violation is about.
+
+    These errors share a list with those of the value that a tool checks, so an argument that is
+    missing gets the path it would have: `/schema` cannot be mistaken for the root of that value.
+    """
+    path = violation["instancePath"]
+    if violation.get("keyword") == "required":
+        return path + "/" + violation["message"].split('"')[1]
+    return path
+
+
 def _blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     return ({"type": "text", "text": result},) if isinstance(result, str) else result
 
 
 ENVELOPE: Final[Payload] = _Envelope()
 CONTENT: Final[Payload] = _Content()
+FLAT: Final[Payload] = _Flat()
 
 ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",

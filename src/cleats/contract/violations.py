@@ -51,7 +51,10 @@ class Validator:
         base_uri: str | None = None,
     ) -> None:
         self._compiled = jsonschema_rs.Draft202012Validator(
-            schema, registry=registry, base_uri=base_uri, offline=True
+            schema if isinstance(schema, bool) else dict(schema),
+            registry=registry,
+            base_uri=base_uri,
+            offline=True,
         )
 
     def violations(self, instance: object) -> list[Violation]:
@@ -74,8 +77,9 @@ def _spread(errors: Any) -> Iterator[Violation]:
                 message = f"unexpected property {quote(name)}"
                 yield Violation(where, keyword, message, schema_path)
         elif keyword == "propertyNames":
+            name = quote(facts["error"].instance)
             for inner in _spread([facts["error"]]):
-                message = f"property name: {inner.message}"
+                message = f"property name {name}: {inner.message}"
                 yield Violation(path, keyword, message, schema_path)
         else:
             wording = _WORDING.get(keyword)
@@ -84,9 +88,9 @@ def _spread(errors: Any) -> Iterator[Violation]:
 
 
 def quote(value: object) -> str:
-    """A value as compact JSON, cut to a readable length."""
+    """A value as compact JSON with its keys in order, cut to a readable length."""
     try:
-        text = msgspec.json.encode(value).decode()
+        text = msgspec.json.encode(value, order="sorted").decode()
     except (TypeError, ValueError, OverflowError):
         text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
@@ -109,7 +113,8 @@ def _alternatives(facts: Mapping[str, Any], instance: object) -> str:
     context = facts.get("context", [])
     if any(not branch for branch in context):
         return "fits more than one of the alternatives, and exactly one is allowed"
-    shortest = [next(_spread(branch)).message for branch in context]
+    # The first in our order: the library's own may change with its next release.
+    shortest = [min(_spread(branch)).message for branch in context]
     if len(set(shortest)) == len(shortest) and len(shortest) <= 4 and not _nested(context):
         return "fits none of the alternatives: " + "; ".join(shortest)
     return f"{quote(instance)} fits none of the alternatives"

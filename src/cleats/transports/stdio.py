@@ -54,6 +54,7 @@ class StdioWire:
         self._loop = asyncio.get_running_loop()
         self._callback: Receive = lambda _chunk: None
         self._reading = False
+        self._held = False
         self._stopped = False
         self._unsent = bytearray()
         self._broken = False
@@ -73,6 +74,17 @@ class StdioWire:
     def stop(self) -> None:
         self._stopped = True
         self._pause()
+
+    def pause(self) -> None:
+        """Read nothing for now; what the peer sends waits in the pipe, and then at the peer."""
+        self._held = True
+        self._pause()
+
+    def resume(self) -> None:
+        """Read on, unless the peer still owes us the reading of too many answers."""
+        self._held = False
+        if len(self._unsent) <= HIGH_WATER:
+            self._resume()
 
     @property
     def broken(self) -> bool:
@@ -137,7 +149,7 @@ class StdioWire:
         self._flushed.clear()
 
     def _resume(self) -> None:
-        if self._reading or self._stopped:
+        if self._reading or self._held or self._stopped:
             return
         self._reading = True
         if self._thread is not None:

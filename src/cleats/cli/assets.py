@@ -1,0 +1,212 @@
+"""`cleats assets`: the assets toolset for people and scripts, without a server."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+import msgspec
+
+from cleats.cli.printing import columns, echo_json, heading
+from cleats.settings import Settings
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
+
+
+@click.group()
+@click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
+@click.option(
+    "--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR."
+)
+@click.pass_context
+def assets(ctx: click.Context, schemas: str | None, examples: str | None) -> None:
+    """Look at schemas and examples; validate, compare and publish assets.
+
+    Schemas are the *.schema.json files of one folder. Without an option or a variable they are
+    looked for in libs/synesthetic-schemas.
+
+    \b
+    Examples:
+      cleats assets --schemas schemas validate my-asset.json --schema tone
+      cleats assets validate assets/
+      cleats assets diff old.json new.json
+    """  # noqa: D301 - click reads the backspace
+    settings: Settings = ctx.obj
+    if schemas is not None:
+        settings = replace(settings, schemas_dir=schemas)
+    if examples is not None:
+        settings = replace(settings, examples_dir=examples)
+    ctx.obj = settings
+
+
+@assets.command("list")
+@AS_JSON
+@click.pass_obj
+def list_(settings: Settings, *, as_json: bool) -> None:
+    """List the schemas and the examples."""
+    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415 - help needs none of it
+
+    made = load(settings)
+    schemas, examples = _run(made.list_schemas), _run(made.list_examples, component="all")
+    if as_json:
+        _line({"schemas": schemas["schemas"], "examples": examples["examples"]})
+        return
+    for title, rows in (("Schemas", schemas["schemas"]), ("Examples", examples["examples"])):
+        click.echo(heading(title))
+        cells = [tuple(each or "-" for each in row.values()) for row in rows]
+        click.echo(columns(cells) if cells else "  none")
+    for name, reason in made.judge.broken.items():
+        click.echo(f"{name} cannot be used: {reason}", err=True)
+    if not schemas["schemas"]:
+        click.echo("--schemas DIR or SYN_SCHEMAS_DIR says where schemas are.", err=True)
+
+
+@assets.command()
+@click.argument("name")
+@click.pass_obj
+def show(settings: Settings, name: str) -> None:
+    """Print a schema by its NAME, or an example by its path.
+
+    Exits 0 when there is one, 1 when there is none.
+    """
+    from cleats.contract.errors import ToolError  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+
+    made = load(settings)
+    for tool, argument, key in (
+        (made.get_schema, "name", "schema"),
+        (made.get_example, "path", "example"),
+    ):
+        try:
+            answer = _run(tool, **{argument: name})
+        except ToolError:
+            continue
+        if answer["ok"]:
+            echo_json(answer[key])
+            return
+    click.echo(f"There is no schema and no example {name!r}; see: cleats assets list", err=True)
+    sys.exit(1)
+
+
+@assets.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--schema", metavar="NAME", help="Check against this schema, whatever a file says.")
+@AS_JSON
+@click.pass_obj
+def validate(
+    settings: Settings, paths: Sequence[str], *, schema: str | None, as_json: bool
+) -> None:
+    """Check files, or every .json file below a folder, and report each violation.
+
+    A file's schema is the one it names in `schema`, `$schemaRef` or `$schema`, else the one that
+    its file name begins with. Below a folder, files that name no schema are left out and counted.
+
+    \b
+    Exits 0  when every file is valid,
+          1  when one is not,
+          2  when one cannot be read.
+    """  # noqa: D301 - click reads the backspace
+    from cleats.cli import checking  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+
+    judge = load(settings).judge
+    files = list(checking.files(paths))
+    live = sys.stderr.isatty() and not as_json
+    with click.progressbar(
+        files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2
+    ) as bar:
+        checks = [checking.check(judge, file, schema) for file in bar]
+    if as_json:
+        _line(checking.as_json(checks))
+    else:
+        click.echo("\n".join(checking.report(checks)))
+    sys.exit(checking.exit_code(checks))
+
+
+@assets.command()
+@click.argument("base")
+@click.argument("new")
+@AS_JSON
+@click.pass_obj
+def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
+    """Show what turns the file BASE into NEW; --json prints it as a JSON Patch (RFC 6902).
+
+    Exits 0 when they are the same, 1 when they differ, 2 when one cannot be read.
+    """
+    from cleats.toolsets.assets.patch import diff as compare  # noqa: PLC0415
+
+    patch = compare(_document(base), _document(new))
+    if as_json:
+        _line(patch)
+    else:
+        for operation in patch:
+            click.echo(_worded(operation))
+    sys.exit(1 if patch else 0)
+
+
+@assets.command()
+@click.argument("file")
+@click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
+@click.pass_obj
+def publish(settings: Settings, file: str, *, no_validate: bool) -> None:
+    """Validate FILE and send it to the backend of SYN_BACKEND_URL; print the answer.
+
+    Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
+    """
+    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+
+    asset = _document(file)
+    made = load(settings)
+    answer = _run(made.populate_backend, asset=asset, validate_first=not no_validate)
+    _line(answer)
+    if answer.get("detail") == "backend disabled":
+        click.echo("SYN_BACKEND_URL says where the backend is.", err=True)
+    sys.exit(0 if answer["ok"] else 1)
+
+
+def validate_file(settings: Settings, path: str) -> int:
+    """`--validate PATH`: one line of JSON, and the exit code that says the same."""
+    from cleats.cli import checking  # noqa: PLC0415
+    from cleats.settings import SettingError  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+
+    try:
+        judge = load(settings).judge
+    except SettingError as error:
+        _line({"ok": False, "reason": "io_error", "detail": str(error)})
+        return 2
+    found = checking.check(judge, checking.File(path, named=True), None)
+    _line({**found.payload, **({"schema": found.schema} if found.schema else {})})
+    return checking.exit_code([found])
+
+
+def _run(tool: Any, **arguments: Any) -> dict[str, Any]:
+    """Call a tool's handler. None of them says anything on the way."""
+    import asyncio  # noqa: PLC0415
+
+    answer: dict[str, Any] = asyncio.run(tool(arguments, None))
+    return answer
+
+
+def _document(path: str) -> Any:
+    from cleats.cli import checking  # noqa: PLC0415
+
+    try:
+        return checking.document(path)
+    except checking.Unreadable as error:
+        raise click.FileError(path, error.reason) from None
+
+
+def _worded(operation: Mapping[str, Any]) -> str:
+    sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(
+        operation["op"], ("~", "yellow")
+    )
+    value = ""
+    if "value" in operation:
+        value = " " + msgspec.json.encode(operation["value"]).decode()
+    return click.style(f"{sign} {operation['path'] or '(root)'}", fg=colour) + value
+
+
+def _line(value: object) -> None:
+    click.echo(msgspec.json.encode(value) + b"\n", nl=False)

@@ -1,0 +1,163 @@
+"""Files against schemas, for the command line: find them, judge them, report."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from cleats.cli.printing import columns
+from cleats.toolsets.assets import naming
+from cleats.toolsets.assets.validation import Judge
+
+UNREADABLE = frozenset({"io_error", "parse_error"})
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to check."""
+
+    path: str
+    named: bool
+    """Whether it was named itself; a file found below a folder need not be an asset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A file, the schema it was held against, and what came of it."""
+
+    path: str
+    schema: str | None
+    payload: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def state(self) -> str:
+        if not self.payload:
+            return "no schema"
+        if self.payload["ok"]:
+            return "valid"
+        return "unreadable" if self.payload["reason"] in UNREADABLE else "invalid"
+
+
+class Unreadable(Exception):  # noqa: N818 - a state of a file
+    """A file that is no document."""
+
+    def __init__(self, reason: str, payload: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.payload = {"ok": False, **payload}
+
+
+def files(paths: Iterable[str]) -> Iterator[File]:
+    """The files themselves, and every `.json` file below the folders, in order."""
+    for path in paths:
+        if not Path(path).is_dir():
+            yield File(path, named=True)
+            continue
+        for here, folders, names in os.walk(path):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".json"):
+                    yield File(os.path.join(here, name), named=False)  # noqa: PTH118 - keeps `./`
+
+
+def document(path: str) -> Any:
+    """What a file holds.
+
+    Raises:
+        Unreadable: it cannot be read, or is no JSON.
+    """
+    try:
+        content = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError:
+        raise Unreadable(
+            "there is no such file", {"reason": "io_error", "detail": "file_not_found"}
+        ) from None
+    except (OSError, ValueError):  # ValueError: a path with a NUL in it
+        raise Unreadable(
+            "it cannot be read", {"reason": "io_error", "detail": "read_failed"}
+        ) from None
+    try:
+        return msgspec.json.decode(content)
+    except (ValueError, RecursionError):
+        detail = _where(content)
+        raise Unreadable(
+            f"it is no JSON ({detail})", {"reason": "parse_error", "detail": detail}
+        ) from None
+
+
+def _where(content: bytes) -> str:
+    """Where a text stops being JSON, in words that do not change with a library."""
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as error:
+        return f"json_decode_error: line {error.lineno} column {error.colno}"
+    except UnicodeDecodeError:
+        return "not_utf8"
+    except RecursionError:
+        return "nested_too_deeply"
+    return "json_decode_error"  # NaN, say, which the standard library takes
+
+
+def check(judge: Judge, file: File, schema: str | None) -> Check:
+    """Judge one file."""
+    try:
+        asset = document(file.path)
+    except Unreadable as error:
+        return Check(file.path, None, error.payload)
+    name = schema or naming.inferred(asset, Path(file.path).as_posix())
+    if schema is None and not file.named and _is_no_asset(judge, file.path, asset, name):
+        return Check(file.path, None)
+    return Check(file.path, name, judge.verdict(asset, name))
+
+
+def _is_no_asset(judge: Judge, path: str, asset: Any, name: str) -> bool:
+    """Below a folder, a schema is none, and neither is what nothing says to be one."""
+    if path.endswith(naming.SUFFIXES[0]):
+        return True
+    return naming.marked(asset) is None and judge.refusal(name) is not None
+
+
+def exit_code(checks: Sequence[Check]) -> int:
+    """0 all valid, 1 something invalid, 2 something unreadable."""
+    states = {each.state for each in checks}
+    return 2 if "unreadable" in states else int("invalid" in states)
+
+
+def report(checks: Sequence[Check]) -> Iterator[str]:
+    """What a person reads: each file that is not valid, and the sum of it."""
+    for each in checks:
+        if each.state in {"invalid", "unreadable"}:
+            against = f" ({each.schema})" if each.schema else ""
+            yield click.style(each.path, fg="red", bold=True) + against
+            rows = [(e["path"] or "(root)", e["msg"]) for e in each.payload.get("errors", ())]
+            yield columns(rows or [(each.payload["reason"], each.payload["detail"])])
+            yield ""
+    yield _sum(checks)
+    if any(
+        {"path": "/schema", "msg": "schema_not_found"} in each.payload.get("errors", ())
+        for each in checks
+    ):
+        yield "`cleats assets list` shows the schemas that are known; --schema NAME picks one."
+
+
+def _sum(checks: Sequence[Check]) -> str:
+    counts = dict.fromkeys(("valid", "invalid", "unreadable", "no schema"), 0)
+    for each in checks:
+        counts[each.state] += 1
+    total = len(checks)
+    parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    return f"{total} file{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+
+
+def as_json(checks: Sequence[Check]) -> dict[str, Any]:
+    """The same for scripts: a verdict for every file."""
+    results = [
+        {"path": each.path, "schema": each.schema, **(each.payload or {"skipped": True})}
+        for each in checks
+    ]
+    return {"ok": exit_code(checks) == 0, "results": results}

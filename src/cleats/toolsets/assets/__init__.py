@@ -1,0 +1,1 @@
+"""Schemas, examples, validation, patches and publishing."""
