@@ -27,11 +27,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 from conformance import inspector, suite
-from conformance.exclusions import EXCLUSIONS, HANDSHAKE, HTTP, STATELESS, STDIO, applying
-from conformance.npm import HOME, NotInstalled, Tools, install
+from conformance.exclusions import EXCLUSIONS, HTTP, RELAYED, STDIO, TRANSPORTS, applying
+from conformance.npm import NotInstalled, Tools, install, installed
 from conformance.processes import Broken, listening
 from conformance.report import Report, lines
 from conformance.verdict import judge, unknown
@@ -43,45 +44,47 @@ LISTENERS = {
 
 
 async def conform(tools: Tools) -> Report:
-    """Run everything, two or three things at a time."""
-    report = Report(suite={_title(t, r): [] for r in (HANDSHAKE, STATELESS) for t in LISTENERS})
-    logs = tools.home / "logs"
-    logs.mkdir(exist_ok=True)
-    async with (
-        listening(LISTENERS[HTTP], logs / "http.txt") as http,
-        listening(LISTENERS[STDIO], logs / "stdio.txt") as stdio,
-    ):
-        # The stateless scenarios wait a lot and want some answers within half a second, so they
-        # come before the part that keeps every core busy starting servers.
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_suite(report, tools, HTTP, STATELESS, http))
-            group.create_task(_suite(report, tools, STDIO, STATELESS, stdio))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_suite(report, tools, HTTP, HANDSHAKE, http))
-            group.create_task(_suite(report, tools, STDIO, HANDSHAKE, stdio))
-            group.create_task(_inspector(report, tools))
+    """Run everything, three things at a time."""
+    report = Report(suite={_title(*run): [] for run in product(TRANSPORTS, suite.REVISIONS)})
+    async with asyncio.TaskGroup() as group:
+        for transport in TRANSPORTS:
+            group.create_task(_suite(report, tools, transport))
+        group.create_task(_inspector(report, tools))
     return report
 
 
-async def _suite(report: Report, tools: Tools, transport: str, revision: str, url: str) -> None:
+async def _suite(report: Report, tools: Tools, transport: str) -> None:
+    try:
+        async with listening(LISTENERS[transport], _log(tools, transport)) as url:
+            # The newest first: its scenarios want some answers within half a second, and the older
+            # one keeps every core busy by starting a server for each session on stdio.
+            for revision in reversed(suite.REVISIONS):
+                with _timed(_title(transport, revision)):
+                    await _revision(report, tools, transport, revision, url)
+    except Broken as error:
+        report.wrong.append(f"{transport}: {error}")
+
+
+async def _revision(report: Report, tools: Tools, transport: str, revision: str, url: str) -> None:
     title = _title(transport, revision)
-    with _timed(title):
-        excluded = applying(transport, revision)
-        out = tools.home / "results" / title.replace(" ", "-")
-        try:
-            scenarios = await suite.run(tools, url, revision, out)
-        except Broken as error:
-            report.wrong.append(f"{title}: {error}")
-            return
-        report.suite[title] = judge(scenarios, excluded)
-        report.wrong += [f"{title}: {problem}" for problem in unknown(scenarios, excluded)]
+    out = tools.home / "results" / title.replace(" ", "-")
+    scenarios = await suite.run(tools, url, revision, out)
+    excluded = applying(transport, revision)
+    report.suite[title] = judge(scenarios, excluded, RELAYED if transport == STDIO else ())
+    report.wrong += [f"{title}: {problem}" for problem in unknown(scenarios, excluded)]
 
 
 async def _inspector(report: Report, tools: Tools) -> None:
     with _timed("inspector"):
         for probe in inspector.PROBES:
             found = {era: await inspector.ask(tools, probe, era) for era in inspector.ERAS}
-            report.inspector[probe] = found
+            report.inspector[probe.name] = found
+
+
+def _log(tools: Tools, transport: str) -> Path:
+    folder = tools.home / "logs"
+    folder.mkdir(exist_ok=True)
+    return folder / f"{transport}.txt"
 
 
 def _title(transport: str, revision: str) -> str:
@@ -106,18 +109,16 @@ async def main() -> int:
     assert task is not None
     # Children are ended in `finally` blocks, which a plain SIGTERM would skip.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    if not installed():
+        _say("installing the suite and the Inspector")
     try:
-        _say(f"tools from npm in {_short(HOME)}")
-        report = await conform(await install())
-    except (NotInstalled, Broken) as error:
-        _say(f"conformance was not run: {error}")
+        tools = await install()
+    except NotInstalled as error:
+        _say(f"not run: {error}")
         return 2
+    report = await conform(tools)
     print("\n".join(lines(report, EXCLUSIONS)))
     return 1 if report.problems() else 0
-
-
-def _short(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ from conformance.processes import Broken, finished
 
 HERE = Path(__file__).parent
 HOME = HERE.parent / ".conformance"
+READY = HOME / "installed"
+"""Made last, so that an interrupted install is begun again."""
+
 PINS = (HERE / "package.json", HERE / "package-lock.json")
 
 LIMIT = 600.0
@@ -64,21 +67,28 @@ class Tools:
         return self.home / "node_modules" / ".bin"
 
 
+def installed() -> bool:
+    """Whether the tools are there, in the versions that are pinned now."""
+    return READY.exists() and READY.read_text() == _pins()
+
+
 async def install() -> Tools:
     """The tools, installed now unless they already are.
 
     Raises:
         NotInstalled: npm is missing or failed.
     """
-    tools = Tools(HOME)
-    pins = sha256(b"".join(pin.read_bytes() for pin in PINS)).hexdigest()
-    ready = HOME / "installed"  # made last, so that an interrupted install is begun again
-    if not ready.exists() or ready.read_text() != pins:
-        ready.unlink(missing_ok=True)
+    if not installed():
+        READY.unlink(missing_ok=True)
         await _install()
-        ready.write_text(pins)
+        READY.write_text(_pins())
+    tools = Tools(HOME)
     tools.scratch.mkdir(exist_ok=True)
     return tools
+
+
+def _pins() -> str:
+    return sha256(b"".join(pin.read_bytes() for pin in PINS)).hexdigest()
 
 
 async def _install() -> None:

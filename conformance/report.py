@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from conformance.exclusions import Exclusion
-from conformance.inspector import ERAS, Probe
-from conformance.verdict import Verdict
+from conformance.exclusions import RELAYED, Exclusion
+from conformance.inspector import ERAS
+from conformance.verdict import RELAY, Verdict
 
 ABSENT = "-"
 WIDTH = 100
@@ -17,7 +17,7 @@ class Report:
     """What every run found, by its title."""
 
     suite: dict[str, list[Verdict]] = field(default_factory=dict)
-    inspector: dict[Probe, dict[str, str]] = field(default_factory=dict)
+    inspector: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each probe and era what went wrong, or nothing."""
 
     wrong: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Report:
                 for problem in verdict.problems
             ),
             *(
-                f"Inspector, {era}: {probe.name}: {problem}"
+                f"Inspector, {era}: {probe}: {problem}"
                 for probe, eras in self.inspector.items()
                 for era, problem in eras.items()
                 if problem
@@ -50,6 +50,8 @@ def lines(report: Report, exclusions: Sequence[Exclusion]) -> Iterator[str]:
         yield from _hanging(f"[{number}] ", exclusion.reason)
         where = f"{' and '.join(exclusion.transports)}, {' and '.join(exclusion.revisions)}"
         yield from _hanging("    ", f"{where}: {', '.join(exclusion.what)}")
+    relayed = ", ".join(f"{part} ({scenario})" for scenario, part in RELAYED.items())
+    yield from _hanging(f"[{RELAY}] ", f"passes by the relay's own doing: {relayed}")
     yield ""
     yield from _table(_inspector_rows(report.inspector))
     yield ""
@@ -71,10 +73,10 @@ def _suite_rows(suite: Mapping[str, Sequence[Verdict]]) -> Iterator[Sequence[str
         yield [shown, *(str(cells[name].get(title, ABSENT)) for title in suite)]
 
 
-def _inspector_rows(inspector: Mapping[Probe, Mapping[str, str]]) -> Iterator[Sequence[str]]:
+def _inspector_rows(inspector: Mapping[str, Mapping[str, str]]) -> Iterator[Sequence[str]]:
     yield ["MCP Inspector over stdio", *ERAS]
     for probe, eras in inspector.items():
-        yield [probe.name, *("FAIL" if eras[era] else "pass" for era in ERAS)]
+        yield [probe, *("FAIL" if eras[era] else "pass" for era in ERAS)]
 
 
 def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:

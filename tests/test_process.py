@@ -1,7 +1,9 @@
 """A command does what it is told, and nothing of it is left behind."""
 
 import ast
+import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 import cleats
 from cleats.runtime import process, supervisor
@@ -207,6 +210,11 @@ async def test_a_command_that_cannot_be_started_says_why_and_leaves_no_superviso
     assert (caught.value.command, caught.value.reason) == (argv[0], reason)
 
 
+async def test_a_command_on_the_path_that_may_not_be_executed_says_so() -> None:
+    with pytest.raises(process.StartError, match="Permission denied"):
+        await process.run(["passwd"], env={"PATH": "/etc:/nowhere"})
+
+
 async def test_a_supervisor_that_does_not_run_is_a_failed_start(
     alter_supervisor: Callable[[str], None],
 ) -> None:
@@ -231,15 +239,37 @@ async def test_a_cancelled_command_leaves_no_descendant(folder: Path, kind: str)
         assert trees.living(folder) == []
 
 
-async def test_a_cancel_at_any_moment_of_the_start_leaves_nothing(folder: Path) -> None:
-    command = trees.command(folder, "plain")
-
+@pytest.mark.parametrize("cancels", [1, 100])
+async def test_a_cancel_at_any_moment_of_the_start_leaves_nothing(
+    folder: Path, cancels: int
+) -> None:
     with leaving_no_child():
         for milliseconds in range(30):
-            with anyio.move_on_after(milliseconds / 1000):
-                await process.run(command, grace=0)
+            call = asyncio.create_task(process.run(trees.command(folder, "plain"), grace=0))
+            await anyio.sleep(milliseconds / 1000)
+            await cancel(call, cancels)
 
         assert trees.living(folder) == []
+
+
+@pytest.mark.parametrize("cancels", [1, 100])
+async def test_cancels_of_the_asyncio_kind_leave_nothing_either(folder: Path, cancels: int) -> None:
+    with leaving_no_child():
+        command = trees.command(folder, "ignoreterm")
+        call = asyncio.create_task(process.run(command, grace=0.2))
+        await until(lambda: trees.is_grown(folder, "ignoreterm"))
+
+        await cancel(call, cancels)
+
+        assert call.cancelled()
+        assert trees.living(folder) == []
+
+
+async def cancel(call: asyncio.Task[process.Completed], times: int) -> None:
+    for _ in range(times):
+        call.cancel()
+        await checkpoint()
+    await asyncio.wait([call])
 
 
 ASKED = """
@@ -393,6 +423,12 @@ async def test_a_started_command_can_be_talked_to() -> None:
         exit_code = await child.wait()
 
     assert (reply, exit_code) == (b"hello", 0)
+
+
+async def test_the_end_of_a_stream_is_seen_while_the_command_lives() -> None:
+    async with process.start(shell("exec >&-; sleep 60")) as child:
+        with anyio.fail_after(PATIENCE), pytest.raises(anyio.EndOfStream):
+            await child.stdout.receive()
 
 
 async def test_a_started_command_that_is_not_read_ends_with_its_block() -> None:
@@ -653,42 +689,33 @@ async def test_on_windows_a_failed_taskkill_is_logged(
 # One primitive
 
 
-STARTS_OR_ENDS = {
-    *("Popen", "ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell"),
-    *(
-        "execv",
-        "execve",
-        "execvp",
-        "execvpe",
-        "fork",
-        "forkpty",
-        "kill",
-        "killpg",
-        "multiprocessing",
-    ),
-    *("open_process", "popen", "posix_spawn", "posix_spawnp", "run_process", "send_signal"),
-    *("spawnv", "spawnve", "spawnvp", "subprocess", "subprocess_exec", "system", "terminate"),
-}
+STARTS_OR_ENDS = re.compile(
+    r"(os|posix)\.(exec|fork|kill|popen|posix_spawn|spawn|system)|signal\.pidfd_send_signal"
+    r"|(anyio|asyncio)\.(create_subprocess|open_process|run_process)"
+    r"|multiprocessing|subprocess|concurrent\.futures\.Process"
+)
 
 
 @requirement("a:kill:one-primitive")
 def test_no_other_module_starts_or_ends_processes() -> None:
     package = Path(cleats.__file__).parent
 
-    offenders = {
-        (str(path.relative_to(package)), name)
+    found = {
+        path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        for name in names_in(path) & STARTS_OR_ENDS
+        if any(map(STARTS_OR_ENDS.match, names_in(path)))
     }
 
-    assert {path for path, _ in offenders} == {"runtime/process.py", "runtime/supervisor.py"}
+    assert found == {"runtime/process.py", "runtime/supervisor.py"}
 
 
-def names_in(path: Path) -> set[str]:
-    """Collect the attributes that a module uses and the modules that it imports."""
-    names: set[str] = set()
+def names_in(path: Path) -> Iterator[str]:
+    """Yield the dotted names that a module imports or uses."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
-            case ast.Attribute(attr=name) | ast.alias(name=name) | ast.ImportFrom(module=str(name)):
-                names.add(name.partition(".")[0])
-    return names
+            case ast.Import(names=modules):
+                yield from (module.name for module in modules)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{name.name}" for name in names)
+            case ast.Attribute(value=ast.Name(id=module), attr=name):
+                yield f"{module}.{name}"

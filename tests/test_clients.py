@@ -1,0 +1,97 @@
+"""`cleats client-config`: a block that works at once, in the shape the client wants."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats.cli import clients
+from tests.shell import LAW, PATIENCE, Shell
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "claude-code": lambda text: json.loads(text)["mcpServers"]["cleats"],
+    "claude-desktop": lambda text: json.loads(text)["mcpServers"]["cleats"],
+    "cursor": lambda text: json.loads(text)["mcpServers"]["cleats"],
+    "codex": lambda text: tomllib.loads(text)["mcp_servers"]["cleats"],
+    "vscode": lambda text: json.loads(text)["servers"]["cleats"],
+    "gemini": lambda text: json.loads(text)["mcpServers"]["cleats"],
+}
+
+
+@pytest.mark.parametrize("client", clients.CLIENTS)
+def test_stdout_has_only_the_block_and_stderr_says_where_it_goes(shell: Shell, client: str) -> None:
+    done = shell.run("client-config", client, "--toolset", "code")
+
+    entry = READERS[client](done.stdout)
+    assert done.returncode == 0
+    assert entry["args"][-2:] == ["serve", "code"]
+    assert entry.get("type", "stdio") == "stdio"
+    assert next(iter(clients.CLIENTS[client].files.values())) in done.stderr
+
+
+@LAW
+@given(command=st.text(min_size=1), toolsets=st.lists(st.text(), max_size=2))
+@pytest.mark.parametrize("client", clients.CLIENTS)
+def test_every_block_gives_back_the_command_it_was_made_of(
+    client: str, command: str, toolsets: list[str]
+) -> None:
+    launch = clients.Launch(command, ("serve", *toolsets))
+
+    entry = READERS[client](clients.CLIENTS[client].block(launch))
+
+    assert [entry["command"], *entry["args"]] == launch.words
+
+
+def test_the_registered_command_starts_a_server_from_anywhere(shell: Shell) -> None:
+    entry = READERS["cursor"](shell.run("client-config", "cursor").stdout)
+
+    served = subprocess.run(
+        [entry["command"], *entry["args"]],
+        cwd="/",
+        env={"HOME": str(shell.folder)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+    assert Path(entry["command"]).is_absolute()
+    assert (served.returncode, served.stdout) == (0, b"")
+
+
+def test_a_link_to_the_script_is_registered_as_it_is(shell: Shell) -> None:
+    link = shell.folder / "cleats"
+    link.symlink_to(Path(sys.executable).with_name("cleats"))
+
+    done = subprocess.run(
+        ["./cleats", "client-config", "cursor"],
+        cwd=shell.folder,
+        env=shell.environ,
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+
+    assert READERS["cursor"](done.stdout.decode())["command"] == str(link)
+
+
+def test_without_a_client_they_are_listed(shell: Shell) -> None:
+    done = shell.run("client-config")
+    as_json = shell.run("client-config", "--json")
+
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == list(clients.CLIENTS)
+    assert list(json.loads(as_json.stdout)) == list(clients.CLIENTS)
+
+
+def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:
+    done = shell.run("client-config", "emacs")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there are: claude-code, claude-desktop, cursor, codex, vscode, gemini" in done.stderr

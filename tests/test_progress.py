@@ -1,0 +1,122 @@
+"""The laws of progress, with a clock that the test turns."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cleats.runtime.progress import Progress, Report
+from tests.requirements import requirement
+
+Step = tuple[float | None, float]
+"""What a tool reports, and how long it then works."""
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only when nothing is left to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+
+    def time(self) -> float:
+        return self.now
+
+    def _run_once(self) -> None:
+        timers = [t for t in self._scheduled if not t.cancelled()]  # type: ignore[attr-defined]
+        if timers and not self._ready:  # type: ignore[attr-defined]
+            self.now = max(self.now, min(timer.when() for timer in timers))
+        super()._run_once()  # type: ignore[misc]
+
+
+def told(steps: list[Step], *, flush: bool = True) -> list[tuple[float, Report]]:
+    """Everything that leaves when a tool reports in these steps, and when it left."""
+    sent: list[tuple[float, Report]] = []
+    loop = Clock()
+
+    async def run() -> None:
+        async def send(report: Report) -> None:
+            sent.append((loop.now, report))
+
+        progress = Progress(send)
+        for number, (done, seconds) in enumerate(steps):
+            progress.report(f"step {number}", phase="work", done=done, total=None)
+            await asyncio.sleep(seconds)
+        await progress.close(flush=flush)
+        progress.report("too late", phase="work", done=None, total=None)
+        await asyncio.sleep(10)
+
+    try:
+        loop.run_until_complete(run())
+    finally:
+        loop.close()
+    return sent
+
+
+numbers = st.none() | st.floats(min_value=0, max_value=1e6) | st.just(float("nan"))
+steps = st.lists(st.tuples(numbers, st.floats(min_value=0, max_value=2)), max_size=30)
+slow = settings(max_examples=150, deadline=None)
+
+
+@requirement("b:progress:params")
+@slow
+@given(steps)
+def test_the_number_always_rises(given_steps: list[Step]) -> None:
+    sent = [report.number for _, report in told(given_steps)]
+
+    assert all(before < after for before, after in zip(sent, sent[1:], strict=False))
+
+
+@requirement("a:progress:throttled", "a:progress:coalesced")
+@slow
+@given(steps)
+def test_no_second_has_more_than_four_reports(given_steps: list[Step]) -> None:
+    times = [time for time, _ in told(given_steps)]
+
+    assert all(sum(start <= time < start + 1 for time in times) <= 4 for start in times)
+
+
+@slow
+@given(steps.filter(bool))
+def test_the_last_report_before_the_answer_is_not_lost(given_steps: list[Step]) -> None:
+    *_, (_, last) = told(given_steps)
+
+    assert last.message == f"step {len(given_steps) - 1}"
+
+
+@requirement("a:progress:none-after-end")
+@pytest.mark.parametrize("flush", [True, False])
+def test_nothing_leaves_after_the_end(flush: bool) -> None:
+    sent = told([(None, 0.0), (None, 0.0)], flush=flush)
+
+    assert [report.message for _, report in sent] == (["step 1"] if flush else [])
+
+
+@requirement("a:cancel:no-progress-after")
+def test_a_cancel_drops_what_has_not_left_yet() -> None:
+    sent = told([(None, 1.0), (None, 0.0), (None, 0.0)], flush=False)
+
+    assert [report.message for _, report in sent] == ["step 0"]
+
+
+def test_a_surface_that_fails_does_not_fail_the_call(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(_report: Report) -> None:
+        raise OSError("gone")
+
+    async def run() -> None:
+        progress = Progress(send)
+        progress.report("x", phase="work", done=None, total=None)
+        await progress.close(flush=True)
+
+    asyncio.run(run())
+
+    assert "progress.lost" in caplog.text
+
+
+def test_numbers_without_meaning_are_counted_instead() -> None:
+    count: Callable[[Any], list[float]] = lambda sent: [report.number for _, report in sent]  # noqa: E731
+
+    assert count(told([(None, 1.0), (None, 1.0), (float("inf"), 1.0)])) == [1.0, 2.0, 3.0]
