@@ -1,0 +1,121 @@
+"""What Cleats does, seen through the official MCP client. Run it with `make demo`."""
+
+import json
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+HERE = Path(__file__).parent
+BOLD, DIM, GREEN, PLAIN = (
+    ("\033[1m", "\033[2m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "", "")
+)
+
+
+def say(text: str = "") -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def title(number: int, text: str) -> None:
+    say(f"\n{BOLD}{number}. {text}{PLAIN}")
+
+
+def ok(text: str) -> None:
+    say(f"   {GREEN}✓{PLAIN} {text}")
+
+
+def shown(value: Any) -> str:
+    return textwrap.indent(json.dumps(value, indent=2, ensure_ascii=False), "   " + DIM) + PLAIN
+
+
+def server(*arguments: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable,
+        args=list(arguments),
+        env={**os.environ, "CLEATS_LOG_LEVEL": "error", "CLEATS_TELEMETRY": "off"},
+    )
+
+
+async def tour_tools() -> None:
+    title(1, "Start the server and connect the official MCP client")
+    say(f"   {DIM}$ cleats serve{PLAIN}")
+    async with Client(server("-m", "cleats", "serve")) as client:
+        info = client.server_info
+        assert info is not None
+        ok(f"connected to {info.name} {info.version}, protocol {client.protocol_version}")
+
+        title(2, "List the tools")
+        for tool in (await client.list_tools()).tools:
+            version = (tool.meta or {}).get("pairofcleats/schemaVersion")
+            first = (tool.description or "").strip().splitlines()[0]
+            say(f"   {BOLD}{tool.name:<18}{PLAIN} v{version}  {textwrap.shorten(first, 60)}")
+
+        title(3, "Call one: every answer is an envelope with its versions")
+        answer = await client.call_tool("check_status", {})
+        envelope = answer.structured_content
+        assert isinstance(envelope, dict)
+        say(shown({"ok": envelope["ok"], "result": {"server": envelope["result"]["server"]}}))
+        say(shown({"_meta": envelope["_meta"]}))
+
+        title(4, "Call it wrongly: the error says what to do")
+        try:
+            await client.call_tool("check_status", {"verbose": True})
+        except Exception as error:  # noqa: BLE001 - the SDK's MCPError, shown as it is
+            ok(str(error))
+
+
+async def tour_cancel() -> None:
+    title(5, "Cancel a call that runs a tree of processes")
+    label = f"cleats-demo-{os.getpid()}"
+    heard: list[str] = []
+    async with Client(server(str(HERE / "slow" / "server.py"))) as client:
+
+        async def progress(_done: float, _total: float | None, message: str | None) -> None:
+            heard.append(message or "")
+            say(f"   {DIM}{message}{PLAIN}")
+
+        async with anyio.create_task_group() as tasks:
+
+            async def build() -> None:
+                arguments = {"label": label}
+                await client.call_tool("slow_build", arguments, progress_callback=progress)
+
+            tasks.start_soon(build)
+            with anyio.fail_after(30):
+                while len(heard) < 3:
+                    await anyio.sleep(0.05)
+            before = processes(label)
+            ok(f"{before} processes are at work; cancelling")
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            while processes(label):
+                await anyio.sleep(0.02)
+        ok("none of them is left, not even the one in a session of its own")
+
+
+def processes(label: str) -> int:
+    """How many processes carry the build's mark in their environment, wherever they moved to."""
+    found = 0
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            found += f"BUILD_LABEL={label}".encode() in entry.read_bytes().split(b"\0")
+        except OSError:  # it has just ended, or is not ours to read
+            continue
+    return found
+
+
+async def main() -> None:
+    say(f"{BOLD}Cleats{PLAIN}: the tool server for coding agents")
+    await tour_tools()
+    await tour_cancel()
+    say(f"\nNext: {BOLD}.venv/bin/cleats client-config claude-code{PLAIN} registers it with your agent.")
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,178 @@
+"""The contract as values: violations, tools, registry, payloads, snapshot."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats import app
+from cleats.contract import snapshot as snapshots
+from cleats.contract.errors import KERNEL_CODES, ErrorCode, ToolError
+from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
+from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, Meta, timestamp
+from cleats.contract.registry import Registry
+from cleats.contract.tools import Alias, Context, Tool, Toolset, arguments
+from cleats.contract.violations import Validator
+from cleats.settings import Settings
+from tests.requirements import requirement
+
+GOLDEN = Path(__file__).parent / "golden"
+COMMITTED = Path(__file__).parent.parent / "contracts" / "tools.json"
+
+
+async def nothing(_args: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+    return {}
+
+
+def tool(name: str, **more: Any) -> Tool:
+    return Tool(name=name, description="", input=arguments(), run=nothing, **more)
+
+
+def test_the_wording_of_every_keyword_is_ours_and_does_not_drift() -> None:
+    cases = json.loads((GOLDEN / "violations.json").read_text())
+    for case in cases:
+        found = [v.as_json() for v in Validator(case["schema"]).violations(case["instance"])]
+
+        assert found == case["violations"], case["schema"]
+
+
+json_value: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=8,
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "minimum": 0},
+        "b": {"type": "array", "items": {"enum": ["x", 1]}, "uniqueItems": True},
+        "c": {"oneOf": [{"type": "string"}, {"type": "object", "required": ["d"]}]},
+    },
+    "required": ["a"],
+    "additionalProperties": {"type": "boolean"},
+}
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), json_value))
+def test_the_verdict_is_that_of_an_independent_validator(instance: dict[str, Any]) -> None:
+    ours = Validator(SCHEMA).violations(instance)
+
+    assert bool(ours) == (not jsonschema.Draft202012Validator(SCHEMA).is_valid(instance))
+    assert ours == sorted(ours)
+
+
+def test_a_reference_never_goes_to_the_network() -> None:
+    with pytest.raises(Exception, match="(?i)resource|retriev|external|network|offline"):
+        Validator({"$ref": "https://schemas.invalid/x.json"})
+
+
+@requirement("a:arguments:none-ignored")
+def test_defaults_of_the_schema_reach_the_handler() -> None:
+    schema = arguments({"a": {"type": "integer", "default": 4}, "b": {"type": "string"}})
+    bound = Tool(name="t", description="", input=schema, run=nothing).bind({"b": "x"})
+
+    assert bound == {"a": 4, "b": "x"}
+
+
+@requirement("a:arguments:none-ignored")
+def test_every_published_schema_is_closed_and_valid() -> None:
+    for each in app.catalogue(Settings()):
+        jsonschema.Draft202012Validator.check_schema(each.input)
+        assert each.input["type"] == "object"
+        assert each.input["additionalProperties"] is False
+        if each.output_schema is not None:
+            jsonschema.Draft202012Validator.check_schema(each.output_schema)
+            assert each.output_schema["type"] == "object"
+
+
+@requirement("b:tools:one-registry")
+def test_no_two_tools_share_a_name_aliases_included() -> None:
+    twice = Toolset(name="s", purpose="", tools=[tool("a"), tool("b", aliases=(Alias("a", "1"),))])
+
+    with pytest.raises(ValueError, match="two tools are called 'a'"):
+        Registry([twice])
+
+
+def test_a_tool_is_found_by_its_name_and_by_its_old_one() -> None:
+    registry = Registry(
+        [Toolset(name="s", purpose="", tools=[tool("b", aliases=(Alias("a", "2.1.0"),))])]
+    )
+
+    assert registry.find("a") is registry.find("b")
+    assert registry.alias("a") == Alias("a", "2.1.0")
+    assert registry.alias("b") is None
+    assert [each.name for each in registry] == ["b"]
+    with pytest.raises(ToolError, match="no tool is called 'c'"):
+        registry.find("c")
+
+
+OUTCOMES: list[Outcome] = [
+    Done({"x": 1}),
+    Failed(ToolError(ErrorCode.NO_INDEX, "m", hint="h", details={"ok": True, "result": 1})),
+    Rejected(ToolError(ErrorCode.INVALID_REQUEST, "m", details=[{"a": 1}])),
+    Cancelled(),
+]
+
+
+@requirement("b:envelope:reserved-keys", "b:envelope:success", "b:envelope:error")
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_every_outcome_seals_into_the_one_envelope(outcome: Outcome) -> None:
+    meta = Meta(request_id="r", duration_ms=1.5, repo="/r", warnings=[{"code": "W"}])
+
+    answer = ENVELOPE.seal(outcome, meta)
+
+    assert answer.body is not None
+    jsonschema.validate(answer.body, ENVELOPE_SCHEMA)
+    assert answer.ok is answer.body["ok"] is isinstance(outcome, Done)
+    assert answer.body.keys() == {"ok", "result" if answer.ok else "error", "_meta"}
+    assert answer.body["_meta"].keys() == {
+        "schemaVersion",
+        "toolingVersion",
+        "ts",
+        "requestId",
+        "durationMs",
+        "repo",
+        "warnings",
+    }
+
+
+def test_what_is_not_known_is_left_out_of_the_meta() -> None:
+    assert Meta().as_json().keys() == {"schemaVersion", "toolingVersion", "ts"}
+
+
+@given(st.floats(min_value=0, max_value=4e9))
+def test_a_timestamp_is_utc_with_milliseconds(moment: float) -> None:
+    jsonschema.validate(timestamp(moment), {"pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"})
+
+
+def test_the_timestamp_of_a_known_moment() -> None:
+    assert timestamp(1769258096.789) == "2026-01-24T12:34:56.789Z"
+
+
+@requirement("b:errors:one-source")
+def test_every_error_row_is_complete() -> None:
+    for code in ErrorCode:
+        assert 400 <= code.http < 600
+        assert -32768 <= code.rpc <= -32000
+        assert code.value.meaning.endswith(".")
+        assert code.value.remedy.endswith(".")
+    assert set(KERNEL_CODES) <= set(ErrorCode)
+
+
+@requirement(
+    "a:tests:snapshot", "a:names:stable", "b:artifacts:snapshot", "b:tools:one-registry"
+)
+def test_the_committed_contract_is_the_one_we_serve() -> None:
+    current = snapshots.dump(app.contract_snapshot(Settings()))
+
+    assert COMMITTED.read_bytes() == current, "run: cleats contract check --accept"
+    entries = json.loads(current)["tools"].values()
+    assert all(
+        {"description", "inputSchema", "schemaVersion", "annotations"} <= entry.keys()
+        for entry in entries
+    )
