@@ -1,23 +1,43 @@
 """The official SDK's low-level server, carrying our tools and our capability block."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from cleats.contract.listing import ListName
+from cleats.contract.tools import Toolset
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.dispatcher import Dispatcher
+from cleats.transports.mcp.prompts import PromptMethods
 from cleats.transports.mcp.refusals import from_exception
+from cleats.transports.mcp.resources import ResourceMethods
+from cleats.transports.mcp.skills_extension import SkillsExtension
 from cleats.transports.mcp.surface import ToolSurface, Validation
 
 NAME = "cleats"
 BLOCK = "pairofcleats"
 """Our block under `capabilities.experimental`."""
+
+
+_EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
+    "tools": ToolsListChanged,
+    "resources": ResourcesListChanged,
+    "prompts": PromptsListChanged,
+}
 
 
 class McpServer(Server[None]):
@@ -53,13 +73,29 @@ class McpServer(Server[None]):
         # A span per message is the dispatcher's job here, and it is cheaper at it.
         self.middleware = [self._middleware]
         self._connections: set[Connection] = set()
-        self._bus = InMemorySubscriptionBus()
+        self.bus = InMemorySubscriptionBus()
         self.streams: ListenHandler | None = None
         if any(toolset.running is not None for toolset in dispatcher.registry.toolsets):
-            self.streams = ListenHandler(self._bus)
+            self.streams = ListenHandler(self.bus)
             self.add_request_handler(
                 "subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams
             )
+        self._offers: set[ListName] = set()
+        self._add_offers(dispatcher.registry.toolsets)
+
+    def _add_offers(self, toolsets: Sequence[Toolset]) -> None:
+        """Serve what toolsets offer besides tools; what none offers is not announced."""
+        resources = [each.resources for each in toolsets if each.resources is not None]
+        prompts = [each.prompts for each in toolsets if each.prompts is not None]
+        skills = [each.skills for each in toolsets if each.skills is not None]
+        if resources:
+            ResourceMethods(resources).add_to(self)
+            self._offers.add("resources")
+        if prompts:
+            PromptMethods(prompts).add_to(self)
+            self._offers.add("prompts")
+        if skills:
+            SkillsExtension(skills, resources).add_to(self)
 
     def get_capabilities(
         self,
@@ -71,29 +107,30 @@ class McpServer(Server[None]):
     ) -> types.ServerCapabilities:
         """The same block in `initialize`, over every transport, and in `server/discover`."""
         return super().get_capabilities(
-            NotificationOptions(tools_changed=self.streams is not None),
+            NotificationOptions(
+                tools_changed=self.streams is not None,
+                resources_changed="resources" in self._offers,
+                prompts_changed="prompts" in self._offers,
+            ),
             {BLOCK: self._block, **(experimental_capabilities or {})},
             extensions,
             protocol_version=protocol_version,
         )
 
-    async def tools_changed(self) -> None:
-        """Tell every connected client, each in the way of its era."""
-        self.tools.changed()
-        for connection in list(self._connections):
-            if connection.initialized.is_set():
-                await connection.send_tool_list_changed()
-        await self._bus.publish(ToolsListChanged())
+    async def changed(self, lists: Collection[ListName]) -> None:
+        """Tell every connected client which lists changed, each in the way of its era."""
+        if "tools" in lists:
+            self.tools.changed()
+        for name in lists:
+            for connection in list(self._connections):
+                if connection.initialized.is_set():
+                    await connection.notify(f"notifications/{name}/list_changed", None)
+            await self.bus.publish(_EVENTS[name]())
 
     def stopping(self) -> None:
         """End the open subscription streams, each with its last word."""
         if self.streams is not None:
             self.streams.close()
-
-    def joined(self, connection: Connection) -> Callable[[], None]:
-        """A handshake connection that wants to hear of changes; call the answer when it ends."""
-        self._connections.add(connection)
-        return lambda: self._connections.discard(connection)
 
     async def _middleware(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
@@ -102,9 +139,20 @@ class McpServer(Server[None]):
         try:
             if ctx.method in {"tools/call", "tools/list"} and _ready(ctx):
                 return await self._handle(ctx, None)
+            if ctx.method == "notifications/initialized":
+                self._join(ctx.session)
             return await call_next(ctx)
         except Exception as crash:
             raise from_exception(crash, ctx.method) from crash
+
+    def _join(self, session: ServerSession) -> None:
+        """From now on the client behind a handshake connection hears of changes."""
+        # The SDK has no public way from a session to its connection, and no other hook that every
+        # transport runs; the pin below the next minor version keeps this true.
+        connection = session._connection  # noqa: SLF001
+        if connection not in self._connections:
+            self._connections.add(connection)
+            connection.exit_stack.callback(self._connections.discard, connection)
 
     async def _handle(self, ctx: ServerRequestContext[Any, Any], _params: Any) -> HandlerResult:
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS

@@ -43,11 +43,9 @@ async def serve(
         wire, limit=limit, drain=drain, shutdown=shutdown, stopping=server.stopping
     )
     conversation = Conversation(server, dispatcher, protocol)
-    leave = server.joined(conversation.connection)
     try:
         await dispatcher.run(conversation.on_request, conversation.on_notify)
     finally:
-        leave()
         await aclose_shielded(conversation.connection)
 
 
