@@ -9,9 +9,10 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from cleats.contract import snapshot as snapshots
+from cleats.contract.listing import ListName
 from cleats.contract.payload import timestamp
 from cleats.contract.registry import Registry
-from cleats.contract.tools import Toolset
+from cleats.contract.tools import Changed, Toolset
 from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.telemetry import Telemetry
@@ -41,8 +42,15 @@ def _assets(settings: Settings, _vitals: Vitals) -> Toolset:
     return toolset(settings)
 
 
+def _skills(settings: Settings, _vitals: Vitals) -> Toolset:
+    from cleats.toolsets.skills.tools import toolset  # noqa: PLC0415 - only when it is served
+
+    return toolset(settings)
+
+
 TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {
     "code": _code,
+    "skills": _skills,
     "assets": _assets,
 }
 """Every toolset by name, made when it is asked for."""
@@ -68,7 +76,7 @@ async def dispatching(
     settings: Settings,
     served: Sequence[Toolset],
     vitals: Vitals,
-    changed: Callable[[], None] = lambda: None,
+    changed: Changed = lambda *_lists: None,
 ) -> AsyncIterator[Dispatcher]:
     """A dispatcher over running toolsets, which stop in reverse order when the block ends."""
     folder = settings.data_dir / "telemetry" if settings.telemetry == "local" else None
@@ -100,9 +108,10 @@ async def mcp_server(
     server: McpServer | None = None
     announcing: set[asyncio.Task[None]] = set()
 
-    def changed() -> None:
+    def changed(*lists: ListName) -> None:
         if server is not None:
-            task = asyncio.get_running_loop().create_task(server.tools_changed())
+            told = server.changed(lists or ("tools",))
+            task = asyncio.get_running_loop().create_task(told)
             announcing.add(task)
             task.add_done_callback(announcing.discard)
 

@@ -108,6 +108,44 @@ class Settings:
     data_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Runs, records and spans; the XDG data folder by default.", private=True
     )
+    home: Path = _setting(  # noqa: RUF009 - a row of the table
+        Path(), "The user's folder, in which skills are looked for.", env="HOME", private=True
+    )
+    config_home: Path = _setting(  # noqa: RUF009 - a row of the table
+        Path(),
+        "The user's configuration, in which some agents keep skills; `~/.config` by default.",
+        env="XDG_CONFIG_HOME",
+        private=True,
+    )
+    claude_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+        Path(),
+        "Claude's folder, with skills and plugins; `~/.claude` by default.",
+        env="CLAUDE_CONFIG_DIR",
+        private=True,
+    )
+    project_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+        Path(),
+        "Where the project's skills are looked for, from here up to the root of its repository; "
+        "the working folder by default.",
+        private=True,
+    )
+    skill_dirs: tuple[Path, ...] = _setting(
+        (), "More folders with skills, which come before all others.", private=True
+    )
+    skill_plugins: Literal["on", "off"] = _setting("on", "Whether skills of Claude plugins count.")
+    skill_include: tuple[str, ...] = _setting(
+        (), "Serve only these skills: names, globs, `root:PLACE` or `plugin:NAME`."
+    )
+    skill_exclude: tuple[str, ...] = _setting((), "Serve all skills but these.")
+    skill_refresh: float = _setting(
+        30.0, "Seconds between two looks at the folders of skills; 0 for only one at the start."
+    )
+    skill_watch: Literal["on", "off"] = _setting(
+        "on", "Look again at once when the system reports a change in a folder of skills."
+    )
+    skill_budget: int = _setting(
+        8000, "Characters that the description of `skill` may have, with its list.", least=500
+    )
 
 
 class Row(NamedTuple):
@@ -195,7 +233,12 @@ def _unknown(name: str, source: str, table: Iterable[str]) -> str:
 def _parse(raw: object, hint: Any) -> Any:
     if get_origin(hint) is Literal:
         return _one_of(raw, get_args(hint))
-    return _KINDS[get_origin(hint) or hint].parse(raw)
+    return _KINDS[_of(hint)].parse(raw)
+
+
+def _of(hint: Any) -> Any:
+    """The row of a type; those of `tuple` differ in what is in it."""
+    return hint if hint in _KINDS else get_origin(hint)
 
 
 def _one_of(raw: object, options: tuple[str, ...]) -> str:
@@ -250,6 +293,17 @@ def _by_name(raw: object) -> dict[str, float]:
     return {str(name): _seconds(value) for name, value in raw.items()}
 
 
+def _words(raw: object) -> tuple[str, ...]:
+    parts = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(parts, list | tuple):
+        raise ValueError(f"expected a list, not {raw!r}")  # noqa: TRY004 - the user's error
+    return tuple(word for part in parts if (word := _text(part).strip()))
+
+
+def _folders(raw: object) -> tuple[Path, ...]:
+    return tuple(map(_folder, _words(raw)))
+
+
 class _Kind(NamedTuple):
     word: str
     parse: Callable[[object], Any]
@@ -261,6 +315,8 @@ _KINDS: Mapping[Any, _Kind] = {
     str: _Kind("text", _text),
     Path: _Kind("folder", _folder),
     Mapping: _Kind("name=seconds", _by_name),
+    tuple[str, ...]: _Kind("list, with commas", _words),
+    tuple[Path, ...]: _Kind("folders, with commas", _folders),
 }
 """What a setting can be, other than one of a few words."""
 
@@ -273,9 +329,9 @@ def _check_least(value: object, least: int) -> None:
 def _kind(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(f"`{option}`" for option in get_args(hint))
-    return _KINDS[get_origin(hint) or hint].word
+    return _KINDS[_of(hint)].word
 
 
 def _shown(item: "Field[Any]") -> str:
     default = item.default if item.default is not MISSING else ""
-    return "" if default in ("", Path()) else str(default)
+    return "" if default in ("", (), Path()) else str(default)

@@ -86,7 +86,7 @@ class Growing:
 
     def __init__(self) -> None:
         self.size = 1
-        self._changed: Changed = lambda: None
+        self._changed: Changed = lambda *_lists: None
 
     async def grow(self, _args: Args, _context: Context) -> dict[str, Any]:
         self.size += 1

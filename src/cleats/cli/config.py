@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from cleats.settings import ENVIRONMENT, SettingError, Settings, Source, resolve, variable
 
@@ -19,13 +20,16 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
     """
     settings = resolve(sources(environ, start))
     home = _home(environ)
-    cache = _base(environ, "XDG_CACHE_HOME", home / ".cache")
-    data = _base(environ, "XDG_DATA_HOME", home / ".local" / "share")
-    return replace(
-        settings,
-        cache_dir=settings.cache_dir if settings.cache_dir != Path() else cache,
-        data_dir=settings.data_dir if settings.data_dir != Path() else data,
-    )
+    defaults: dict[str, Any] = {
+        "cache_dir": _base(environ, "XDG_CACHE_HOME", home / ".cache"),
+        "data_dir": _base(environ, "XDG_DATA_HOME", home / ".local" / "share"),
+        "home": home,
+        "config_home": home / ".config",
+        "claude_dir": home / ".claude",
+        "project_dir": start or Path.cwd(),
+    }
+    unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
+    return replace(settings, **unset)
 
 
 def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Source]:

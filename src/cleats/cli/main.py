@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
+    "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),
     "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
     "doctor": Entry(

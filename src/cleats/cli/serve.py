@@ -1,9 +1,11 @@
 """`cleats serve`."""
 
 import gc
+from typing import Any
 
 import click
 
+from cleats.cli.skill_options import applied, skill_options
 from cleats.settings import Settings
 
 
@@ -16,8 +18,9 @@ from cleats.settings import Settings
     show_default=True,
     help="MCP, or plain JSON-RPC lines whose method is the tool.",
 )
+@skill_options
 @click.pass_obj
-def serve(settings: Settings, toolsets: tuple[str, ...], wire: str) -> None:
+def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options: Any) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
     The agent starts this command itself; `cleats client-config` prints the block that tells it to.
@@ -27,10 +30,12 @@ def serve(settings: Settings, toolsets: tuple[str, ...], wire: str) -> None:
     \b
     Examples:
       cleats serve code
+      cleats serve skills --skill-dir ./skills --no-plugins
       cleats serve assets --wire rpc
     """  # noqa: D301 - click reads the backspace
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
+    settings = applied(settings, **options)
     with claimed() as descriptors:
         gc.disable()  # until `app.serve_stdio` has imported and built everything
         from cleats import app  # noqa: PLC0415

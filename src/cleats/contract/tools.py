@@ -7,7 +7,11 @@ from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from cleats.contract.errors import KERNEL_CODES, ErrorCode, ToolError
+from cleats.contract.listing import ListName
 from cleats.contract.payload import ENVELOPE, Payload, envelope_schema
+from cleats.contract.prompts import Prompts
+from cleats.contract.resources import Resources
+from cleats.contract.skills import SkillEntries
 from cleats.contract.violations import Validator
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -85,7 +89,7 @@ class Tool:
     payload: Payload = ENVELOPE
     timeout: float | None = 120.0
     aliases: tuple[Alias, ...] = ()
-    hints: Hints = Hints()  # noqa: RUF009 - frozen
+    hints: Hints = Hints()
     errors: tuple[ErrorCode, ...] = ()
     examples: tuple[Mapping[str, Any], ...] = ()
 
@@ -149,8 +153,11 @@ def _refusal(name: str) -> dict[str, str]:
     }
 
 
-Changed: TypeAlias = Callable[[], None]
-"""Called by a toolset, on the event loop, when its list of tools reads differently."""
+class Changed(Protocol):
+    """Called by a toolset, on the event loop, when a list of it reads differently."""
+
+    def __call__(self, *lists: ListName) -> None:
+        """Say which lists; that of the tools when none is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,13 +165,17 @@ class Toolset:
     """A family of tools that share state.
 
     `running` holds what lives as long as the server does (a watcher, a store); it is entered when
-    the server starts and left when it stops.
+    the server starts and left when it stops. What a toolset offers besides tools is served by the
+    surfaces that have a place for it.
     """
 
     name: str
     purpose: str
     tools: Sequence[Tool]
     running: Callable[[Changed], AbstractAsyncContextManager[None]] | None = None
+    resources: Resources | None = None
+    prompts: Prompts | None = None
+    skills: SkillEntries | None = None
 
 
 def arguments(

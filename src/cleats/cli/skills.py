@@ -1,0 +1,332 @@
+"""`cleats skills`: the catalogue for people, and for those who write skills."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cleats.cli.printing import columns, echo_json, heading, paragraphs, size
+from cleats.cli.skill_options import applied, skill_options
+from cleats.contract.errors import ToolError
+from cleats.settings import Settings
+
+if TYPE_CHECKING:
+    from cleats.toolsets.skills.catalogue import Catalogue
+    from cleats.toolsets.skills.skill import Problem, Skill
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+@click.group()
+@skill_options
+@click.pass_context
+def skills(ctx: click.Context, /, **options: Any) -> None:
+    """See, find, check and write the skills that agents get from this machine.
+
+    They are looked for in the project (.agent, .agents, .claude, up to the root of its
+    repository), in your home folder, in the folders of other agents, and in Claude plugins; of
+    two with one name the first counts.
+
+    \b
+    Examples:
+      cleats skills list
+      cleats skills search "fill in a form"
+      cleats skills new release-notes
+      cleats skills validate .agents/skills
+    """  # noqa: D301 - click reads the backspace
+    ctx.obj = applied(ctx.obj, **options)
+
+
+@skills.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those that are off or hidden.")
+@_json
+@click.pass_obj
+def list_(settings: Settings, *, everything: bool, as_json: bool) -> None:
+    """List the skills, the strongest place first.
+
+    \b
+    Examples:
+      cleats skills list
+      cleats skills list --all
+      cleats skills --no-plugins list --json
+    """  # noqa: D301
+    found = _catalogue(settings)
+    shown = _states(found) if everything else [(skill, "on") for skill in found.skills]
+    if as_json:
+        echo_json([_as_json(skill, state) for skill, state in shown])
+        return
+    if not shown:
+        click.echo("No skills were found. `cleats skills new NAME` writes one.")
+    else:
+        rows = [("SKILL", "FROM", "WHAT IT DOES")]
+        for skill, state in shown:
+            mark = "" if state == "on" else f"({state}) "
+            rows.append((skill.full_name, skill.source.label, mark + skill.description))
+        click.echo(columns(rows, indent="", cut=True))
+    serious = [problem for problem in found.problems if problem.severity != "info"]
+    if serious:
+        click.echo(f"\n{len(serious)} problem(s):", err=True)
+        _echo_problems(serious[:10])
+        if len(serious) > 10:
+            click.echo(f"... and {len(serious) - 10} more.", err=True)
+
+
+@skills.command()
+@click.argument("name")
+@click.option("--full", is_flag=True, help="The whole text, as an agent gets it.")
+@_json
+@click.pass_obj
+def info(settings: Settings, name: str, *, full: bool, as_json: bool) -> None:
+    """Show one skill: where it is, what it says, what comes with it.
+
+    \b
+    Examples:
+      cleats skills info pdf
+      cleats skills info example-skills:pdf --full
+
+    Exits 1 when there is no such skill, or several.
+    """  # noqa: D301
+    from cleats.toolsets.skills.files import load_text, walk  # noqa: PLC0415
+    from cleats.toolsets.skills.publishing import loaded  # noqa: PLC0415
+
+    skill = _find(_catalogue(settings), name)
+    try:
+        text = load_text(skill)
+    except (ToolError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    if full:
+        click.echo(loaded(skill, text).encode(), nl=False)
+        return
+    files = walk(skill, 200)
+    if as_json:
+        echo_json({**_as_json(skill, "on"), "files": [f.below for f in files], "text": text})
+        return
+    facts = [
+        ("from", f"{skill.source.label}  ({skill.source.scope})"),
+        ("folder", skill.folder),
+        ("uri", skill.uri if skill.publishable else "none: it breaks a rule, see below"),
+        ("size", f"{size(skill.stamp.size)}, {len(files)} file(s)"),
+    ]
+    click.echo(f"{heading(skill.full_name)}\n{paragraphs(skill.description)}\n\n{columns(facts)}")
+    click.echo("\n" + heading("Files") + "\n" + "\n".join(f"  {file.below}" for file in files))
+    preview = text.splitlines()
+    click.echo("\n" + heading("Text") + "\n" + "\n".join(f"  {x}".rstrip() for x in preview[:20]))
+    if len(preview) > 20:
+        click.echo(f"  ... {len(preview) - 20} more lines; --full shows them.")
+    _echo_problems(skill.problems)
+
+
+@skills.command()
+@click.argument("query")
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@_json
+@click.pass_obj
+def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> None:
+    """Find skills by what they are about: names, descriptions and texts, best first.
+
+    \b
+    Examples:
+      cleats skills search "fill in a PDF form"
+      cleats skills search spreadsheets --limit 3 --json
+
+    Exits 1 when nothing fits.
+    """  # noqa: D301
+    from cleats.toolsets.skills.search import search as find  # noqa: PLC0415
+
+    found = find(_catalogue(settings).skills, query, limit)
+    if as_json:
+        echo_json([{**_as_json(m.skill, "on"), "score": round(m.score, 3)} for m in found])
+    elif found:
+        rows = [(match.skill.full_name, match.skill.description) for match in found]
+        click.echo(columns(rows, indent="", cut=True))
+    else:
+        click.echo("No skill fits.", err=True)
+    sys.exit(0 if found else 1)
+
+
+@skills.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--strict", is_flag=True, help="Let warnings fail as well.")
+@_json
+@click.pass_obj
+def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_json: bool) -> None:
+    """Check skills against the Agent Skills specification, and say how to fix each finding.
+
+    PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills
+    of the project and of yours are checked.
+
+    \b
+    Examples:
+      cleats skills validate
+      cleats skills validate .agents/skills/release-notes
+      cleats skills validate skills --strict --json
+
+    Exits 1 when a rule is broken, 2 when there is nothing to check.
+    """  # noqa: D301
+    from cleats.toolsets.skills.validate import validate as check  # noqa: PLC0415
+
+    files = [file for path in paths for file in _files(path)] if paths else _own(settings)
+    if not files:
+        raise click.UsageError("There is no SKILL.md here.")
+    findings = {file: check(file) for file in files}
+    everything = [problem for each in findings.values() for problem in each]
+    failing = {"error", "warning"} if strict else {"error"}
+    failed = any(problem.severity in failing for problem in everything)
+    if as_json:
+        valid = [{"path": f, "findings": [p.as_json() for p in x]} for f, x in findings.items()]
+        echo_json({"ok": not failed, "skills": valid})
+    else:
+        for file, problems in findings.items():
+            click.echo(f"{file}: " + ("ok" if not problems else f"{len(problems)} finding(s)"))
+            for problem in problems:
+                click.echo(f"  {problem.severity}: {problem.message}\n    {problem.fix}")
+    sys.exit(1 if failed else 0)
+
+
+@skills.command()
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def disable(settings: Settings, names: tuple[str, ...]) -> None:
+    """Hide skills from agents. Their files stay as they are.
+
+    \b
+    Example: cleats skills disable pdf example-skills:docx
+    """  # noqa: D301
+    from cleats.toolsets.skills.switches import switch_off  # noqa: PLC0415
+
+    found = _catalogue(settings)
+    chosen = [_find(found, name) for name in names]
+    _switch(switch_off, settings, chosen)
+    for skill in chosen:
+        click.echo(f"{skill.full_name} is off. Running servers notice within half a minute.")
+
+
+@skills.command()
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def enable(settings: Settings, names: tuple[str, ...]) -> None:
+    """Show skills to agents again.
+
+    \b
+    Example: cleats skills enable pdf
+    """  # noqa: D301
+    from cleats.toolsets.skills.switches import switch_on  # noqa: PLC0415
+
+    off = _catalogue(settings).off
+    chosen = []
+    for name in names:
+        fitting = [s for s in off if name.casefold() in {s.full_name.casefold(), s.name.casefold()}]
+        if not fitting:
+            known = ", ".join(skill.full_name for skill in off) or "none"
+            raise click.ClickException(f"{name!r} is not switched off; these are: {known}")
+        chosen += fitting
+    _switch(switch_on, settings, chosen)
+    for skill in chosen:
+        click.echo(f"{skill.full_name} is on.")
+
+
+@skills.command()
+@click.argument("name")
+@click.option("--description", default="", help="What it does and when to use it.")
+@click.option("--user", is_flag=True, help="In your home folder instead of the project.")
+@click.option("--dir", "folder", type=click.Path(path_type=Path), help="In this folder of skills.")
+@click.pass_obj
+def new(
+    settings: Settings, name: str, *, description: str, user: bool, folder: Path | None
+) -> None:
+    """Write a new skill that keeps the specification.
+
+    It goes to .agents/skills of the project, where most agents look; edit it and check it with
+    `cleats skills validate`.
+
+    \b
+    Examples:
+      cleats skills new release-notes
+      cleats skills new release-notes --user --description "Write release notes from a git log."
+    """  # noqa: D301
+    from cleats.toolsets.skills.writing import BadSkillError, write_skill  # noqa: PLC0415
+
+    base = settings.home if user else settings.project_dir
+    try:
+        path = write_skill(folder or base / ".agents" / "skills", name, description)
+    except (BadSkillError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"Wrote {path}")
+
+
+def _catalogue(settings: Settings) -> "Catalogue":
+    from cleats.toolsets.skills.library import Library  # noqa: PLC0415 - help needs none of it
+
+    return Library(settings).catalogue
+
+
+def _find(catalogue: "Catalogue", name: str) -> "Skill":
+    if (skill := catalogue.for_people.get(name)) is not None:
+        return skill
+    try:
+        return catalogue.find(name)
+    except ToolError as error:
+        advice = error.hint if error.details and any(error.details.values()) else ""
+        raise click.ClickException(
+            f"{error.message} {advice or '`cleats skills list` shows them all.'}"
+        ) from None
+
+
+def _switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) -> None:
+    try:
+        change(settings, chosen)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _states(catalogue: "Catalogue") -> list[tuple["Skill", str]]:
+    return [
+        *((skill, "on") for skill in catalogue.skills),
+        *((each.skill, "hidden") for each in catalogue.shadowed),
+        *((skill, "off") for skill in catalogue.off),
+    ]
+
+
+def _files(path: Path) -> list[str]:
+    """The skills at a path: the file, the folder's own, or all below it."""
+    from cleats.toolsets.skills.scan import Tree  # noqa: PLC0415
+    from cleats.toolsets.skills.skill import Skill, Source  # noqa: PLC0415
+
+    if path.is_file():
+        return [str(path)]
+    tree = Tree(Source(path=str(path.absolute()), scope="custom", label="here"))
+    tree.look()
+    return sorted(f.path if isinstance(f, Skill) else f.problem.path for f in tree.found())
+
+
+def _own(settings: Settings) -> list[str]:
+    from cleats.toolsets.skills.roots import sources  # noqa: PLC0415
+
+    return [file for source in sources(settings) for file in _files(Path(source.path))]
+
+
+def _as_json(skill: "Skill", state: str) -> dict[str, Any]:
+    source = skill.source
+    shown: dict[str, Any] = {
+        "name": skill.full_name,
+        "description": skill.description,
+        "state": state,
+        "scope": source.scope,
+        "from": source.label,
+        "path": skill.path,
+    }
+    if source.plugin:
+        shown |= {"plugin": source.plugin, "marketplace": source.marketplace}
+    if skill.publishable:
+        shown["uri"] = skill.uri
+    if skill.problems:
+        shown["problems"] = [problem.as_json() for problem in skill.problems]
+    return shown
+
+
+def _echo_problems(problems: Sequence["Problem"]) -> None:
+    for problem in problems:
+        click.echo(f"  {problem.severity}: {problem.path}: {problem.message}", err=True)
+        click.echo(f"    {problem.fix}", err=True)
