@@ -1,6 +1,7 @@
 """`cleats serve`."""
 
 import gc
+import os
 from typing import Any
 
 import click
@@ -47,6 +48,8 @@ def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options
             known = ", ".join(app.TOOLSETS)
             raise click.UsageError(f"there is no toolset {unknown[0]!r}; there are: {known}")
         log_to_stderr(settings.log_level)
+        if os.isatty(descriptors[0]):
+            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
         vitals = Vitals()
         served = app.toolsets(settings, toolsets, vitals)
         try:

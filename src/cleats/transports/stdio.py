@@ -133,6 +133,9 @@ class StdioWire:
             return 0
         except OSError:  # EPIPE and its kin: nobody will ever read this
             self._broken = True
+            if not self._stopped:
+                self.stop()
+                self._loop.call_soon(self._callback, b"")
             return 0
 
     def _writable(self) -> None:
