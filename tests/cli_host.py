@@ -4,7 +4,8 @@
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -13,7 +14,9 @@ from cleats import app
 from cleats.cli.main import main
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import CONTENT
-from cleats.contract.tools import Alias, Context, Tool, Toolset, arguments
+from cleats.contract.tools import Alias, Changed, Context, Tool, Toolset, arguments
+from cleats.runtime.vitals import Vitals
+from cleats.settings import Settings
 
 
 async def echo(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -43,6 +46,7 @@ async def wait(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
         await anyio.sleep_forever()
     finally:
         sys.stderr.write("cleaned up\n")
+    return {}
 
 
 TEXT = {"type": "string", "description": "What to say."}
@@ -90,7 +94,39 @@ TOOLS = (
     Tool(name="wait", description="Wait for ever.", input=arguments(), run=wait, timeout=60.0),
 )
 
+
+@asynccontextmanager
+async def unstartable(_changed: Changed) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(give_up)
+        await anyio.sleep_forever()
+        yield
+
+
+@asynccontextmanager
+async def unstoppable(_changed: Changed) -> AsyncIterator[None]:
+    yield
+    await give_up()
+
+
+async def give_up() -> None:
+    raise RuntimeError("no store")
+
+
+def idle(name: str) -> tuple[Tool, ...]:
+    return (Tool(name=name, description="Do nothing.", input=arguments(), run=echo),)
+
+
+def made(toolset: Toolset) -> Callable[[Settings, Vitals], Toolset]:
+    return lambda _settings, _vitals: toolset
+
+
+TOOLSETS = (
+    Toolset(name="probes", purpose="Show what can happen.", tools=TOOLS),
+    Toolset(name="dead", purpose="Cannot start.", tools=idle("never"), running=unstartable),
+    Toolset(name="frail", purpose="Cannot stop.", tools=idle("once"), running=unstoppable),
+)
+
 if __name__ == "__main__":
-    probes = Toolset(name="probes", purpose="Show what can happen.", tools=TOOLS)
-    app.TOOLSETS = {"probes": lambda _settings, _vitals: probes}
+    app.TOOLSETS = {each.name: made(each) for each in TOOLSETS}
     main()

@@ -132,6 +132,22 @@ def test_arguments_that_cannot_be_read_exit_2_without_an_answer(
     assert problem in done.stderr
 
 
+def test_a_toolset_that_cannot_start_fails_its_own_tools_and_no_others(shell: Shell) -> None:
+    other, own = shell.call("say", '{"text": "fine"}'), shell.call("never")
+
+    assert (other.returncode, other.stdout, other.stderr) == (0, "fine\n", "")
+    assert (own.returncode, own.stdout) == (2, "")
+    assert own.stderr.startswith("Error: RuntimeError: no store\n")
+
+
+def test_an_answer_is_not_lost_to_a_toolset_that_does_not_stop_well(shell: Shell) -> None:
+    done = shell.call("once")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["ok"] is True
+    assert "call.stop tool=once: answered" in done.stderr
+
+
 def test_only_a_verbose_call_shows_its_log_line(shell: Shell) -> None:
     quiet, verbose = shell.call("say", '{"text":""}'), shell.call("say", '{"text":""}', "-v")
 

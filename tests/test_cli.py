@@ -122,7 +122,7 @@ def test_the_help_of_every_command_teaches_by_example(path: str) -> None:
 
 
 def test_tools_shows_one_line_a_tool_that_fits_the_terminal(shell: Shell) -> None:
-    done = shell.run("tools", module="tests.cli_host", COLUMNS="80")
+    done = shell.run("tools", "probes", module="tests.cli_host", COLUMNS="80")
 
     lines = done.stdout.splitlines()
     assert done.returncode == 0

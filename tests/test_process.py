@@ -7,8 +7,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -71,11 +71,13 @@ def alter_supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return alter
 
 
-@contextmanager
-def leaving_no_child() -> Iterator[None]:
-    before = trees.children()
+@asynccontextmanager
+async def leaving_nothing() -> AsyncIterator[None]:
+    """See that no child is left at the end, and soon no descriptor either."""
+    children, descriptors = trees.children(), trees.descriptors()
     yield
-    assert trees.children() <= before
+    assert trees.children() <= children
+    await until(lambda: trees.descriptors() <= descriptors)
 
 
 # What a command says
@@ -204,8 +206,9 @@ async def test_a_line_without_an_end_is_handed_on_in_pieces() -> None:
 async def test_a_command_that_cannot_be_started_says_why_and_leaves_no_supervisor(
     argv: list[str], cwd: Path | None, reason: str
 ) -> None:
-    with leaving_no_child(), pytest.raises(process.StartError) as caught:
-        await process.run(argv, cwd=cwd)
+    async with leaving_nothing():
+        with pytest.raises(process.StartError) as caught:
+            await process.run(argv, cwd=cwd)
 
     assert (caught.value.command, caught.value.reason) == (argv[0], reason)
 
@@ -220,8 +223,9 @@ async def test_a_supervisor_that_does_not_run_is_a_failed_start(
 ) -> None:
     alter_supervisor("posix._exit(1)")
 
-    with leaving_no_child(), pytest.raises(process.StartError, match="supervisor"):
-        await process.run(["true"])
+    async with leaving_nothing():
+        with pytest.raises(process.StartError, match="supervisor"):
+            await process.run(["true"])
 
 
 # What a cancel leaves
@@ -230,7 +234,7 @@ async def test_a_supervisor_that_does_not_run_is_a_failed_start(
 @pytest.mark.parametrize("kind", trees.KINDS)
 @requirement("a:kill:all-descendants", "a:kill:tree-test", "a:kill:setsid-grandchild")
 async def test_a_cancelled_command_leaves_no_descendant(folder: Path, kind: str) -> None:
-    with leaving_no_child():
+    async with leaving_nothing():
         async with anyio.create_task_group() as calls:
             calls.start_soon(partial(process.run, trees.command(folder, kind), grace=0.2))
             await until(lambda: trees.is_grown(folder, kind))
@@ -243,7 +247,7 @@ async def test_a_cancelled_command_leaves_no_descendant(folder: Path, kind: str)
 async def test_a_cancel_at_any_moment_of_the_start_leaves_nothing(
     folder: Path, cancels: int
 ) -> None:
-    with leaving_no_child():
+    async with leaving_nothing():
         for milliseconds in range(30):
             call = asyncio.create_task(process.run(trees.command(folder, "plain"), grace=0))
             await anyio.sleep(milliseconds / 1000)
@@ -254,7 +258,7 @@ async def test_a_cancel_at_any_moment_of_the_start_leaves_nothing(
 
 @pytest.mark.parametrize("cancels", [1, 100])
 async def test_cancels_of_the_asyncio_kind_leave_nothing_either(folder: Path, cancels: int) -> None:
-    with leaving_no_child():
+    async with leaving_nothing():
         command = trees.command(folder, "ignoreterm")
         call = asyncio.create_task(process.run(command, grace=0.2))
         await until(lambda: trees.is_grown(folder, "ignoreterm"))
@@ -393,6 +397,17 @@ async def test_what_a_finished_command_left_running_is_ended(folder: Path, kind:
     assert trees.living(folder) == []
 
 
+async def test_a_cancel_while_left_overs_are_ended_does_not_spare_them(folder: Path) -> None:
+    async with leaving_nothing():
+        call = asyncio.create_task(process.run(leave(folder, "ignoreterm"), grace=0.5))
+        await until(lambda: trees.is_grown(folder, "ignoreterm"))
+        await until(lambda: len(trees.living(folder)) <= trees.KINDS["ignoreterm"])
+
+        await cancel(call, 100)
+
+        assert trees.living(folder) == []
+
+
 @requirement("a:kill:exit-race-ignored")
 async def test_ending_a_command_that_has_exited_is_no_error(
     caplog: pytest.LogCaptureFixture,
@@ -432,9 +447,8 @@ async def test_the_end_of_a_stream_is_seen_while_the_command_lives() -> None:
 
 
 async def test_a_started_command_that_is_not_read_ends_with_its_block() -> None:
-    with leaving_no_child():
-        async with process.start(["yes"]) as child:
-            await child.stdout.receive(1)
+    async with leaving_nothing(), process.start(["yes"]) as child:
+        await child.stdout.receive(1)
 
     assert await child.wait() == -signal.SIGTERM
 
@@ -529,10 +543,10 @@ async def test_a_stopped_supervisor_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(process, "_PATIENCE", 0.1)
 
-    with leaving_no_child():
-        async with process.start(trees.command(folder, "plain"), grace=0.1) as child:
-            await until(lambda: trees.is_grown(folder, "plain"))
-            os.kill(trees.parent(child.pid), signal.SIGSTOP)
+    command = trees.command(folder, "plain")
+    async with leaving_nothing(), process.start(command, grace=0.1) as child:
+        await until(lambda: trees.is_grown(folder, "plain"))
+        os.kill(trees.parent(child.pid), signal.SIGSTOP)
 
     await until(lambda: trees.living(folder) == [])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
@@ -233,6 +233,7 @@ GOOD: Mapping[str, st.SearchStrategy[Any]] = {
 
 @LAW
 @given(name=st.sampled_from(NAMES), raw=VALUES)
+@example(name="concurrency", raw=float("inf"))
 def test_any_value_is_either_taken_or_refused_in_words(name: str, raw: object) -> None:
     try:
         settings = resolve([Source("file", {name: raw})])

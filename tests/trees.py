@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -49,6 +50,15 @@ def is_alive(pid: int) -> bool:
 def children(pid: int | None = None) -> set[int]:
     """Find the processes that one process, or this one, has started and not yet buried."""
     return {each for each in _pids() if _parent_or_none(each) == (pid or os.getpid())}
+
+
+def descriptors() -> set[str]:
+    """Find the sockets and pipes that this process holds open."""
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.add(str(entry.readlink()))
+    return {name for name in found if name.startswith(("socket:", "pipe:"))}
 
 
 def _pids() -> list[int]:

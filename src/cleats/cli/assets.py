@@ -11,6 +11,13 @@ import msgspec
 from cleats.cli.printing import columns, echo_json, heading
 from cleats.settings import Settings
 
+
+class Unusable(click.ClickException):
+    """A file that a command cannot begin with."""
+
+    exit_code = 2
+
+
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
 
 
@@ -195,7 +202,7 @@ def _document(path: str) -> Any:
     try:
         return checking.document(path)
     except checking.Unreadable as error:
-        raise click.FileError(path, error.reason) from None
+        raise Unusable(f"{path}: {error.reason}.") from None
 
 
 def _worded(operation: Mapping[str, Any]) -> str:

@@ -15,12 +15,15 @@ from cleats.cli.printing import clip, width
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
+from cleats.contract.tools import Toolset
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
     from cleats.runtime.call import Call
     from cleats.runtime.progress import Report
     from cleats.runtime.shutdown import Shutdown
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -106,20 +109,36 @@ async def _dispatch(settings: Settings, name: str, arguments: Mapping[str, Any])
     from cleats.runtime.vitals import Vitals  # noqa: PLC0415
 
     vitals = Vitals()
-    served = app.toolsets(settings, (), vitals)
+    served = [_started_for(name, toolset) for toolset in app.toolsets(settings, (), vitals)]
     ticker = Ticker()
     request = Call(tool=name, arguments=arguments, surface="cli", reporter=Progress(ticker.show))
-    with shutdown.on_signals() as stop:
-        async with app.dispatching(settings, served, vitals) as dispatcher:
-            watching = asyncio.create_task(_cancel_when_asked(stop, request, ticker))
-            outcome = await dispatcher.dispatch(request)
-            watching.cancel()
-            ticker.clear()
+    outcome: Outcome | None = None
+    try:
+        with shutdown.on_signals() as stop:
+            async with app.dispatching(settings, served, vitals) as dispatcher:
+                watching = asyncio.create_task(_cancel_when_asked(stop, request, ticker))
+                outcome = await dispatcher.dispatch(request)
+                watching.cancel()
+                ticker.clear()
+    except Exception:
+        if outcome is None:
+            raise
+        log.exception("call.stop tool=%s: answered, but its toolset did not stop well", name)
     registry = dispatcher.registry
     try:
         return Ending(request, outcome, registry.find(name).payload, "")
     except ToolError:
         return Ending(request, outcome, ENVELOPE, advice(registry, name).strip())
+
+
+def _started_for(name: str, toolset: Toolset) -> Toolset:
+    """The toolset as it is when it has the tool; else its tools without its watchers and stores.
+
+    So all tools are known, as on a server, and another toolset in trouble fails no call.
+    """
+    names = {tool.name for tool in toolset.tools}
+    names |= {alias.name for tool in toolset.tools for alias in tool.aliases}
+    return toolset if name in names else replace(toolset, running=None)
 
 
 async def _cancel_when_asked(stop: "Shutdown", request: "Call", ticker: "Ticker") -> None:

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import click
+from click.core import ParameterSource
 
+from cleats.cli.printing import columns
 from cleats.contract.compat import (
     RULES,
     Level,
     Report,
     SnapshotError,
     compare,
+    explain,
     markdown,
     render,
     sarif,
@@ -80,7 +83,9 @@ class Style:
             report = compare(old, new, ignore=self.ignore)
         except SnapshotError as error:
             raise CannotRunError(str(error)) from None
-        click.echo(self._written(report, path).rstrip("\n"))
+        # As bytes when it is for a machine: UTF-8 whatever the locale says.
+        written = self._written(report, path).rstrip("\n")
+        click.echo(written if self.shape == "text" else written.encode())
         return report
 
     def _written(self, report: Report, path: Path) -> str:
@@ -95,14 +100,14 @@ class Style:
                 return "\n".join(map(_coloured, render(report).splitlines()))
 
 
-def _takes_server(command: Command) -> Command:
+def _takes_server(action: Command) -> Command:
     """Add the options that say whose contract it is: `server` is None for our own."""
 
     @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
     @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
     @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
     @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
-    @wraps(command)
+    @wraps(action)
     def wrapped(
         *args: Any,
         command: str | None,
@@ -113,14 +118,19 @@ def _takes_server(command: Command) -> Command:
     ) -> None:
         if command is not None and url is not None:
             raise click.UsageError("--server and --url are two servers; give one")
+        if url is None:
+            _refuse("--url", "header")
+        if url is None and command is None:
+            _refuse("--server or --url", "timeout", "lock", "fail_on")
+        else:
+            _refuse("our own contract", "against", "against_ref")
         server = Server(command=command, url=url, headers=_headers(header), timeout=timeout)
-        wanted(*args, server=None if command is None and url is None else server, **options)
+        action(*args, server=None if command is None and url is None else server, **options)
 
-    wanted = command
     return wrapped
 
 
-def _takes_style(command: Command) -> Command:
+def _takes_style(action: Command) -> Command:
     """Add the options about the report."""
 
     @click.option(
@@ -138,11 +148,20 @@ def _takes_style(command: Command) -> Command:
         callback=_known_rules,
         help="Leave this rule out; may be given more than once.",
     )
-    @wraps(command)
+    @wraps(action)
     def wrapped(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
-        command(*args, style=Style(shape=shape, ignore=ignore), **options)
+        action(*args, style=Style(shape=shape, ignore=ignore), **options)
 
     return wrapped
+
+
+def _refuse(only_for: str, *names: str) -> None:
+    """Refuse options that would do nothing here."""
+    ctx = click.get_current_context()
+    for name in names:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is only for {only_for}")
 
 
 def _headers(given: tuple[str, ...]) -> dict[str, str]:
@@ -164,7 +183,7 @@ def _known_rules(_ctx: click.Context, _param: click.Parameter, names: Any) -> An
 
 def _explained(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
     if name is not None and not ctx.resilient_parsing:
-        click.echo(_explanation(_known_rules(ctx, param, name)))
+        click.echo(explain(RULES[_known_rules(ctx, param, name)]))
         ctx.exit()
 
 
@@ -193,7 +212,7 @@ def contract() -> None:
       cleats contract check --server 'npx some-server'
     Two files:
       cleats contract diff old.json new.json
-    """
+    """  # noqa: D301 - click reads the backspace
 
 
 @contract.command()
@@ -208,7 +227,7 @@ def snapshot(settings: Settings, *, server: Server | None, output: Path | None) 
       cleats contract snapshot
       cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
       cleats contract snapshot --url https://example.org/mcp
-    """
+    """  # noqa: D301 - click reads the backspace
     taken = _ours(settings) if server is None else server.snapshot()
     if output is None:
         click.echo(dump(taken), nl=False)
@@ -228,7 +247,7 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
 
     \b
     Example: cleats contract diff before.json after.json --format markdown
-    """
+    """  # noqa: D301 - click reads the backspace
     if not style.report(_load(old), _load(new), new).ok:
         sys.exit(1)
 
@@ -292,7 +311,7 @@ def check(
       cleats contract check
       cleats contract check --against-ref origin/main --format markdown
       cleats contract check --server 'uvx mcp-server-git' --fail-on major
-    """
+    """  # noqa: D301 - click reads the backspace
     if server is None:
         _check_ours(_ours(settings), against, against_ref, style, accept=accept)
     else:
@@ -340,26 +359,16 @@ def rules(rule: str | None) -> None:
     Examples:
       cleats contract rules
       cleats contract rules INPUT_NARROWED
-    """
+    """  # noqa: D301 - click reads the backspace
     if rule is not None:
-        click.echo(_explanation(rule))
+        click.echo(explain(RULES[rule]))
         return
-    for one in RULES.values():
-        mark = "+1" if one.integer else "  "
-        click.echo(f"{one.level:<5} {mark}  {click.style(one.id, bold=True):<40}  {one.purpose}")
-    click.echo("\n+1: the tool's own schemaVersion has to rise as well.")
-
-
-def _explanation(name: str) -> str:
-    rule = RULES[name]
-    lines = [rule.id, "", f"  {rule.purpose}", ""]
-    if rule.level is Level.NONE:
-        lines.append("  Needs no version bump.")
-    else:
-        lines.append(f"  The contract's version needs a {rule.level} bump.")
-    if rule.integer:
-        lines.append("  The schemaVersion of each tool that it touches has to rise.")
-    return "\n".join(lines)
+    rows = [
+        (one.level.value, "+1" if one.integer else "", one.id, one.purpose)
+        for one in RULES.values()
+    ]
+    click.echo(columns(rows, indent=""))
+    click.echo("\n+1: the schemaVersion of the tool has to rise as well.")
 
 
 # Taking, reading and writing snapshots

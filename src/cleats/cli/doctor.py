@@ -1,29 +1,20 @@
-"""`cleats doctor`: look first, then say; the JSON and the text are the same findings."""
+"""`cleats doctor`: the findings of a checkup, for a person or for a program."""
 
 import os
-import platform
-import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from difflib import get_close_matches
-from importlib import metadata
-from pathlib import Path
+from dataclasses import asdict
 
 import click
 
-from cleats.cli import config
+from cleats.cli.checkup import DEFAULT, Findings, Folder, Value, examine
 from cleats.cli.printing import columns, echo_json, heading, size
-from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
-from cleats.settings import SettingError, Settings, Source, variable
-
-FOLDERS = ("cache_dir", "data_dir")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(as_json: bool) -> None:
+@click.option("--all", "whole", is_flag=True, help="Show settings that have their defaults, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
+def doctor(*, whole: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to get it.
 
     Nothing is changed and nothing is sent anywhere. Optional capabilities may be missing; each
@@ -34,209 +25,19 @@ def doctor(as_json: bool) -> None:
     \b
     Examples:
       cleats doctor
+      cleats doctor --all
       cleats doctor --json | jq .problems
     """  # noqa: D301 - click reads the backspace
     findings = examine(os.environ)
     if as_json:
         echo_json(asdict(findings))
     else:
-        click.echo("\n\n".join(_blocks(findings)))
+        click.echo("\n\n".join(_blocks(findings, whole=whole)))
     sys.exit(0 if findings.ok else 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that does not work, and what to do about it."""
-
-    what: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """A distribution that Cleats depends on."""
-
-    name: str
-    wanted: str
-    version: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A setting in force, and who set it."""
-
-    name: str
-    value: object
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder that Cleats writes to, made when it is first needed."""
-
-    name: str
-    path: str
-    exists: bool
-    writable: bool
-    free: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ability:
-    """An optional capability."""
-
-    group: str
-    name: str
-    present: bool
-    purpose: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """Everything the doctor saw."""
-
-    ok: bool
-    problems: list[Problem]
-    notes: list[str]
-    versions: Mapping[str, str]
-    libraries: list[Library]
-    toolsets: Mapping[str, int | None]
-    files: Mapping[str, bool]
-    settings: list[Value]
-    folders: list[Folder]
-    capabilities: list[Ability]
-
-
-def examine(environ: Mapping[str, str], start: Path | None = None) -> Findings:
-    """Look at this machine as this process sees it."""
-    from cleats.runtime.capabilities import CAPABILITIES  # noqa: PLC0415 - help needs none of it
-
-    libraries = list(_libraries())
-    problems = [_not_installed(each) for each in libraries if each.version is None]
-    settings, sources = None, []
-    try:
-        sources = config.sources(environ, start)
-        settings = config.load(environ, start)
-    except SettingError as error:
-        problems.append(Problem(str(error), "Correct it; docs/settings.md has every setting."))
-    toolsets = dict(_toolsets(settings, problems)) if settings and not problems else {}
-    folders = [_folder(name, getattr(settings, name)) for name in FOLDERS if settings]
-    problems += [_not_writable(folder) for folder in folders if not folder.writable]
-    return Findings(
-        ok=not problems,
-        problems=problems,
-        notes=list(_notes(environ, settings)),
-        versions=_versions(),
-        libraries=libraries,
-        toolsets=toolsets,
-        files=_files(environ, start),
-        settings=_values(settings, sources) if settings else [],
-        folders=folders,
-        capabilities=[
-            Ability(each.group, each.name, each.present, each.purpose, each.remedy)
-            for each in CAPABILITIES
-        ],
-    )
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "cleats": TOOLING_VERSION,
-        "contract": SCHEMA_VERSION,
-        "protocol": PROTOCOL_VERSION,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-    }
-
-
-def _libraries() -> Iterator[Library]:
-    """What our own metadata asks for; what stands behind a marker is optional."""
-    for line in metadata.requires("cleats") or ():
-        wanted, _, marker = line.partition(";")
-        name = re.split(r"[^\w.-]", wanted.strip(), maxsplit=1)[0]
-        if not marker:
-            yield Library(name, wanted.strip()[len(name) :].strip(), _version(name))
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _toolsets(settings: Settings, problems: list[Problem]) -> Iterator[tuple[str, int | None]]:
-    """How many tools each toolset has; None for one that cannot start."""
-    try:
-        from cleats import app  # noqa: PLC0415 - a library that is broken shows here
-    except ImportError as error:
-        problems.append(Problem(f"an import fails: {error}", "Install Cleats anew."))
-        return
-    for name in app.TOOLSETS:
-        try:
-            yield name, len(list(app.catalogue(settings, [name])))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs in the findings
-            problems.append(Problem(f"toolset {name}: {error}", f"Or serve without {name}."))
-            yield name, None
-
-
-def _files(environ: Mapping[str, str], start: Path | None) -> dict[str, bool]:
-    repository = config.repository_file(start or Path.cwd())
-    found = {} if repository is None else {str(repository): True}
-    user = config.user_file(environ)
-    return found | {str(user): user.is_file()}
-
-
-def _values(settings: Settings, sources: list[Source]) -> list[Value]:
-    return [
-        Value(
-            item.name,
-            _public(getattr(settings, item.name)),
-            next((source.name for source in sources if item.name in source.values), "default"),
-        )
-        for item in fields(Settings)
-    ]
-
-
-def _public(value: object) -> object:
-    """Findings are pasted into bug reports; the password in a URL must not be."""
-    if isinstance(value, str):
-        return re.sub(r"//[^/@]*@", "//***@", value)
-    return str(value) if isinstance(value, Path) else value
-
-
-def _folder(name: str, path: Path) -> Folder:
-    standing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    writable = standing.is_dir() and os.access(standing, os.W_OK | os.X_OK)
-    return Folder(name, str(path), path.is_dir(), writable, shutil.disk_usage(standing).free)
-
-
-def _not_installed(library: Library) -> Problem:
-    wanted = library.name + library.wanted
-    return Problem(f"{library.name} is not installed", f"pip install '{wanted}'")
-
-
-def _not_writable(folder: Folder) -> Problem:
-    item = next(item for item in fields(Settings) if item.name == folder.name)
-    return Problem(
-        f"{folder.name}: {folder.path} cannot be written to",
-        f"Set {variable(item)} to a folder that can.",
-    )
-
-
-def _notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
-    known = [variable(item) for item in fields(Settings)]
-    for name in config.strays(environ):
-        near = get_close_matches(name, known, n=1)
-        advice = f" Did you mean {near[0]}?" if near else ""
-        yield f"{name} is set, but there is no such setting.{advice}"
-    if settings and settings.otlp_endpoint and _version("opentelemetry-sdk") is None:
-        yield "otlp_endpoint is set, but nothing here can send to it; see Capabilities."
-
-
-def _blocks(findings: Findings) -> Iterator[str]:
-    for title, rows in _tables(findings).items():
+def _blocks(findings: Findings, *, whole: bool) -> Iterator[str]:
+    for title, rows in _tables(findings, whole=whole).items():
         if rows:
             yield heading(title) + "\n" + columns(rows)
     if findings.notes:
@@ -247,7 +48,7 @@ def _blocks(findings: Findings) -> Iterator[str]:
         yield _good("Ready.")
 
 
-def _tables(findings: Findings) -> dict[str, list[tuple[str, ...]]]:
+def _tables(findings: Findings, *, whole: bool) -> dict[str, list[tuple[str, ...]]]:
     return {
         "Versions": list(findings.versions.items()),
         "Libraries": [
@@ -262,7 +63,7 @@ def _tables(findings: Findings) -> dict[str, list[tuple[str, ...]]]:
             )
             for name, count in findings.toolsets.items()
         ],
-        "Settings": [(each.name, _shown(each.value), each.source) for each in findings.settings],
+        "Settings": _settings(findings.settings, whole=whole),
         "Files": [("read" if there else "none", path) for path, there in findings.files.items()],
         "Folders": [_row(folder) for folder in findings.folders],
         "Capabilities": [
@@ -274,6 +75,15 @@ def _tables(findings: Findings) -> dict[str, list[tuple[str, ...]]]:
     }
 
 
+def _settings(values: list[Value], *, whole: bool) -> list[tuple[str, ...]]:
+    shown = [value for value in values if whole or value.source != DEFAULT]
+    rows: list[tuple[str, ...]]
+    rows = [(value.name, _shown(value.value), value.source) for value in shown]
+    if hidden := len(values) - len(shown):
+        rows.append((f"{hidden} others", DEFAULT, "(--all shows them)"))
+    return rows
+
+
 def _row(folder: Folder) -> tuple[str, ...]:
     state = _good("writable") if folder.writable else _bad("not writable")
     made = "" if folder.exists else ", not made yet"
@@ -283,6 +93,8 @@ def _row(folder: Folder) -> tuple[str, ...]:
 def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}={seconds:g}" for name, seconds in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
     if isinstance(value, float):
         return f"{value:g} s"
     return str(value) or "-"

@@ -128,7 +128,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("CLEATS_LOG_LEVEL") == "debug":
             raise
-        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
+        cause: Exception = error
+        while isinstance(cause, ExceptionGroup):  # a task group's wrapping says nothing
+            cause = cause.exceptions[0]
+        click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
         click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
         sys.exit(2)
 

@@ -1,0 +1,58 @@
+"""The `cleats` command as a process of its own, in a folder and a home of its own."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 60
+"""Seconds until a process that must end is given up; a busy machine needs a few."""
+
+LAW = settings(deadline=None)
+"""How laws are tried: a busy machine is slow, and that proves nothing."""
+
+
+@dataclass
+class Shell:
+    """Starts the command in a folder and a home of its own."""
+
+    folder: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.folder),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "PYTHONIOENCODING": "utf-8",
+            "COLUMNS": "100",
+        }
+
+    def start(self, *words: str, module: str, **environ: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *words],
+            cwd=self.folder,
+            env={**self.environ, **environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def run(
+        self, *words: str, module: str = "cleats", given: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        with self.start(*words, module=module, **environ) as process:
+            out, err = process.communicate(given, timeout=PATIENCE)
+        assert "Traceback" not in err or "-v" in words
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def call(
+        self, *words: str, given: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """`cleats call`, over the tools of `tests.cli_host`."""
+        return self.run("call", *words, module="tests.cli_host", given=given, **environ)

@@ -1,0 +1,323 @@
+"""`cleats assets` and `--validate`, as a person and as a script meet them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.assets_world import SHOWCASE, World
+from tests.peer import ROOT
+from tests.requirements import requirement
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "set").symlink_to(SHOWCASE)
+    return tmp_path
+
+
+def cleats(
+    home: Path, *words: str, stderr: int = subprocess.PIPE, **environ: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "cleats", *words],
+        cwd=home,
+        env={
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONIOENCODING": "utf-8",
+            "SYN_SCHEMAS_DIR": "set",
+            **environ,
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def assets(home: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    return cleats(home, "assets", *words, **environ)
+
+
+# --validate
+
+
+@requirement("d:cli:validate", "d:cli:exit-codes")
+@pytest.mark.parametrize(
+    ("path", "code", "payload"),
+    [
+        ("set/examples/Tone_Example.json", 0, {"ok": True, "errors": [], "schema": "tone"}),
+        (
+            "set/examples/SynestheticAsset_Dusk.json",
+            0,
+            {"ok": True, "errors": [], "schema": "nested-synesthetic-asset"},
+        ),
+        (
+            "bad.json",
+            1,
+            {
+                "ok": False,
+                "reason": "validation_failed",
+                "errors": [{"path": "/name", "msg": "expected string"}],
+                "schema": "light",
+            },
+        ),
+        (
+            "unknown.json",
+            1,
+            {
+                "ok": False,
+                "reason": "validation_failed",
+                "errors": [{"path": "/schema", "msg": "schema_not_found"}],
+                "schema": "unknown",
+            },
+        ),
+        ("nope.json", 2, {"ok": False, "reason": "io_error", "detail": "file_not_found"}),
+        ("set", 2, {"ok": False, "reason": "io_error", "detail": "read_failed"}),
+        (
+            "broken.json",
+            2,
+            {"ok": False, "reason": "parse_error", "detail": "json_decode_error: line 2 column 1"},
+        ),
+        ("nan.json", 2, {"ok": False, "reason": "parse_error", "detail": "json_decode_error"}),
+        ("latin.json", 2, {"ok": False, "reason": "parse_error", "detail": "not_utf8"}),
+    ],
+)
+def test_validate_prints_one_line_of_json_and_exits_with_what_it_means(
+    home: Path, path: str, code: int, payload: dict[str, Any]
+) -> None:
+    bad = {"$schemaRef": "light.json", "name": 1, "palette": ["#000000"]}
+    (home / "bad.json").write_text(json.dumps(bad))
+    (home / "unknown.json").write_text("{}")
+    (home / "broken.json").write_text('{"a":\n}')
+    (home / "nan.json").write_text("NaN")
+    (home / "latin.json").write_bytes(b'"\xff"')
+
+    done = cleats(home, "--validate", path)
+
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.count("\n") == 1
+    assert json.loads(done.stdout) == payload
+
+
+@requirement("d:cli:exit-codes")
+def test_validate_without_its_folder_is_an_io_error(home: Path) -> None:
+    done = cleats(home, "--validate", "x.json", SYN_SCHEMAS_DIR="nowhere")
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout) == {
+        "ok": False,
+        "reason": "io_error",
+        "detail": "SYN_SCHEMAS_DIR: there is no folder 'nowhere'",
+    }
+
+
+# list and show
+
+
+def test_list_shows_schemas_and_examples(home: Path) -> None:
+    done = assets(home, "list")
+    machine = json.loads(assets(home, "list", "--json").stdout)
+
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Schemas"
+    assert "  tone               1.2.0  set/jsonschema/tone.schema.json" in lines
+    assert "  tone                      set/examples/drafts/Tone_Broken.json" in lines
+    assert [len(machine["schemas"]), len(machine["examples"])] == [5, 6]
+
+
+def test_list_without_schemas_says_how_to_have_some(tmp_path: Path) -> None:
+    done = assets(tmp_path, "list", SYN_SCHEMAS_DIR="")
+
+    assert done.returncode == 0
+    assert done.stdout == "Schemas\n  none\nExamples\n  none\n"
+    assert "--schemas DIR" in done.stderr
+
+
+def test_list_says_which_schema_cannot_be_used(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.schema("a.schema.json", {"$ref": "gone.json"})
+
+    done = assets(tmp_path, "list", SYN_SCHEMAS_DIR="schemas")
+
+    assert "a cannot be used: there is no 'gone.json'" in done.stderr
+
+
+def test_show_prints_a_schema_by_name_and_an_example_by_path(home: Path) -> None:
+    schema = assets(home, "show", "tone")
+    example = assets(home, "show", "Tone_Example.json")
+    neither = assets(home, "show", "nope")
+
+    assert json.loads(schema.stdout)["title"] == "Tone"
+    assert json.loads(example.stdout)["name"] == "lead"
+    assert (neither.returncode, neither.stdout) == (1, "")
+    assert "There is no schema and no example 'nope'" in neither.stderr
+
+
+# validate
+
+
+def test_a_tree_is_checked_and_reported_by_file_pointer_and_message(home: Path) -> None:
+    done = assets(home, "validate", "set/")
+
+    assert done.returncode == 1
+    assert done.stdout == (
+        "set/examples/drafts/Tone_Broken.json (tone)\n"
+        "  /envelope/attack  expected at least 0\n"
+        "  /frequency        expected more than 0\n"
+        "  /name             expected at least 1 character\n"
+        '  /volume           unexpected property "volume"\n'
+        '  /waveform         expected one of "sine", "square", "triangle", "sawtooth"\n'
+        "\n"
+        "11 files: 5 valid, 1 invalid, 5 no schema\n"
+    )
+
+
+def test_a_tree_of_valid_files_is_a_success(home: Path) -> None:
+    done = assets(home, "validate", "set/examples/Tone_Example.json", "set/jsonschema")
+
+    assert (done.returncode, done.stdout) == (0, "6 files: 1 valid, 5 no schema\n")
+
+
+def test_the_report_for_scripts_has_every_file(home: Path) -> None:
+    done = assets(home, "validate", "set/", "--json")
+
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"], done.stdout.count("\n")) == (1, False, 1)
+    by_path = {each["path"]: each for each in report["results"]}
+    assert by_path["set/examples/Tone_Example.json"]["ok"] is True
+    assert by_path["set/examples/drafts/Tone_Broken.json"]["errors"][1] == {
+        "path": "/frequency",
+        "msg": "expected more than 0",
+    }
+    assert by_path["set/jsonschema/tone.schema.json"]["skipped"] is True
+
+
+def test_an_unreadable_file_counts_more_than_an_invalid_one(home: Path) -> None:
+    (home / "tree").mkdir()
+    (home / "tree" / "broken.json").write_text("{")
+    (home / "tree" / "tone.json").write_text("{}")
+
+    done = assets(home, "validate", "tree", "nope.json")
+
+    assert done.returncode == 2
+    assert "parse_error  json_decode_error: line 1 column 2" in done.stdout
+    assert "io_error  file_not_found" in done.stdout
+    assert done.stdout.endswith("3 files: 1 invalid, 2 unreadable\n")
+
+
+def test_a_schema_can_be_chosen_and_a_wrong_marker_is_no_excuse(home: Path) -> None:
+    (home / "tree").mkdir()
+    (home / "tree" / "x.json").write_text('{"$schemaRef": "typo.schema.json"}')
+
+    marked = assets(home, "validate", "tree")
+    chosen = assets(home, "validate", "tree", "--schema", "common")
+
+    assert marked.returncode == 1
+    assert "/schema  schema_not_found" in marked.stdout
+    assert "`cleats assets list` shows the schemas" in marked.stdout
+    assert (chosen.returncode, chosen.stdout) == (0, "1 file: 1 valid\n")
+
+
+def test_the_folder_of_the_schemas_can_be_given_on_the_command_line(home: Path) -> None:
+    done = assets(
+        home, "--schemas", "set/jsonschema", "validate", "set/examples/", SYN_SCHEMAS_DIR=""
+    )
+
+    assert "6 files: 5 valid, 1 invalid" in done.stdout
+
+
+def test_a_bar_is_drawn_in_a_terminal_and_only_there(home: Path) -> None:
+    parent, child = pty.openpty()
+    try:
+        done = cleats(home, "assets", "validate", "set/", stderr=child)
+        os.close(child)
+        drawn = b""
+        while chunk := _read(parent):
+            drawn += chunk
+    finally:
+        os.close(parent)
+
+    assert b"Validating" in drawn
+    assert b"100%" in drawn
+    assert "Validating" not in done.stdout
+    assert assets(home, "validate", "set/").stderr == ""
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux says that the other side is closed
+        return b""
+
+
+# diff and publish
+
+
+def test_diff_shows_changes_and_exits_as_diff_does(home: Path) -> None:
+    (home / "a.json").write_text('{"a": 1, "b": [1], "c": {"d": true}}')
+    (home / "b.json").write_text('{"a": 1.0, "b": [2], "e": null}')
+
+    differ = assets(home, "diff", "a.json", "b.json")
+    patch = assets(home, "diff", "a.json", "b.json", "--json")
+    same = assets(home, "diff", "a.json", "a.json")
+    broken = assets(home, "diff", "a.json", "nope.json")
+
+    assert (differ.returncode, differ.stdout) == (1, "~ /b [2]\n- /c\n+ /e null\n")
+    assert json.loads(patch.stdout)[1] == {"op": "remove", "path": "/c"}
+    assert (same.returncode, same.stdout) == (0, "")
+    assert (broken.returncode, broken.stdout) == (2, "")
+    assert "nope.json" in broken.stderr
+
+
+def test_publish_prints_the_answer_and_exits_with_it(home: Path) -> None:
+    example = "set/examples/Tone_Example.json"
+
+    off = assets(home, "publish", example)
+    wrong = assets(
+        home,
+        "publish",
+        "set/examples/drafts/Tone_Broken.json",
+        SYN_BACKEND_URL="http://127.0.0.1:1",
+    )
+    gone = assets(home, "publish", example, SYN_BACKEND_URL="http://127.0.0.1:1")
+    missing = assets(home, "publish", "nope.json")
+
+    assert [each.returncode for each in (off, wrong, gone, missing)] == [1, 1, 1, 2]
+    assert json.loads(off.stdout)["detail"] == "backend disabled"
+    assert "SYN_BACKEND_URL" in off.stderr
+    assert json.loads(wrong.stdout)["reason"] == "validation_failed"
+    assert json.loads(gone.stdout)["detail"] == "network_unreachable"
+
+
+def test_looking_at_assets_imports_no_heavy_library(home: Path) -> None:
+    code = (
+        "import sys\nfrom cleats.cli.main import cli\n"
+        "try:\n    cli.main(['assets', 'validate', 'set/'], 'cleats')\n"
+        "finally:\n    print(*sorted(sys.modules), file=sys.stderr)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=home,
+        env={"HOME": str(home), "SYN_SCHEMAS_DIR": "set"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    imported = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "jsonschema_rs" in imported
+    assert not imported & {"mcp", "pydantic", "httpx2", "anyio", "asyncio", "opentelemetry"}

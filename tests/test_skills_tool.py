@@ -1,0 +1,351 @@
+"""The `skill` tool over MCP, from a real process that reads real files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.golden_files import check
+from tests.peer import Peer
+from tests.requirements import requirement
+from tests.skill_world import World, answered, asked, description, loaded, replaced, skill, write
+from tests.waiting import until
+
+LIST = """\
+Load a skill by name to get specialized instructions.
+
+Available skills:
+- deploy: Ship the project
+- bun: Enhanced documentation skill for 'bun'
+- user: 用户的全局技能,必读!
+- example-skills:pdf: Comprehensive PDF manipulation toolkit"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@requirement(
+    "c:start:stdin",
+    "c:start:stdout",
+    "c:start:stderr",
+    "c:start:protocol",
+    "c:init:scan",
+    "c:init:registry",
+    "c:init:progress",
+)
+def test_the_server_finds_the_skills_when_it_starts_and_says_so_on_stderr(world: World) -> None:
+    world.user("bun")
+    world.own("deploy")
+
+    with world.serving(ready=False) as peer:
+        hello = peer.initialize()
+        listed = answered(peer, "tools/list")["result"]["tools"]
+        peer.end_input()
+        assert peer.wait() == 0
+
+    assert hello["serverInfo"]["name"] == "cleats"
+    assert [tool["name"] for tool in listed] == [
+        "skill",
+        "skill_diagnostics",
+        "skill_file",
+        "skill_search",
+    ]
+    assert b"skills.scan" in peer.stderr
+    assert b"skills.found skills=2 sources=2" in peer.stderr
+
+
+@requirement("c:tool:name", "c:tool:list", "c:tool:input", "c:dynamic:kinds", "c:dynamic:format")
+def test_the_description_lists_every_skill_in_the_format_of_the_spec(world: World) -> None:
+    world.user("user", "用户的全局技能,必读!")
+    world.user("bun", "Enhanced documentation skill for 'bun'")
+    world.own("deploy", "Ship the project")
+    world.plugins(example_skills=["pdf"])
+    plugin = world.claude / "plugins" / "cache" / "example-skills" / "skills" / "pdf"
+    skill(plugin, "Comprehensive PDF manipulation toolkit")
+
+    with world.serving() as peer:
+        tools = answered(peer, "tools/list")["result"]["tools"]
+
+    tool = next(tool for tool in tools if tool["name"] == "skill")
+    assert tool["description"] == LIST
+    assert tool["inputSchema"]["required"] == ["name"]
+    assert tool["inputSchema"]["properties"]["name"]["type"] == "string"
+
+
+@requirement("c:load:any-case", "c:load:content", "c:load:base", "c:content:header")
+@pytest.mark.parametrize("name", ["user", "USER", " User "])
+def test_a_skill_is_loaded_by_its_name_in_any_case(world: World, name: str) -> None:
+    path = world.user("user", "Read this first", body="# Rules\n\nBe kind.\n")
+
+    with world.serving() as peer:
+        text = loaded(peer, name)
+
+    assert text == (
+        f"Loading: user\nBase directory: {path.parent}\n\n"
+        "---\nname: user\ndescription: Read this first\n---\n\n# Rules\n\nBe kind.\n"
+    )
+
+
+@requirement(
+    "c:full-name:found",
+    "c:full-name:content",
+    "c:short-name:found",
+    "c:short-name:content",
+)
+@pytest.mark.parametrize("name", ["example-skills:pdf", "Example-Skills:PDF", "pdf"])
+def test_a_plugins_skill_is_loaded_by_its_full_and_by_its_short_name(
+    world: World, name: str
+) -> None:
+    world.plugins(example_skills=["pdf", "docx"])
+
+    with world.serving() as peer:
+        text = loaded(peer, name)
+
+    assert text.startswith("Loading: example-skills:pdf\nBase directory: ")
+    assert text.endswith("---\nname: pdf\ndescription: Knows pdf\n---\n\nDo it.\n")
+
+
+@requirement("c:ambiguous:error", "c:ambiguous:lists", "c:ambiguous:suggests")
+def test_a_short_name_of_two_plugins_is_an_error_with_their_full_names(world: World) -> None:
+    world.plugins(office=["pdf"], print=["pdf"])
+
+    with world.serving() as peer:
+        result = asked(peer, "skill", name="pdf")
+
+    assert result["isError"] is True
+    assert result["structuredContent"]["code"] == "INVALID_REQUEST"
+    assert result["structuredContent"]["matches"] == ["office:pdf", "print:pdf"]
+    assert result["content"][0]["text"] == (
+        "'pdf' is the name of 2 skills: office:pdf, print:pdf.\n"
+        "Use a full name, such as 'office:pdf'."
+    )
+
+
+def test_a_short_name_goes_to_the_strongest_place_and_full_names_always_work(
+    world: World,
+) -> None:
+    world.own("pdf", body="The project's.\n")
+    world.user("pdf", body="The user's.\n")
+    world.plugins(office=["pdf"])
+
+    with world.serving() as peer:
+        short, plugins, users = (loaded(peer, n) for n in ("pdf", "office:pdf", "user:pdf"))
+
+    assert short.endswith("The project's.\n")
+    assert plugins.startswith("Loading: office:pdf\n")
+    assert users.endswith("The user's.\n")
+
+
+@requirement("c:not-found:error", "c:not-found:similar", "c:not-found:format")
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("pfd", "pdf"),
+        ("xls", "xlsx"),
+        ("relase-notes", "release-notes"),
+        ("notes", "release-notes"),
+    ],
+)
+def test_a_name_that_no_skill_has_is_answered_with_the_nearest(
+    world: World, name: str, near: str
+) -> None:
+    for known in ("pdf", "xlsx", "release-notes", "kubernetes"):
+        world.user(known)
+
+    with world.serving() as peer:
+        result = asked(peer, "skill", name=name)
+
+    assert result["isError"] is True
+    assert result["structuredContent"] == {
+        "code": "NOT_FOUND",
+        "message": f"No skill is called {name!r}.",
+        "suggestions": [near],
+    }
+    assert near in result["content"][0]["text"]
+
+
+def test_without_anything_near_the_error_says_how_to_search(world: World) -> None:
+    world.user("pdf")
+
+    with world.serving() as peer:
+        result = asked(peer, "skill", name="thermodynamics")
+
+    assert result["structuredContent"]["suggestions"] == []
+    assert "skill_search" in result["content"][0]["text"]
+
+
+@requirement("c:content:file", "c:exact:lines", "c:exact:code", "c:exact:indent", "c:exact:utf8")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: odd\ndescription: d\n---\n\n```py\n\tdef f():\n        pass  \n```\n\n\n",
+        "---\r\nname: odd\r\ndescription: d\r\n---\r\n\r\nline\r\nline\r",
+        "\ufeff---\nname: odd\ndescription: d\n---\nno newline at the end",
+        '---\nname: odd\ndescription: d\n---\nüñí 日本語 🎉 \u2028 \x7f \\n </x> "q" $ARGUMENTS\n',
+    ],
+)
+def test_the_file_follows_byte_for_byte(world: World, text: str) -> None:
+    path = write(world.claude / "skills" / "odd" / "SKILL.md", text)
+
+    with world.serving() as peer:
+        answer = loaded(peer, "odd")
+
+    assert answer == f"Loading: odd\nBase directory: {path.parent}\n\n{text}"
+
+
+@requirement("c:no-name:error", "c:no-name:says", "c:no-name:code")
+def test_a_call_without_a_name_is_refused_as_invalid_params(world: World) -> None:
+    with world.serving() as peer:
+        peer.call(1, "skill")
+        error = peer.answer(1)["error"]
+
+    assert error["code"] == -32602
+    assert error["data"]["code"] == "INVALID_REQUEST"
+    assert 'missing required property "name"' in error["message"]
+
+
+@requirement("c:internal:error", "c:internal:message", "c:internal:logged")
+def test_a_file_that_cannot_be_read_is_an_error_with_its_reason_and_a_log(world: World) -> None:
+    path = world.user("pdf")
+
+    with world.serving() as peer:
+        path.unlink()
+        path.mkdir()
+        result = asked(peer, "skill", name="pdf")
+        until(lambda: b"IsADirectoryError" in peer.stderr)
+
+    assert result["isError"] is True
+    assert result["structuredContent"]["code"] == "INTERNAL"
+    assert result["structuredContent"]["message"] == f"{path} cannot be read: it is a folder."
+
+
+def test_a_skill_that_is_no_longer_one_is_not_served_in_pieces(world: World) -> None:
+    path = world.user("pdf")
+
+    with world.serving() as peer:
+        write(path, "")
+        result = asked(peer, "skill", name="pdf")
+
+    assert result["structuredContent"]["code"] == "INTERNAL"
+    assert "no front matter" in result["content"][0]["text"]
+
+
+def test_a_skill_that_vanished_since_the_last_look_is_not_found(world: World) -> None:
+    path = world.user("pdf")
+    world.user("pdfs")
+
+    with world.serving() as peer:
+        path.unlink()
+        result = asked(peer, "skill", name="pdf")
+
+    assert result["structuredContent"]["code"] == "NOT_FOUND"
+    assert result["structuredContent"]["suggestions"] == ["pdfs"]
+
+
+def test_an_edit_is_seen_at_once_even_between_two_looks(world: World) -> None:
+    path = world.user("pdf", body="Old.\n")
+
+    with world.serving() as peer:
+        before = loaded(peer, "pdf")
+        replaced(path, path.read_text().replace("Old.", "New."))
+        after = loaded(peer, "pdf")
+
+    assert (before.endswith("Old.\n"), after.endswith("New.\n")) == (True, True)
+
+
+def test_one_broken_skill_hides_no_other_and_is_explained(world: World) -> None:
+    world.user("good")
+    write(world.claude / "skills" / "bare" / "SKILL.md", "No front matter.\n")
+    write(world.claude / "skills" / "mute" / "SKILL.md", "---\nname: mute\n---\n")
+    write(world.claude / "skills" / "latin" / "SKILL.md", b"---\nname: \xff\n---\n")
+    os.mkfifo(skill(world.claude / "skills" / "pipe").with_name("other"))
+    (world.claude / "skills" / "pipe" / "SKILL.md").unlink()
+    os.mkfifo(world.claude / "skills" / "pipe" / "SKILL.md")
+
+    with world.serving() as peer:
+        assert description(peer).endswith("Available skills:\n- good: Knows good")
+        told = asked(peer, "skill_diagnostics")["content"][0]["text"]
+
+    for code in ("front-matter", "no-description", "not-utf8", "unreadable"):
+        assert f"error [{code}]" in told
+
+
+def test_a_skill_for_people_only_is_hidden_from_models(world: World) -> None:
+    world.user("deploy", **{"disable-model-invocation": "true"})
+    world.user("style", **{"user-invocable": "false"})
+
+    with world.serving() as peer:
+        prompts = answered(peer, "prompts/list")["result"]["prompts"]
+        refused = asked(peer, "skill", name="deploy")
+
+        assert "deploy" not in description(peer)
+        assert "- style: " in description(peer)
+        assert refused["structuredContent"]["code"] == "NOT_FOUND"
+        assert [prompt["name"] for prompt in prompts] == ["deploy"]
+
+
+def test_without_skills_the_tool_is_there_and_says_so(world: World) -> None:
+    with world.serving() as peer:
+        assert description(peer).endswith("No skills are installed.")
+
+
+def companions(peer: Peer) -> dict[str, str]:
+    calls = {
+        "search": ("skill_search", {"query": "acroform"}),
+        "search nothing": ("skill_search", {"query": "zzz"}),
+        "search typo": ("skill_search", {"query": "spredsheet", "limit": 1}),
+        "files": ("skill_file", {"name": "pdf"}),
+        "folder": ("skill_file", {"name": "pdf", "path": "references/"}),
+        "file": ("skill_file", {"name": "pdf", "path": "references/forms.md"}),
+        "no file": ("skill_file", {"name": "pdf", "path": "references/form.md"}),
+        "outside": ("skill_file", {"name": "pdf", "path": "../xlsx/SKILL.md"}),
+        "link outside": ("skill_file", {"name": "pdf", "path": "secret"}),
+        "absolute": ("skill_file", {"name": "pdf", "path": "/etc/hostname"}),
+        "diagnostics": ("skill_diagnostics", {"name": "pdf"}),
+    }
+    return {
+        key: "\n".join(str(block.get("text", block)) for block in result["content"])
+        for key, (tool, arguments) in calls.items()
+        for result in [asked(peer, tool, **arguments)]
+    }
+
+
+def test_the_companions_search_read_and_explain(world: World) -> None:
+    path = world.user("pdf", "Fill in forms", body="Uses the AcroForm of a file.\n")
+    world.user("xlsx", "Work with spreadsheets")
+    write(path.with_name("references") / "forms.md", "# Forms\n")
+    path.with_name("secret").symlink_to(world.claude / "skills" / "xlsx" / "SKILL.md")
+
+    with world.serving() as peer:
+        said = companions(peer)
+
+    text = "".join(f"== {key}\n{value}\n" for key, value in said.items())
+    check("skills_companions.txt", text.replace(str(world.folder), "WORLD"))
+
+
+def test_a_picture_is_served_as_one_and_other_bytes_as_a_blob(world: World) -> None:
+    path = world.user("pdf")
+    write(path.with_name("a.png"), b"\x89PNG\r\n\x1a\n")
+    write(path.with_name("b.bin"), b"\xff\x00")
+
+    with world.serving() as peer:
+        (picture,) = asked(peer, "skill_file", name="pdf", path="a.png")["content"]
+        (blob,) = asked(peer, "skill_file", name="pdf", path="b.bin")["content"]
+
+    assert (picture["type"], picture["mimeType"]) == ("image", "image/png")
+    assert blob["resource"]["blob"] == "/wA="
+
+
+def test_a_skill_linked_from_elsewhere_is_found_once(world: World) -> None:
+    path = skill(world.folder / "elsewhere" / "pdf")
+    for place in (world.claude / "skills", world.home / ".agents" / "skills"):
+        place.mkdir(parents=True)
+        (place / "pdf").symlink_to(path.parent)
+
+    with world.serving() as peer:
+        told = asked(peer, "skill_diagnostics")["content"][0]["text"]
+
+        assert description(peer).count("- pdf: ") == 1
+        assert told.endswith("0 problems.")
