@@ -63,7 +63,7 @@ def serving(respond: Respond) -> Iterator[Server]:
             with suppress(OSError):
                 server.respond(self)
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815 - the library's name
 
         def log_message(self, *_args: object) -> None:
             pass

@@ -4,7 +4,6 @@ import copy
 import json
 import random
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -411,7 +410,7 @@ WORDING: list[tuple[Any, Any]] = [
 def test_the_words_of_every_keyword_are_the_golden_ones(world: World) -> None:
     """A library that changes its own words, or its order, does not change ours."""
     lines = []
-    for number, (schema, asset) in enumerate(WORDING):
+    for number, (schema, _asset) in enumerate(WORDING):
         world.schema(f"s{number}.schema.json", schema)
     ours = judge(world.schemas)
     for number, (schema, asset) in enumerate(WORDING):
@@ -424,11 +423,10 @@ def test_the_words_of_every_keyword_are_the_golden_ones(world: World) -> None:
 def test_no_keyword_is_worded_by_accident() -> None:
     """Every violation that the whole official suite can provoke has words of its own."""
     groups, registry = _suite()
-    each: Callable[[Any], Any] = lambda group: Validator(group["schema"], registry=registry)
 
     for name in groups:
         for group in groups[name]:
-            validator = each(group)
+            validator = Validator(group["schema"], registry=registry)
             for case in group["tests"]:
                 for violation in validator.violations(case["data"]):
                     assert "does not satisfy" not in violation.message, violation

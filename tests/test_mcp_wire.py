@@ -216,3 +216,16 @@ def test_the_command_serves_the_same_surface(tmp_path: Path) -> None:
         peer.call(1, "check_status")
 
         assert peer.answer(1)["result"]["structuredContent"]["ok"] is True
+
+
+def test_a_server_without_standard_descriptors_ends_without_a_trace(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m cleats serve code <&- >&-"],
+        stderr=subprocess.PIPE,
+        env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr

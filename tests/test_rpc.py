@@ -20,6 +20,7 @@ from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool, Toolset, arguments
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
+from cleats.runtime.telemetry import Telemetry
 from cleats.settings import Settings
 from cleats.transports import ready, rpc
 from cleats.transports.stdio import Receive
@@ -74,11 +75,12 @@ def test_the_specs_example_is_answered_to_the_byte(tmp_path: Path) -> None:
         peer.send(b'{"jsonrpc":"2.0","id":1,"method":"list_schemas","params":{}}\n')
         peer.receive()
 
-    assert peer.lines == [
-        b'{"jsonrpc":"2.0","id":1,"result":{"ok":true,"schemas":[{"name":"synesthetic-asset",'
-        b'"version":"0.7.0","path":"libs/synesthetic-schemas/jsonschema/synesthetic-asset.json"}]}}'
-        b"\n"
-    ]
+    expected = (
+        '{"jsonrpc":"2.0","id":1,"result":{"ok":true,"schemas":[{"name":"synesthetic-asset",'
+        '"version":"0.7.0","path":"libs/synesthetic-schemas/jsonschema/synesthetic-asset.json"}]}}'
+        "\n"
+    )
+    assert peer.lines == [expected.encode()]
 
 
 @requirement("d:rpc:ids")
@@ -329,7 +331,8 @@ def _talk(chunks: list[bytes], limit: int = MIB) -> Still:
     async def talk() -> Still:
         wire, stop = Still(), Shutdown()
         registry = Registry([Toolset(name="t", purpose="", tools=[ECHO])])
-        dispatcher = Dispatcher(registry, concurrency=1, queue=1)
+        quiet = Telemetry(log_calls=False)
+        dispatcher = Dispatcher(registry, concurrency=1, queue=1, telemetry=quiet)
         serving = asyncio.create_task(
             rpc.serve(dispatcher, wire, limit=limit, drain=1, shutdown=stop)
         )
@@ -421,7 +424,7 @@ def test_the_ready_line_comes_after_discovery_and_names_the_folders(tmp_path: Pa
 
     folders = f"schemas_dir={SHOWCASE}/jsonschema examples_dir={SHOWCASE}/examples"
     assert re.search(
-        rf"^mcp:ready mode=stdio timestamp=\S+ .*{folders}$", peer.stderr.decode(), re.M
+        rf"^mcp:ready mode=stdio timestamp=\S+ .*{folders}$", peer.stderr.decode(), re.MULTILINE
     )
 
 

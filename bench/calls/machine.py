@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-QUIET = 0.05
+QUIET = 0.1
 """The share of the CPUs that others may take before the figures are called rough."""
 
 

@@ -32,6 +32,7 @@ class Sample:
 
     initialize_ms: float
     first_call_ms: float
+    start_cpu_ms: float
     sequential_rate: float
     parallel_rate: float
     sequential_cpu_us: float
@@ -65,6 +66,7 @@ def measure(command: Sequence[str], calls: int) -> Sample:
     began = time.perf_counter()
     with running(command) as server:
         initialized, called = _first_answers(server)
+        start_cpu = server.usage().cpu
         with _sharing_one_cpu(server):
             sequential = _warm(_one_by_one, server, 2, calls)
         parallel = _warm(_in_parallel, server, sequential.next_id, calls)
@@ -72,6 +74,7 @@ def measure(command: Sequence[str], calls: int) -> Sample:
     return Sample(
         initialize_ms=(initialized - began) * 1e3,
         first_call_ms=(called - began) * 1e3,
+        start_cpu_ms=start_cpu * 1e3,
         sequential_rate=sequential.rate,
         parallel_rate=parallel.rate,
         sequential_cpu_us=sequential.cpu_us,

@@ -20,15 +20,19 @@ class Metric:
     best: Callable[[Sequence[float]], float] = min
 
 
-METRICS: Sequence[Metric] = (
-    Metric("initialize_ms", "start, init", "ms"),
-    Metric("first_call_ms", "start, call", "ms"),
-    Metric("sequential_rate", "sequential", "calls/s", best=max),
-    Metric("parallel_rate", f"{WINDOW}-way", "calls/s", best=max),
-    Metric("sequential_cpu_us", "sequential CPU", "µs/call"),
-    Metric("parallel_cpu_us", f"{WINDOW}-way CPU", "µs/call"),
+START: Sequence[Metric] = (
+    Metric("initialize_ms", "to initialize", "ms"),
+    Metric("first_call_ms", "to first call", "ms"),
+    Metric("start_cpu_ms", "CPU to first call", "ms"),
     Metric("peak_mb", "peak memory", "MB"),
 )
+CALLS: Sequence[Metric] = (
+    Metric("sequential_rate", "sequential", "calls/s", best=max),
+    Metric("parallel_rate", f"{WINDOW}-way", "calls/s", best=max),
+    Metric("sequential_cpu_us", "CPU, sequential", "µs/call"),
+    Metric("parallel_cpu_us", f"CPU, {WINDOW}-way", "µs/call"),
+)
+METRICS = (*START, *CALLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,12 @@ def text(rows: Sequence[Row], calls: int, others: float) -> str:
             f"Rounds: {rounds}, best shown. Calls: {calls:,} each way. Ratios: to {BASELINE}.",
             f"Other processes took {others:.0%} of the CPUs{rough}.",
             "",
-            *_table(rows),
+            *_table("start", START, rows),
             "",
-            "Targets",
+            *_table("calls", CALLS, rows),
+            "",
+            *_problems(rows),
+            f"Targets{' (a rough run settles nothing)' if rough else ''}",
             *_targets(rows),
         ]
     )
@@ -112,28 +119,32 @@ def as_json(rows: Sequence[Row], calls: int, others: float) -> dict[str, Any]:
     }
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _table(title: str, metrics: Sequence[Metric], rows: Sequence[Row]) -> Iterator[str]:
     baseline = _measured(rows).get(BASELINE)
     lines = [
-        ["", *(metric.heading for metric in METRICS)],
-        ["server", *(metric.unit for metric in METRICS)],
-        *([row.title, *_cells(row, baseline)] for row in rows if row.rounds),
+        [title, *(metric.heading for metric in metrics)],
+        ["", *(metric.unit for metric in metrics)],
+        *([row.title, *_cells(row, metrics, baseline)] for row in rows if row.rounds),
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    widths[0] = max(widths[0], *(len(row.title) for row in rows))
     for first, *cells in lines:
         padded = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         yield "  ".join([first.ljust(widths[0]), *padded])
-    for row in rows:
-        if row.problem is not None:
-            yield f"{row.title.ljust(widths[0])}  {row.problem}"
 
 
-def _cells(row: Row, baseline: Row | None) -> Iterator[str]:
-    for metric in METRICS:
+def _cells(row: Row, metrics: Sequence[Metric], baseline: Row | None) -> Iterator[str]:
+    for metric in metrics:
         value = row.best(metric)
         ratio = "" if baseline is None else f" {_times(value / baseline.best(metric)):>6}"
         yield f"{_number(value)}{ratio}"
+
+
+def _problems(rows: Sequence[Row]) -> Iterator[str]:
+    troubled = [row for row in rows if row.problem is not None]
+    if troubled:
+        yield "Not measured"
+        yield from (f"  {row.title}: {row.problem}" for row in troubled)
+        yield ""
 
 
 def _targets(rows: Sequence[Row]) -> Iterator[str]:

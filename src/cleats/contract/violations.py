@@ -5,7 +5,7 @@ every JSON Schema library drifts from release to release and ours is part of ans
 compare.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,18 +61,20 @@ class Validator:
         """Every violation in a fixed order; empty when the instance is valid."""
         if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
             return []
-        return sorted(set(_spread(self._compiled.iter_errors(instance))))
+        return sorted(set(_spread(self._compiled.iter_errors(instance), instance)))
 
 
-def _spread(errors: Any) -> Iterator[Violation]:
+def _spread(errors: Any, root: object = None) -> Iterator[Violation]:
     """Word each error, and give every unexpected property a violation and a path of its own."""
     for error in errors:
         keyword: str = error.kind.name
         path = pointer(error.instance_path)
         schema_path = pointer(error.schema_path)
         facts: dict[str, Any] = error.kind.as_dict()
-        if keyword in {"additionalProperties", "unevaluatedProperties"}:
-            for name in facts["unexpected"]:
+        unexpected = _unexpected(error, facts, root)
+        if unexpected:
+            keyword = error.schema_path[-1]
+            for name in unexpected:
                 where = path + pointer([name])
                 message = f"unexpected property {quote(name)}"
                 yield Violation(where, keyword, message, schema_path)
@@ -85,6 +87,23 @@ def _spread(errors: Any) -> Iterator[Violation]:
             wording = _WORDING.get(keyword)
             message = wording(facts, error.instance) if wording else f"does not satisfy {keyword!r}"
             yield Violation(path, keyword, message, schema_path)
+
+
+def _unexpected(error: Any, facts: Mapping[str, Any], root: object) -> Iterable[str]:
+    """The properties that should not be there, when that is what an error is about."""
+    if error.kind.name in {"additionalProperties", "unevaluatedProperties"}:
+        names: Iterable[str] = facts["unexpected"]
+        return names
+    about_all = error.kind.name == "falseSchema" and error.schema_path[-1:] == [
+        "additionalProperties"
+    ]
+    if about_all and root is not None:
+        # Where nothing is allowed at all, the library names the first value and no property.
+        for step in error.instance_path:
+            root = root[step]  # type: ignore[index]
+        if isinstance(root, dict) and root != error.instance:
+            return root.keys()
+    return ()
 
 
 def quote(value: object) -> str:

@@ -11,20 +11,22 @@ or environment it has moved to; elsewhere it ends the group. On Windows `taskkil
 tree while the command lives; what has outlived the command is out of our reach there.
 """
 
+import asyncio
 import logging
 import marshal
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Literal, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process, UNIXSocketStream
@@ -44,7 +46,8 @@ _LINE_LIMIT = 64 * 1024
 
 _PATIENCE = 15.0
 """Seconds beyond the grace period for the supervisor to be done. It gives up on processes that
-cannot be killed after five; later than this, it must itself have been stopped."""
+cannot be killed after five; later than this, it has itself been stopped, or is fighting a tree
+that grows as fast as it dies."""
 
 _DRAIN = 5.0
 """Seconds to read what an ended tree left in its pipes. Their end has come already, unless
@@ -117,12 +120,12 @@ async def run(
     out = _Output("stdout", output_limit, on_output)
     err = _Output("stderr", output_limit, on_output)
     async with _start(order) as tree, anyio.create_task_group() as streams:
-        streams.start_soon(out.drain, _piped(tree.process.stdout))
-        streams.start_soon(err.drain, _piped(tree.process.stderr))
+        streams.start_soon(out.drain, _given(tree.process.stdout))
+        streams.start_soon(err.drain, _given(tree.process.stderr))
         if stdin is not None:
-            streams.start_soon(_feed, _piped(tree.process.stdin), stdin)
+            streams.start_soon(_feed, _given(tree.process.stdin), stdin)
         exit_code = await tree.wait()
-        await tree.end()
+        await _finish(tree.end())
         streams.cancel_scope.deadline = anyio.current_time() + _DRAIN
     return Completed(exit_code, out.kept, err.kept, out.truncated or err.truncated)
 
@@ -144,7 +147,7 @@ async def start(
         StartError: the command cannot be started.
     """
     async with _start(_Order(argv, cwd, env, grace, stdin=PIPE, stderr=None)) as tree:
-        yield Child(tree.pid, _piped(tree.process.stdin), _piped(tree.process.stdout), tree)
+        yield Child(tree.pid, _given(tree.process.stdin), _given(tree.process.stdout), tree)
 
 
 class _Output:
@@ -193,9 +196,27 @@ async def _feed(stream: ByteSendStream, data: bytes) -> None:
             await stream.send(data)
 
 
-def _piped(stream: T | None) -> T:
-    """Tell the type checker that we asked for this pipe."""
-    return cast("T", stream)
+async def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Await some work to its end, and let a cancel through only then.
+
+    A shield alone stops anyio's cancels, but not those of asyncio, and a call may end by either.
+    """
+    task = asyncio.ensure_future(work)
+    interrupt: asyncio.CancelledError | None = None
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as cancel:
+                interrupt = cancel
+    task.result()
+    if interrupt is not None:
+        raise interrupt
+
+
+def _given(value: T | None) -> T:
+    """Tell the type checker that this is there: a pipe that we asked for."""
+    return cast("T", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,87 +229,101 @@ class _Order:
     stderr: int | None
 
 
-class _Tree(Protocol):
-    """A command and its descendants."""
-
-    pid: int
-    process: Process
-
-    async def begin(self) -> None:
-        """Start the command, or raise `StartError`."""
-
-    async def wait(self) -> int:
-        """Wait for the command itself; return its exit code."""
-
-    async def end(self) -> None:
-        """Return when nobody is left, and not before, even if cancelled; once is enough."""
-
-
 @asynccontextmanager
-async def _start(order: _Order) -> AsyncIterator[_Tree]:
+async def _start(order: _Order) -> AsyncIterator["_Tree"]:
+    tree = _OnWindows(order) if _WINDOWS else _Supervised(order)
     try:
-        tree: _Tree = await (_OnWindows if _WINDOWS else _Supervised).open(order)
-    except OSError as error:
-        raise StartError(order.argv[0], f"{error.strerror}: {error.filename}") from error
-    try:
+        await _finish(tree.open())
         await tree.begin()
         yield tree
     finally:
-        await tree.end()
-        await tree.process.aclose()
+        await _finish(tree.close())
 
 
-class _Supervised:
+class _Tree(ABC):
+    """A command and its descendants."""
+
+    pid = 0
+
+    def __init__(self, order: _Order) -> None:
+        self._order = order
+        self._command = order.argv[0]
+        self._process: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        """What we started and have to wait for: the command, or its supervisor."""
+        return _given(self._process)
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Start the process, or raise `StartError`."""
+
+    @abstractmethod
+    async def begin(self) -> None:
+        """Wait until the command runs, or raise `StartError`."""
+
+    @abstractmethod
+    async def wait(self) -> int:
+        """Wait for the command; return its exit code."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """End everyone and return when nobody is left. Once is enough."""
+
+    async def close(self) -> None:
+        if self._process is not None:
+            await self.end()
+            await self._process.aclose()
+
+    async def _launch(self, argv: Sequence[str], **options: Any) -> None:
+        order = self._order
+        try:
+            self._process = await anyio.open_process(
+                argv, stdin=order.stdin, stdout=PIPE, stderr=order.stderr, cwd=order.cwd, **options
+            )
+        except OSError as error:
+            raise StartError(self._command, f"{error.strerror}: {error.filename}") from error
+
+
+class _Supervised(_Tree):
     """A tree whose supervisor ends it for us, and reports on it."""
 
-    def __init__(
-        self, order: _Order, payload: bytes, process: Process, lifeline: UNIXSocketStream
-    ) -> None:
-        self.pid = 0
-        self.process = process
-        self._order = order
-        self._payload = payload
-        self._lifeline = lifeline
-        self._reports = BufferedByteReceiveStream(lifeline)
+    _lifeline: UNIXSocketStream
+    _reports: BufferedByteReceiveStream
+
+    def __init__(self, order: _Order) -> None:
+        super().__init__(order)
+        self._payload = _pack(order)
         self._reading = anyio.Lock()
         self._failure = 0
         self._exit_code: int | None = None
         self._ended = False
 
-    @classmethod
-    async def open(cls, order: _Order) -> Self:
-        payload = _pack(order)
+    async def open(self) -> None:
         ours, theirs = socket.socketpair()
-        lifeline = await UNIXSocketStream.from_socket(ours)
+        self._lifeline = await UNIXSocketStream.from_socket(ours)
+        self._reports = BufferedByteReceiveStream(self._lifeline)
+        # -I and -S keep away what the environment and the site would add to Python, and a session
+        # of its own a Ctrl-C at our terminal. Only their end of the lifeline is passed on: a copy
+        # of ours, in any child, would outlive us, and the end of file would never come.
+        argv = [sys.executable, "-I", "-S", _supervisor()]
+        argv += [str(theirs.fileno()), str(len(self._payload))]
         try:
             with theirs:
-                # -I and -S keep away what the environment and the site would add to Python; a
-                # session of its own keeps away a Ctrl-C at our terminal. Only their end of the
-                # lifeline is passed on: a copy of ours, in any child, would outlive us, and the
-                # end of file would never come.
-                argv = [sys.executable, "-I", "-S", _supervisor()]
-                process = await anyio.open_process(
-                    [*argv, str(theirs.fileno()), str(len(payload))],
-                    stdin=order.stdin,
-                    stdout=PIPE,
-                    stderr=order.stderr,
-                    cwd=order.cwd,
-                    start_new_session=True,
-                    pass_fds=(theirs.fileno(),),
-                )
-        except BaseException:
-            ours.close()
+                await self._launch(argv, start_new_session=True, pass_fds=(theirs.fileno(),))
+        except StartError:
+            await self._lifeline.aclose()
             raise
-        return cls(order, payload, process, lifeline)
 
     async def begin(self) -> None:
         with suppress(anyio.BrokenResourceError):
             await self._lifeline.send(self._payload)
         await self._read_report()
         if self._failure:
-            raise StartError(self._order.argv[0], os.strerror(self._failure))
+            raise StartError(self._command, os.strerror(self._failure))
         if not self.pid:
-            raise StartError(self._order.argv[0], "its supervisor does not run")
+            raise StartError(self._command, "its supervisor does not run")
 
     async def wait(self) -> int:
         async with self._reading:
@@ -301,28 +336,23 @@ class _Supervised:
         if self._ended:
             return
         self._ended = True
-        with anyio.CancelScope(shield=True):
-            with suppress(OSError):
-                await self._lifeline.send_eof()
-            with anyio.move_on_after(self._order.grace + _PATIENCE) as patience:
-                async with self._reading:
-                    while await self._read_report():
-                        pass
-            if patience.cancelled_caught:
-                self.process.kill()
-            if await self.process.wait() != 0:
-                self._stand_in()
-            await self._lifeline.aclose()
+        with suppress(OSError):
+            await self._lifeline.send_eof()
+        with anyio.move_on_after(self._order.grace + _PATIENCE) as patience:
+            async with self._reading:
+                while await self._read_report():
+                    pass
+        if patience.cancelled_caught:
+            self.process.kill()
+        if await self.process.wait() != 0:
+            self._stand_in()
+        await self._lifeline.aclose()
 
     def _stand_in(self) -> None:
         # The supervisor was killed: by a kernel short of memory, or by the command itself. The
         # group is all that we still reach, and without the parent a grace cannot be waited out.
-        log.error(
-            "supervisor.lost pid=%d code=%s command=%d",
-            self.process.pid,
-            self.process.returncode,
-            self.pid,
-        )
+        lost, code = self.process.pid, self.process.returncode
+        log.error("supervisor.lost pid=%d code=%s command=%d", lost, code, self.pid)
         if self.pid == 0:  # not started; and group 0 would be our own
             return
         try:
@@ -364,36 +394,19 @@ def _supervisor() -> str:
 
 
 def _pack(order: _Order) -> bytes:
+    argv = [os.fsencode(word) for word in order.argv]
     env = order.env
-    return marshal.dumps(
-        (
-            [os.fsencode(word) for word in order.argv],
-            None if env is None else {os.fsencode(k): os.fsencode(v) for k, v in env.items()},
-            order.grace,
-        )
-    )
+    pairs = None if env is None else {os.fsencode(k): os.fsencode(v) for k, v in env.items()}
+    return marshal.dumps((argv, pairs, order.grace))
 
 
-class _OnWindows:
-    def __init__(self, process: Process) -> None:
-        self.pid = process.pid
-        self.process = process
-
-    @classmethod
-    async def open(cls, order: _Order) -> Self:
-        return cls(
-            await anyio.open_process(
-                order.argv,
-                stdin=order.stdin,
-                stdout=PIPE,
-                stderr=order.stderr,
-                cwd=order.cwd,
-                env=order.env,
-            )
-        )
+class _OnWindows(_Tree):
+    async def open(self) -> None:
+        await self._launch(self._order.argv, env=self._order.env)
+        self.pid = self.process.pid
 
     async def begin(self) -> None:
-        pass
+        pass  # a process that was started runs
 
     async def wait(self) -> int:
         return await self.process.wait()
@@ -401,10 +414,9 @@ class _OnWindows:
     async def end(self) -> None:
         if self.process.returncode is not None:
             return
-        with anyio.CancelScope(shield=True):
-            argv = ["taskkill", "/pid", str(self.pid), "/T", "/F"]
-            done = await anyio.run_process(argv, check=False)
-            if done.returncode not in {0, _NO_SUCH_PROCESS}:
-                log.error("kill.fail pids=%d reason=%r", self.pid, done.stderr)
-                self.process.kill()  # the least that can be done, and it lets us go on
-            await self.process.wait()
+        argv = ["taskkill", "/pid", str(self.pid), "/T", "/F"]
+        done = await anyio.run_process(argv, check=False)
+        if done.returncode not in {0, _NO_SUCH_PROCESS}:
+            log.error("kill.fail pids=%d reason=%r", self.pid, done.stderr)
+            self.process.kill()  # the least that can be done, and it lets us go on
+        await self.process.wait()

@@ -34,7 +34,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 STUCK = 5.0
 """Seconds without a death after SIGKILL before we give up on whoever is left: someone else's
-process, or one that waits for a dead disk. A tree that keeps dying is never given up."""
+process, or one that waits for a dead disk. As long as there are deaths, we go on."""
 
 PAUSE = 0.02
 """Seconds between two looks at the tree when no signal tells us to look sooner."""

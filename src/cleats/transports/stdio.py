@@ -207,7 +207,11 @@ def claimed() -> Iterator[tuple[int, int]]:
 
     Claim before anything is imported that might print.
     """
-    sys.stdout.flush()
+    with suppress(AttributeError):  # there is no sys.stdout when fd 1 came closed
+        sys.stdout.flush()
+    _keep_open(0, os.O_RDONLY)
+    _keep_open(1, os.O_WRONLY)
+    _keep_open(2, os.O_WRONLY)
     in_fd, out_fd = _above_standard(0), _above_standard(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
@@ -215,7 +219,7 @@ def claimed() -> Iterator[tuple[int, int]]:
         os.dup2(2, 1)
         yield in_fd, out_fd
     finally:
-        with suppress(OSError, ValueError):
+        with suppress(AttributeError, OSError, ValueError):
             sys.stdout.flush()
         os.dup2(in_fd, 0)
         os.dup2(out_fd, 1)
@@ -231,6 +235,17 @@ async def stdio_wire(in_fd: int, out_fd: int) -> AsyncIterator[StdioWire]:
         yield wire
     finally:
         wire.close()
+
+
+def _keep_open(fd: int, mode: int) -> None:
+    """A standard descriptor that was closed before us leads nowhere, instead of to the next file."""
+    try:
+        os.fstat(fd)
+    except OSError:
+        nowhere = os.open(os.devnull, mode)
+        if nowhere != fd:
+            os.dup2(nowhere, fd)
+            os.close(nowhere)
 
 
 def _above_standard(fd: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from cleats.contract.compat.findings import Finding, Proof, Witness
 from cleats.contract.compat.names import Naming
 from cleats.contract.compat.reading import SnapshotError, admit
-from cleats.contract.compat.render import headline, markdown, render, sarif
+from cleats.contract.compat.render import explain, markdown, render, sarif
 from cleats.contract.compat.rules import RULES, Level, Rule, Severity
 from cleats.contract.compat.surface import differences
 from cleats.contract.compat.verdict import Report, verdict
@@ -26,7 +26,7 @@ __all__ = [
     "SnapshotError",
     "Witness",
     "compare",
-    "headline",
+    "explain",
     "markdown",
     "render",
     "sarif",

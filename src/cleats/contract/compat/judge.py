@@ -6,15 +6,15 @@ Everything else is breaking, and says so with a witness where one can be found.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
 import jsonschema_rs
 
-from cleats.contract.compat.additions import forgive
 from cleats.contract.compat.changes import Change, Kind
 from cleats.contract.compat.findings import Finding, Proof, Witness
-from cleats.contract.compat.keywords import Schema, same
+from cleats.contract.compat.keywords import Schema, foreign, same
 from cleats.contract.compat.prover import Verdict, covers
 from cleats.contract.compat.rules import RULES
 from cleats.contract.compat.schemas import Walk
@@ -51,10 +51,7 @@ def judge(old: Schema, new: Schema, side: Side) -> list[Finding]:
 
 
 def _usable(schema: Schema) -> bool:
-    try:
-        return jsonschema_rs.meta.is_valid(schema)
-    except ValueError:  # a dialect of its own
-        return False
+    return not foreign(schema) and jsonschema_rs.meta.is_valid(schema)
 
 
 class _Case:
@@ -62,8 +59,8 @@ class _Case:
 
     def __init__(self, old: Schema, new: Schema, side: Side) -> None:
         self._side = side
-        self._small, self._large = side.ordered(forgive(old, new, side), new)
         self._walk = Walk(old, new, side).run()
+        self._small, self._large = side.ordered(self._walk.additions.forgive(old, new), new)
         self._hits: list[tuple[Disagreement, Any]] = []
         self.verdict = covers(self._large, self._small)
         self._by_parts = False
@@ -84,7 +81,7 @@ class _Case:
         if self.verdict is Verdict.YES:
             yield from map(self._acquit, named)
             if not named:
-                yield Change(self._mildest(), "", "Written in another way.")
+                yield Change(self._mildest, "", "Written in another way.")
             return
         yield from named
         if not any(change.kind in self._breaking | LOSSES for change in named):
@@ -92,10 +89,10 @@ class _Case:
 
     def _acquit(self, change: Change) -> Change:
         """What looked breaking at its place is not, seen as a whole."""
-        if change.kind not in self._breaking:
-            return change
-        return replace(change, kind=self._mildest())
+        suspects = GROWTH | SHRINKING if self._mildest is Kind.REWRITTEN else self._breaking
+        return replace(change, kind=self._mildest) if change.kind in suspects else change
 
+    @cached_property
     def _mildest(self) -> Kind:
         if covers(self._small, self._large) is Verdict.YES:
             return Kind.REWRITTEN
@@ -129,14 +126,20 @@ class _Case:
 
     def _witness(self, change: Change) -> Witness | None:
         """The simplest value that is refused because of this very change."""
-        tries = (
-            [_exactly(change)] if change.kind in LOSSES else [_exactly(change), _roughly(change)]
-        )
+        tries = [_exactly(change)]
+        if change.kind not in LOSSES:
+            tries.append(_roughly(change))
+        if self._culprits == 1:
+            tries.append(lambda _: True)
         for fits in tries:
             for judges, value in self._hits:
                 if fits(judges.reasons(value)):
                     return Witness(judges.shrink(value, fits))
         return None
+
+    @property
+    def _culprits(self) -> int:
+        return sum(change.kind in self._breaking | LOSSES for change in self._walk.changes)
 
 
 def _exactly(change: Change) -> Fits:

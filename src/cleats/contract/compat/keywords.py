@@ -13,6 +13,12 @@ from cleats.contract.tools import RESERVED
 
 Schema: TypeAlias = dict[str, Any] | bool
 
+DIALECTS: Final = frozenset(
+    {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)}
+    | {f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
+)
+"""What `$schema` may say. Any other would be looked for on the network, which must not happen."""
+
 WORDS: Final = frozenset(
     {"title", "description", "examples", "$comment", "deprecated", "markdownDescription"}
     | {"enumDescriptions", "enumNames"}
@@ -125,6 +131,12 @@ def target(root: Schema, ref: str) -> Schema | None:
     return found if isinstance(found, dict | bool) else None
 
 
+def foreign(schema: Schema) -> bool:
+    """Whether anything in it is in a dialect that is not known here."""
+    stated = (part.get("$schema") for part in everywhere(schema) if isinstance(part, dict))
+    return any(one is not None and str(one).rstrip("#") not in DIALECTS for one in stated)
+
+
 def old_draft(root: Schema) -> bool:
     """Whether the document is of draft 7 or older, where `$ref` silences its neighbours."""
     dialect = root.get("$schema", "") if isinstance(root, dict) else ""
@@ -186,3 +198,75 @@ def types(schema: dict[str, Any]) -> list[str]:
     """The types that a schema allows; all of them when it does not say."""
     found = schema.get("type", TYPES)
     return [found] if isinstance(found, str) else list(found)
+
+
+# Which names a schema speaks of
+
+IN_PLACE: Final = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
+"""What these hold is about the same value as the schema they stand in."""
+
+DESCRIBING: Final = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "propertyNames", "items", "$ref"}
+    | {"prefixItems", "contains", "additionalItems", "dependencies"}
+    | WHOLE
+)
+"""Says something about the parts of a value."""
+
+
+def names(schema: Schema, root: Schema) -> set[str]:
+    """The properties of a value that a schema speaks of, whatever it says and wherever in it."""
+    found: set[str] = set()
+    for part in in_place(schema, root):
+        found |= {*part.get("properties", {}), *part.get("required", [])}
+        for keyword in ("dependentRequired", "dependencies", "dependentSchemas"):
+            for name, others in part.get(keyword, {}).items():
+                found |= {name, *(others if isinstance(others, list) else ())}
+    return found
+
+
+def described(schema: Schema, root: Schema) -> set[str]:
+    """The properties of a value that a schema has a schema for, wherever in it."""
+    return {name for part in in_place(schema, root) for name in part.get("properties", {})}
+
+
+def in_place(
+    schema: Schema, root: Schema, seen: frozenset[str] = frozenset()
+) -> Iterator[dict[str, Any]]:
+    """A schema, and all inside it or referred to that are about the same value."""
+    if isinstance(schema, bool):
+        return
+    yield schema
+    for keyword, part in branches(schema):
+        if keyword in IN_PLACE:
+            yield from in_place(part, root, seen)
+    ref = schema.get("$ref")
+    if ref is not None and ref not in seen:
+        yield from in_place(target(root, ref) or {}, root, seen | {ref})
+
+
+def crossing(root: Schema) -> bool:
+    """Whether two parts of a document describe the same value, each with names of its own."""
+    return any(isinstance(part, dict) and _crossing_here(part) for part in everywhere(root))
+
+
+def _crossing_here(schema: dict[str, Any]) -> bool:
+    if "$ref" in schema and schema.keys() - WORDS - MEANINGS - PLUMBING - {"$ref", "default"}:
+        return True
+    conditions = [schema.get(keyword, {}) for keyword in ("if", "then", "else")]
+    parts = [
+        not DESCRIBING.isdisjoint(schema),
+        *map(_describes, schema.get("allOf", [])),
+        any(map(_describes, schema.get("anyOf", []))),
+        any(map(_describes, schema.get("oneOf", []))),
+        any(map(_describes, conditions)),
+        any(map(_describes, schema.get("dependentSchemas", {}).values())),
+    ]
+    return sum(parts) > 1
+
+
+def _describes(schema: Schema) -> bool:
+    if isinstance(schema, bool):
+        return False
+    if not DESCRIBING.isdisjoint(schema):
+        return True
+    return any(_describes(part) for keyword, part in branches(schema) if keyword in IN_PLACE)

@@ -12,8 +12,10 @@ from jsonschema_rs import canonical
 from cleats.contract.compat.keywords import (
     LISTS,
     MAPS,
+    PLUMBING,
     SAME_IN_EVERY_DRAFT,
     SINGLES,
+    WORDS,
     Schema,
     everywhere,
     old_draft,
@@ -85,7 +87,7 @@ def _draftless(schema: Schema) -> bool:
 
 
 def _draftless_here(schema: dict[str, object]) -> bool:
-    if "$ref" in schema and len(schema) > 1 and "$schema" not in schema:
+    if "$ref" in schema and schema.keys() - WORDS - PLUMBING - {"$ref"}:
         return False
     return schema.keys() <= SAME_IN_EVERY_DRAFT and not isinstance(schema.get("items"), list)
 

@@ -95,6 +95,15 @@ def _cell(text: str) -> str:
     return flat.replace("|", "\\|").replace("<", "&lt;")
 
 
+def explain(rule: Rule) -> str:
+    """What a rule looks for and what it obliges to."""
+    bump = f"needs a {rule.level} bump" if rule.level is not Level.NONE else "needs no bump"
+    lines = [rule.id, "", f"  {rule.purpose}", "", f"  The contract's version {bump}."]
+    if rule.integer:
+        lines.append("  The schemaVersion of each tool that it touches has to rise.")
+    return "\n".join(lines)
+
+
 SARIF_LEVELS: Final = {
     Severity.ERROR: "error",
     Severity.WARNING: "warning",

@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from cleats.contract.compat.keywords import Schema, everywhere, target, text, types
 
-BREADTH: Final = 40
+BREADTH: Final = 100
 """Values tried for one place in a schema."""
 
 DEPTH: Final = 6
@@ -22,18 +22,12 @@ LONGEST: Final = 2000
 """Characters or items: a limit above this is not tried, its witness would be unreadable."""
 
 TEXTS: Final = (
-    *("a", "", "A", "0", "a-b", "a_b", "a.b", "a/b", "a b", "aa", "é", "a1", "1a", "-"),
-    *("2020-01-01", "2020-01-01T00:00:00Z", "00:00:00Z", "https://example.org/", "a@example.org"),
-    *(
-        "127.0.0.1",
-        "::1",
-        "example.org",
-        "00000000-0000-4000-8000-000000000000",
-        "^a$",
-        "/a",
-        "P1D",
-    ),
+    *("a", "", "A", "0", "a-b", "a_b", "a.b", "a/b", "a b", "aa", "é", "a1", "1a", "-", "/a"),
+    *("2020-01-01", "2020-01-01T00:00:00Z", "00:00:00Z", "P1D", "https://example.org/"),
+    *("a@example.org", "example.org", "127.0.0.1", "::1", "00000000-0000-4000-8000-000000000000"),
 )
+"""One of each kind that patterns and formats tend to ask for."""
+
 NUMBERS: Final = (0, 1, -1, 2, 0.5, 10, 1000000)
 
 
@@ -52,12 +46,14 @@ class Maker:
         ]
         limits = [value for part in parts for value in part.values() if _is_number(value)]
         self._numbers = _distinct(chain(NUMBERS, *((n, n - 1, n + 1) for n in limits)))
-        self._lengths = [n for n in self._numbers if isinstance(n, int) and 0 <= n <= LONGEST]
+        around = _distinct(chain(*((n + 1, n, n - 1) for n in limits), NUMBERS))
+        self._lengths = [n for n in around if isinstance(n, int) and 0 <= n <= LONGEST]
         given = _distinct(chain.from_iterable(map(_given, parts)))
         texts = [value for value in given if isinstance(value, str)]
         grown = ("a" * length for length in self._lengths)
         self._texts = _distinct(chain(TEXTS, texts, (f"{t}x" for t in texts), grown))
         self._names = _distinct(chain((name for part in parts for name in _names(part)), ["other"]))
+        self._made: dict[tuple[int, int, int], tuple[Schema, Schema, Sequence[Any]]] = {}
 
     def values(self, schema: Schema, beside: Schema, depth: int = DEPTH) -> Sequence[Any]:
         """Values for a place in the schema, simple ones first."""
@@ -65,12 +61,20 @@ class Maker:
             return []
         if schema is True:
             return [*TEXTS[:2], *NUMBERS[:2], True, None, [], {}]
+        # Once for each place and depth: a recursive schema meets its parts again and again. The
+        # schemas are kept beside the values, so that no other gets the same id.
+        key = (id(schema), id(beside), depth)
+        if key not in self._made:
+            self._made[key] = (schema, beside, self._values(schema, beside, depth))
+        return self._made[key][2]
+
+    def _values(self, schema: dict[str, Any], beside: Schema, depth: int) -> Sequence[Any]:
         here, there = self._flat(schema, self._root), _dict(beside)
         there = self._flat(there, self._other_root)
         breadth = 2 if depth < DEPTH and text(here) == text(there) else BREADTH
         made = (self._typed(here, there, kind, depth) for kind in types(here))
         found = chain(self._listed(here), _in_turn(*made))
-        return _distinct(islice(found, breadth * 20 if depth == DEPTH else breadth))
+        return list(islice(_fresh(found), breadth * 20 if depth == DEPTH else breadth))
 
     def _flat(self, schema: dict[str, Any], root: Schema, depth: int = DEPTH) -> dict[str, Any]:
         """References followed and conjunctions merged, as well as that can be done."""
@@ -166,11 +170,14 @@ class Maker:
         heads = [values[0] for values in prefix if values]
         yield []
         yield heads
-        for place, values in enumerate(prefix):
-            yield from ([*heads[:place], value, *heads[place + 1 :]] for value in values)
-        for value in rest:
-            yield [*heads, value]
-            yield [*heads, value, value]
+        yield from _in_turn(
+            self._long(heads, rest),
+            ([*heads, value] for value in rest),
+            ([*heads[:n], value, *heads[n + 1 :]] for n, vs in enumerate(prefix) for value in vs),
+        )
+
+    def _long(self, heads: list[Any], rest: Sequence[Any]) -> Iterator[list[Any]]:
+        """Arrays of each length that is a limit somewhere, of different items and of equal ones."""
         for length in self._lengths if rest else ():
             missing = length - len(heads)
             yield [*heads, *(rest[n % len(rest)] for n in range(missing))]
@@ -239,6 +246,14 @@ def _in_turn(*series: Iterable[Any]) -> Iterator[Any]:
                 waiting.remove(values)
 
 
+def _fresh(values: Iterable[Any]) -> Iterator[Any]:
+    """Each value once, in the order in which they come."""
+    seen = set()
+    for value in values:
+        if (written := text(value)) not in seen:
+            seen.add(written)
+            yield value
+
+
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Each value once, in the order in which they came."""
-    return list({text(value): value for value in values}.values())
+    return list(_fresh(values))

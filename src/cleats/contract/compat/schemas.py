@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cleats.contract.compat.additions import added, forgive
+from cleats.contract.compat.additions import Additions, Names
 from cleats.contract.compat.changes import Change, Kind
 from cleats.contract.compat.keywords import (
     ASSERTIONS,
@@ -21,43 +21,21 @@ from cleats.contract.compat.keywords import (
     Schema,
     as_object,
     definitions,
+    described,
     differing,
     everywhere,
-    old_draft,
     only,
     pairs,
     refers,
     same,
-    target,
     types,
 )
-from cleats.contract.compat.prover import Verdict, covers
+from cleats.contract.compat.places import Place
+from cleats.contract.compat.prover import Verdict, covers, spell_out
 from cleats.contract.compat.sides import Side
 from cleats.contract.compat.witness import disagreements
 from cleats.contract.compat.wording import changed_keywords, quoted
 from cleats.contract.pointer import pointer
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A schema inside a document, and the way there."""
-
-    schema: Schema
-    pointer: str
-
-    def down(self, *parts: str | int) -> "Place":
-        """The schema at a keyword below; an absent one lets everything pass."""
-        found: Any = self.schema
-        for part in parts:
-            if isinstance(found, list):
-                found = found[int(part)]
-            else:
-                found = found.get(part, True) if isinstance(found, dict) else True
-        return Place(found, self.pointer + pointer(parts))
-
-    @property
-    def body(self) -> dict[str, Any]:
-        return self.schema if isinstance(self.schema, dict) else {}
 
 
 SINGLES: Final = (
@@ -76,13 +54,17 @@ class Walk:
     side: Side
     changes: list[Change] = field(default_factory=list)
     sound: bool = True
+    additions: Additions = field(init=False)
     _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.additions = Additions(self.old, self.side)
 
     def run(self) -> "Walk":
         dialects = {str(definitions(root).get("$schema")) for root in (self.old, self.new)}
         if len(dialects) > 1 or any(_has_inner_id(root) for root in (self.old, self.new)):
             self.sound = False  # equal texts do not mean the same
-        self._node(Place(self.old, ""), Place(self.new, ""))
+        self._node(Place(self.old, "", self.old), Place(self.new, "", self.new))
         return self
 
     def _note(self, kind: Kind, at: str, message: str, name: str | None = None) -> None:
@@ -96,27 +78,16 @@ class Walk:
         if (old.pointer, new.pointer) in self._seen:
             return
         self._seen.add((old.pointer, new.pointer))
-        old, new = self._follow(old, self.old, new), self._follow(new, self.new, old)
+        old, new = old.followed(new), new.followed(old)
         if isinstance(old.schema, bool) or isinstance(new.schema, bool):
-            self._leaf(new.pointer, as_object(old.schema), as_object(new.schema))
+            self._leaf(new.pointer, as_object(old.schema), as_object(new.schema), old.around)
             return
         self._remarks(old, new)
         self._names(old, new)
         self._parts(old, new)
         self._group(ASSERTIONS, new.pointer, old, new)
         if _taken_whole(old.body) or _taken_whole(new.body):
-            self.sound &= self._settle(old.body, new.body) is Verdict.YES
-
-    def _follow(self, place: Place, root: Schema, other: Place) -> Place:
-        """Step through a bare reference, when the other side is not one as well."""
-        ref = place.body.get("$ref")
-        if ref is None or "$ref" in other.body:
-            return place
-        if not (place.body.keys() - WORDS - {"$ref"}) or old_draft(root):
-            found = target(root, ref)
-            if found is not None:
-                return Place(found, ref[1:])
-        return place
+            self.sound &= self._settle(old.body, new.body, old.around) is Verdict.YES
 
     def _remarks(self, old: Place, new: Place) -> None:
         """Words, defaults and meanings: what a validator does not look at."""
@@ -140,14 +111,17 @@ class Walk:
     def _names(self, old: Place, new: Place) -> None:
         before: dict[str, Schema] = old.body.get("properties", {})
         after: dict[str, Schema] = new.body.get("properties", {})
-        gone = sorted(before.keys() - after.keys())
-        fresh = sorted(after.keys() - before.keys())
+        # A name that only moved, into an `allOf` say, is neither gone nor new: ask the prover.
+        gone = sorted(before.keys() - described(new.schema, self.new) - new.around)
+        fresh = sorted(after.keys() - before.keys() - old.known)
         renamed = _renames(before, after, gone, fresh)
         for name in sorted(before.keys() & after.keys()):
             self._node(old.down("properties", name), new.down("properties", name))
         for name in gone:
             at = old.pointer + pointer(("properties", name))
-            if name in renamed:
+            if spell_out(before[name]) is False:
+                self._note(Kind.REWRITTEN, at, f"{quoted(name)} was refused anyway.")
+            elif name in renamed:
                 message = f"{quoted(name)} is now called {quoted(renamed[name])}."
                 self._note(Kind.PROPERTY_RENAMED, at, message, name)
             else:
@@ -156,17 +130,18 @@ class Walk:
         for name in [name for name in fresh if name not in known]:
             at = new.pointer + pointer(("properties", name))
             self._note(Kind.PROPERTY_ADDED, at, f"{quoted(name)} is new and optional.", name)
-        self.sound &= not gone and set(fresh) <= set(added(old.body, new.body, self.side))
+        forgiven = before.keys() | self.additions.names(old.body, new.body, old.around)
+        self.sound &= before.keys() <= after.keys() <= forgiven
         self._required(old, new, spoken_for={*gone, *renamed.values()})
 
     def _required(self, old: Place, new: Place, *, spoken_for: set[str]) -> None:
         before, after = set(old.body.get("required", [])), set(new.body.get("required", []))
         for name in sorted(after - before - spoken_for):
             message = f"{quoted(name)} is now required."
-            self._note(Kind.REQUIRED_ADDED, _of(new, name), message, name)
+            self._note(Kind.REQUIRED_ADDED, new.of(name), message, name)
         for name in sorted(before - after - spoken_for):
             message = f"{quoted(name)} is no longer required."
-            self._note(Kind.REQUIRED_REMOVED, _of(new, name), message, name)
+            self._note(Kind.REQUIRED_REMOVED, new.of(name), message, name)
         small, large = self.side.ordered(before, after)
         self.sound &= large <= small
 
@@ -214,26 +189,28 @@ class Walk:
             self._node(old.down(keyword, left), new.down(keyword, right))
         if keyword == "oneOf" and (not same(before, after) or any(map(refers, before))):
             # Two branches that both take more can refuse together what one of them took.
-            self.sound &= self._settle({keyword: before}, {keyword: after}) is Verdict.YES
+            verdict = self._settle({keyword: before}, {keyword: after}, old.known)
+            self.sound &= verdict is Verdict.YES
 
     def _reference(self, old: Place, new: Place) -> None:
         one, other = old.body["$ref"], new.body["$ref"]
-        left, right = target(self.old, one), target(self.new, other)
+        left, right = old.to(one), new.to(other)
         if left is not None and right is not None:
-            self._node(Place(left, one[1:]), Place(right, other[1:]))
+            self._node(left, right)
         elif one != other:  # the same name outside both documents is taken to be the same thing
-            self._leaf(new.pointer, {"$ref": one}, {"$ref": other})
+            self._leaf(new.pointer, {"$ref": one}, {"$ref": other}, old.known)
 
     # Proving
 
     def _group(self, keywords: Iterable[str], at: str, old: Place, new: Place) -> None:
-        self._leaf(at, only(old.body, keywords), only(new.body, keywords))
+        self._leaf(at, only(old.body, keywords), only(new.body, keywords), old.known)
 
-    def _leaf(self, at: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def _leaf(self, at: str, old: dict[str, Any], new: dict[str, Any], around: Names) -> None:
         """Name the difference between two groups of keywords by what it does to values."""
         if same(old, new) and not refers(old):
             return
-        verdict, back = self._settle(old, new), self._settle(old, new, back=True)
+        verdict = self._settle(old, new, around)
+        back = self._settle(old, new, around, back=True)
         self.sound &= verdict is Verdict.YES
         if verdict is Verdict.YES and back is Verdict.YES:
             if not same(old, new):
@@ -251,12 +228,15 @@ class Walk:
             return Kind.UNDECIDED
         return Kind.WIDENED if grows else Kind.NARROWED
 
-    def _settle(self, old: dict[str, Any], new: dict[str, Any], *, back: bool = False) -> Verdict:
+    def _settle(
+        self, old: dict[str, Any], new: dict[str, Any], around: Names, *, back: bool = False
+    ) -> Verdict:
         """Whether the group of keywords got safer, seen alone (`back`: the other way round)."""
         before, after = _cut(old, self.old), _cut(new, self.new)
         if before is None or after is None:
             return Verdict.UNKNOWN
-        small, large = self.side.ordered(forgive(before, after, self.side), after)
+        forgiven = self.additions.forgive(before, after, around)
+        small, large = self.side.ordered(forgiven, after)
         return settle(large, small) if back else settle(small, large)
 
 
@@ -274,11 +254,6 @@ def _cut(group: dict[str, Any], root: Schema) -> dict[str, Any] | None:
     refs = [part["$ref"] for part in everywhere(kept) if isinstance(part, dict) and "$ref" in part]
     reachable = ("#/$defs/", "#/definitions/")
     return kept if all(str(ref).startswith(reachable) for ref in refs) else None
-
-
-def _of(place: Place, name: str) -> str:
-    declared = name in place.body.get("properties", {})
-    return place.pointer + pointer(("properties", name) if declared else ("required",))
 
 
 def _renames(

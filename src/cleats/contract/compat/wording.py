@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, Final
 
-from cleats.contract.compat.keywords import same, text
+from cleats.contract.compat.keywords import PLUMBING, same, text
 
 LONGEST: Final = 60
 """Characters of a value that are shown; a line of a report has to stay a line."""
@@ -33,7 +33,7 @@ def changed_keywords(
         return "Nothing is allowed here any more."
     if old == {"not": {}}:
         return "Something is allowed here now."
-    names = sorted(old.keys() | new.keys()) if keywords is None else keywords
+    names = sorted((old.keys() | new.keys()) - PLUMBING) if keywords is None else keywords
     sentences = [_sentence(name, old, new) for name in names]
     return " ".join(filter(None, sentences)) or "What it refers to changed."
 

@@ -4,7 +4,6 @@ What the configuration holds stays here: a password in the URL is sent as such a
 logged nor answered.
 """
 
-import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,8 @@ from cleats.contract.versions import TOOLING_VERSION
 from cleats.settings import SettingError, Settings
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 TIMEOUT: Final = 5.0
@@ -23,6 +24,13 @@ TIMEOUT: Final = 5.0
 
 MOST: Final = 64 * 1024
 """Bytes of an answer that are read; an id needs few of them, and so does an explanation."""
+
+HEADERS: Final = {
+    "content-type": "application/json",
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "user-agent": f"cleats/{TOOLING_VERSION}",
+}
 
 DETAIL: Final = 500
 """Characters of an explanation that are passed on."""
@@ -39,11 +47,18 @@ class Backend:
 
     async def post(self, asset: Any) -> dict[str, Any]:
         """Send an asset; the payload of `populate_backend`, whatever happened."""
+        import asyncio  # noqa: PLC0415 - the command line validates without it
+
         import httpx2  # noqa: PLC0415 - heavy, and most servers never publish
 
+        # The environment's proxies and .netrc are none of a tool's business: what it talks to is
+        # what its settings say.
+        client = httpx2.AsyncClient(
+            timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=self._trust()
+        )
         try:
-            async with asyncio.timeout(TIMEOUT):
-                status, body = await self._exchange(asset)
+            async with client, asyncio.timeout(TIMEOUT):
+                status, body = await self._exchange(client, asset)
         except (TimeoutError, httpx2.TimeoutException):
             return backend_error(HTTPStatus.GATEWAY_TIMEOUT, "timeout")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError):
@@ -55,29 +70,20 @@ class Backend:
             return backend_error(status, "invalid_response")
         return {"ok": True, "asset_id": identity, "backend_url": self.shown}
 
-    async def _exchange(self, asset: Any) -> tuple[int, bytes]:
-        import httpx2  # noqa: PLC0415
-
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json",
-            "accept-encoding": "identity",
-            "user-agent": f"cleats/{TOOLING_VERSION}",
-        }
-        # The environment's proxies and .netrc are none of a tool's business: what it talks to
-        # is what its settings say.
-        client = httpx2.AsyncClient(timeout=TIMEOUT, trust_env=False, follow_redirects=False)
-        async with (
-            client,
-            client.stream(
-                "POST",
-                self.target,
-                content=msgspec.json.encode(asset),
-                headers=headers,
-                auth=self.auth,
-            ) as response,
-        ):
+    async def _exchange(self, client: "httpx2.AsyncClient", asset: Any) -> tuple[int, bytes]:
+        content = msgspec.json.encode(asset)
+        async with client.stream(
+            "POST", self.target, content=content, headers=HEADERS, auth=self.auth
+        ) as response:
             return response.status_code, await _beginning(response)
+
+    def _trust(self) -> "bool | ssl.SSLContext":
+        """The system's certificates, which take longer to load than all the rest, if needed."""
+        if self.target.startswith("https:"):
+            return True
+        import ssl  # noqa: PLC0415
+
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def backend(settings: Settings) -> Backend | None:

@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 _SCHEMA_WORDS = frozenset(
     ("$schema", "$id", "$defs", "$ref", "properties", "items", "allOf", "anyOf", "oneOf", "enum")
 )
-"""A plain `.json` file in the folder is a schema when it has one of these at its top."""
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+"""A plain `.json` file in the folder is a schema when one of these words or types is at its top."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -142,7 +143,8 @@ def _strength(file: Path) -> tuple[bool, str]:
 def _is_schema(name: str, document: object) -> bool:
     if not isinstance(document, dict):
         return False
-    return name.endswith(naming.SUFFIXES[0]) or not _SCHEMA_WORDS.isdisjoint(document)
+    named = name.endswith(naming.SUFFIXES[0])
+    return named or not _SCHEMA_WORDS.isdisjoint(document) or document.get("type") in _TYPES
 
 
 def _version(document: Mapping[str, Any]) -> str:

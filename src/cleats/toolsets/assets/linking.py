@@ -32,7 +32,7 @@ class Linked:
     targets: set[str] = field(default_factory=set)
     """The documents it refers to."""
     missing: str | None = None
-    """A reference that leads nowhere, as it is written."""
+    """Why it cannot be used: a reference that leads nowhere, say."""
 
 
 def link(documents: Iterable[tuple[str, Any]]) -> dict[str, Linked]:
@@ -46,10 +46,24 @@ def link(documents: Iterable[tuple[str, Any]]) -> dict[str, Linked]:
     for file, document in given.items():
         for uri in _identities(document, file):
             index.setdefault(uri, (file, uri))
-        index[file] = (file, _canonical(document, file))
+        own = _canonical(document, file)
+        index[file] = (file, own if index.get(own, (file,))[0] == file else file)
     linked = {file: _Copy(document, file, index).made for file, document in given.items()}
-    _spread_the_news(linked)
+    spread(linked)
     return linked
+
+
+def spread(linked: Mapping[str, Linked]) -> None:
+    """Mark what refers, however indirectly, to a document that cannot be used."""
+    spreading = True
+    while spreading:
+        spreading = False
+        for each in linked.values():
+            if each.missing is None:
+                each.missing = next(
+                    (linked[file].missing for file in each.targets if linked[file].missing), None
+                )
+                spreading |= each.missing is not None
 
 
 class _Copy:
@@ -58,8 +72,10 @@ class _Copy:
     def __init__(self, document: Any, file: str, index: Mapping[str, tuple[str, str]]) -> None:
         self.file = file
         self.index = index
-        self.made = Linked(_canonical(document, file), None)
+        self.made = Linked(index[file][1], None)
         self.made.document = self.schema(document, file)
+        if self.made.uri == file and isinstance(document, dict):
+            self.made.document.pop("$id", None)  # another document has it, or it is none
 
     def schema(self, schema: Any, base: str) -> Any:
         if isinstance(schema, list):
@@ -87,20 +103,8 @@ class _Copy:
                 return f"{true}#{fragment}" if fragment else true
             if uri.startswith(DIALECTS):
                 return reference
-        self.made.missing = reference
+        self.made.missing = f"there is no {reference!r}"
         return reference
-
-
-def _spread_the_news(linked: Mapping[str, Linked]) -> None:
-    spreading = True
-    while spreading:
-        spreading = False
-        for each in linked.values():
-            if each.missing is None:
-                each.missing = next(
-                    (linked[file].missing for file in each.targets if linked[file].missing), None
-                )
-                spreading |= each.missing is not None
 
 
 def _identities(schema: Any, base: str) -> Iterator[str]:

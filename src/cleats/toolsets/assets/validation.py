@@ -1,7 +1,7 @@
 """Assets against schemas: compiled once at start, offline, safe to share between threads."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -9,7 +9,7 @@ import jsonschema_rs
 from cleats.contract.violations import Validator
 from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.library import SchemaFile, documents
-from cleats.toolsets.assets.linking import Linked, link
+from cleats.toolsets.assets.linking import Linked, link, spread
 from cleats.toolsets.assets.sources import Root
 
 log = logging.getLogger(__name__)
@@ -25,33 +25,43 @@ def failed(*errors: tuple[str, str]) -> dict[str, Any]:
 
 
 class Judge:
-    """Knows every schema and says whether an asset fits one of them."""
+    """Knows every schema and says whether an asset fits one of them.
+
+    `broken` has the schemas that cannot be used, and why: for logs and people, never for answers.
+    """
 
     def __init__(self, schemas: Mapping[str, SchemaFile], root: Root | None) -> None:
         self._known = frozenset(schemas)
         self._validators: dict[str, tuple[Validator, tuple[str, ...]]] = {}
-        self.broken: dict[str, str] = {}
-        """Schemas that cannot be used, and why: for logs and people, never for answers."""
         linked = link((file.uri, file.document) for file in schemas.values())
         if root and any(each.missing for each in linked.values()):
             # A reference leads to a file in a folder below. Those are only read when needed,
             # because a folder of schemas may stand at the top of a large tree.
             named = {file.uri: file.document for file in schemas.values()}
             linked = link({**named, **dict(documents(root)), **named}.items())
-        registry = _registry(linked.values())
+        registry = _registry(linked)
         for file in schemas.values():
             self._add(file, linked[file.uri], registry)
+        spread(linked)
+        self.broken = {
+            file.name: reason
+            for file in schemas.values()
+            if (reason := linked[file.uri].missing) is not None
+        }
         for name, reason in self.broken.items():
+            self._validators.pop(name, None)
             log.warning("assets.schema name=%s cannot be used: %s", name, reason)
 
     def _add(self, file: SchemaFile, linked: Linked, registry: jsonschema_rs.Registry) -> None:
         if linked.missing is not None:
-            self.broken[file.name] = f"it needs {linked.missing!r}, which is not there"
             return
         try:
+            # Twice for most: once as it is, so that nothing about it is overlooked because it was
+            # linked, and once as it is used.
+            jsonschema_rs.meta.validate(dict(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            self.broken[file.name] = str(error).partition("\n")[0]
+            linked.missing = str(error).partition("\n")[0]
             return
         properties = file.document.get("properties")
         own = properties if isinstance(properties, Mapping) else {}
@@ -81,13 +91,20 @@ class Judge:
         return failed(*((each.path, each.message) for each in violations))
 
 
-def _registry(linked: Iterable[Linked]) -> jsonschema_rs.Registry:
+def _registry(linked: Mapping[str, Linked]) -> jsonschema_rs.Registry:
     """Everything that can be referred to. One document that is no schema must not spoil it."""
-    usable = [(each.uri, each.document) for each in linked if each.missing is None]
     try:
-        return jsonschema_rs.Registry(usable)
+        return jsonschema_rs.Registry(_usable(linked))
     except (ValueError, jsonschema_rs.ReferencingError):
-        return jsonschema_rs.Registry([pair for pair in usable if _is_sound(pair)])
+        for each in linked.values():
+            if each.missing is None and not _is_sound((each.uri, each.document)):
+                each.missing = "it has an $id that is none"
+        spread(linked)
+        return jsonschema_rs.Registry(_usable(linked))
+
+
+def _usable(linked: Mapping[str, Linked]) -> list[tuple[str, Any]]:
+    return [(each.uri, each.document) for each in linked.values() if each.missing is None]
 
 
 def _is_sound(pair: tuple[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from cleats.toolsets.skills.errors import AmbiguousSkillError, SkillNotFoundError
 from cleats.toolsets.skills.filters import Filter
+from cleats.toolsets.skills.likeness import alike
 from cleats.toolsets.skills.skill import Problem, Skill, Source
 
 SUGGESTIONS = 5
@@ -85,8 +86,6 @@ class Catalogue:
 
     def near(self, name: str) -> list[str]:
         """The full names that look most like this one: what begins or goes on so, then typos."""
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - only for a name that is wrong
-
         key = name.strip().casefold()
         if not key:
             return []
@@ -94,10 +93,7 @@ class Catalogue:
         inside.sort(key=lambda full: (full.rpartition(":")[2].find(key) != 0, len(full), full))
         near = {self._full[full].full_name: None for full in inside[:SUGGESTIONS]}
         choices = [*self._full, *self._short]
-        found = process.extract(
-            key, choices, scorer=fuzz.ratio, score_cutoff=LIKENESS, limit=2 * SUGGESTIONS
-        )
-        for choice, _score, _index in found:
+        for choice in alike(key, choices, least=LIKENESS, limit=2 * SUGGESTIONS):
             skills = [self._full[choice]] if choice in self._full else self._short[choice]
             near |= dict.fromkeys(skill.full_name for skill in skills)
         return list(near)[:SUGGESTIONS]

@@ -14,13 +14,15 @@ from typing import NamedTuple
 from cleats.contract.errors import ErrorCode
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
-from cleats.toolsets.skills.reading import LARGEST, read_stamped
+from cleats.toolsets.skills.reading import LARGEST, is_young, read_stamped
 from cleats.toolsets.skills.scan import SKIPPED
 from cleats.toolsets.skills.skill import Skill
 
 log = logging.getLogger(__name__)
 
 TRIES = 10
+"""Reads of a file that is another one each time."""
+
 PAUSE = 0.01
 """Seconds between two reads of a file that is being written: an editor needs one or two."""
 
@@ -60,8 +62,9 @@ def load_text(skill: Skill) -> str:
         UnreadableSkillError: it cannot be read, or is no skill any more.
     """
     before = b""
-    problem = ""
-    for _ in range(TRIES):
+    tries = 0
+    while True:
+        tries += 1
         try:
             data, stamp = read_stamped(skill.path)
         except FileNotFoundError:
@@ -69,26 +72,20 @@ def load_text(skill: Skill) -> str:
         except OSError as error:
             log.exception("skill.unreadable path=%s", skill.path)
             raise UnreadableSkillError(skill.path, error.strerror or str(error)) from None
-        settled = stamp.modified != -1 or data == before
         try:
             text = data.decode()
             parse(text)
-        except UnicodeDecodeError:
-            problem = "it is not UTF-8"
-        except BadHeaderError as error:
-            problem = str(error)
+        except (UnicodeDecodeError, BadHeaderError) as error:
+            if not is_young(skill.path):
+                reason = str(error) if isinstance(error, BadHeaderError) else "it is not UTF-8"
+                log.exception("skill.unreadable path=%s", skill.path)
+                raise UnreadableSkillError(skill.path, reason) from None
         else:
-            problem = ""
-            if settled:
+            # One that is rewritten faster than we can look is as good now as it will ever be.
+            if stamp.modified != -1 or data == before or tries == TRIES:
                 return text
-        if problem and stamp.modified != -1:
-            break
         before = data
         time.sleep(PAUSE)
-    if problem:
-        log.error("skill.unreadable path=%s: %s", skill.path, problem)
-        raise UnreadableSkillError(skill.path, problem)
-    return text  # rewritten faster than we can look: the latest is as good as any
 
 
 def walk(skill: Skill, most: int) -> list[BundledFile]:

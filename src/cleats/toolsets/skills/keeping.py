@@ -7,6 +7,7 @@ or not at all. Clients are told of a list only when it reads differently.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -14,6 +15,7 @@ from anyio import to_thread
 from cleats.contract.listing import ListName
 from cleats.contract.tools import Changed
 from cleats.settings import Settings
+from cleats.toolsets.skills import likeness
 from cleats.toolsets.skills.library import Edition, Library
 from cleats.toolsets.skills.publishing import fingerprint
 
@@ -62,7 +64,7 @@ class Keeper:
         log.info("skills.end")
 
     async def _keep(self, changed: Changed) -> None:
-        await to_thread.run_sync(_warm)
+        await to_thread.run_sync(likeness.warm)
         every = self._settings.skill_refresh or None
         while True:
             with anyio.move_on_after(every):
@@ -86,8 +88,7 @@ class Keeper:
 
     async def _watch(self) -> None:
         """Ring when the system reports a change in a folder that is there."""
-        from watchfiles import awatch  # noqa: PLC0415 - not needed to start
-
+        awatch = await to_thread.run_sync(_watcher)
         while not self._over:
             self._moved = anyio.Event()
             folders = self._library.folders()
@@ -138,7 +139,7 @@ def _different(before: Edition, after: Edition) -> list[ListName]:
     return lists
 
 
-def _warm() -> None:
-    """Import what a wrong name needs before there is one."""
-    import rapidfuzz.fuzz  # noqa: PLC0415
-    import rapidfuzz.process  # noqa: F401, PLC0415
+def _watcher() -> Any:
+    from watchfiles import awatch  # noqa: PLC0415 - not needed to start
+
+    return awatch

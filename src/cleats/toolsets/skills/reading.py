@@ -5,8 +5,10 @@ what is wrong with it. Only a skill that cannot be offered at all, because nothi
 for, is left out.
 """
 
+import errno
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,9 +26,13 @@ FRESH = 50_000_000
 """Nanoseconds in which a file may be written twice and keep its time: kernels tick every 4 ms,
 and clocks of other machines, whose disks we may see, are a little off."""
 
+WRITING = 1.0
+"""Seconds after its last change in which a file that makes no sense may still be being written."""
+
 NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
-_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# Without waiting: a pipe that somebody calls SKILL.md would hold up the server for ever.
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Place(NamedTuple):
@@ -99,6 +105,14 @@ def read_skill(place: Place) -> Skill | Broken:
     )
 
 
+def is_young(path: str) -> bool:
+    """Whether a file changed so lately that somebody may still be writing it."""
+    try:
+        return time.time() - os.stat(path).st_mtime < WRITING
+    except OSError:
+        return False
+
+
 def _uri_path(place: Place, name: str) -> str:
     return "/".join(map(quote, place.below)) or quote(name)
 
@@ -112,8 +126,12 @@ def read_stamped(path: str) -> tuple[bytes, Stamp]:
     descriptor = os.open(path, _OPEN)
     try:
         before = os.fstat(descriptor)
+        if stat.S_ISDIR(before.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
         if before.st_size > LARGEST:
-            raise OSError(27, f"it has more than {LARGEST} bytes")
+            raise OSError(errno.EFBIG, f"it has more than {LARGEST} bytes")
         data = os.read(descriptor, before.st_size + 1)
         while len(data) < before.st_size and (more := os.read(descriptor, LARGEST)):
             data += more

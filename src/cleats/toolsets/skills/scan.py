@@ -11,10 +11,10 @@ it is the very folder that somebody named.
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from cleats.toolsets.skills.reading import FRESH, Broken, Place, read_skill
+from cleats.toolsets.skills.reading import FRESH, Broken, Place, is_young, read_skill
 from cleats.toolsets.skills.skill import DISABLED_FILE, FILE, Problem, Skill, Source
 
 DEPTH = 6
@@ -159,7 +159,7 @@ class Tree:
         if now is not None and _is_current(own, now):
             return False
         place = Place(folder.path, file, self.source, folder.below, folder.identity)
-        folder.own = read_skill(place)
+        folder.own = _read_again(own, place)
         return True
 
     def _check(self, folder: _Folder, known: Mapping[str, Found]) -> bool:
@@ -195,14 +195,14 @@ class Tree:
         """Find out what a folder in a folder is: a skill, or a folder to look into."""
         path = f"{folder.path}/{name}"
         below = (*folder.below, name)
-        folder.skills.pop(name, None)
+        before = folder.skills.pop(name, None)
         if identity is None:
             try:
                 now = os.stat(path)
             except OSError:
                 return  # the folder's own time has changed, so the next look sees the rest
             identity = (now.st_dev, now.st_ino)
-        found = read_skill(Place(path, FILE, self.source, below, identity))
+        found = _read_again(before, Place(path, FILE, self.source, below, identity))
         if isinstance(found, Broken) and found.absent:
             folder.folders[name] = _Folder(path, below, identity)
         else:
@@ -232,6 +232,14 @@ _FILES = (FILE, FILE.lower(), DISABLED_FILE)
 
 def _file_of(found: Found) -> str:
     return found.file if isinstance(found, Skill) else os.path.basename(found.problem.path)
+
+
+def _read_again(before: Found | None, place: Place) -> Found:
+    """What a file has become; one that is being written is for now what it was."""
+    found = read_skill(place)
+    if isinstance(found, Broken) and isinstance(before, Skill) and is_young(before.path):
+        return replace(before, stamp=replace(before.stamp, modified=-1))
+    return found
 
 
 def _is_current(found: Found, now: os.stat_result) -> bool:

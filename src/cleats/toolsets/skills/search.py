@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cleats.toolsets.skills.likeness import alike
 from cleats.toolsets.skills.reading import read_stamped
 from cleats.toolsets.skills.skill import Skill
 
@@ -100,10 +101,7 @@ class _Page:
 
 def _misspelt(word: str, pages: Sequence[_Page]) -> str | None:
     """The word that was most likely meant; None when this one is used somewhere."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only for a search
-
     if any(word in page.name or word in page.about for page in pages):
         return None
     known = {each for page in pages for each in (*page.names, *page.words)}
-    found = process.extractOne(word, sorted(known), scorer=fuzz.ratio, score_cutoff=TYPO)
-    return found[0] if found else None
+    return next(iter(alike(word, sorted(known), least=TYPO, limit=1)), None)

@@ -179,21 +179,21 @@ async def _started(
     """A transport for the SDK over a command of ours."""
     received, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbox, sending = anyio.create_memory_object_stream[SessionMessage](0)
-    async with process.start(argv, env=env) as child, anyio.create_task_group() as tasks:
 
-        async def listen() -> None:
-            async with received:
-                await _listen(child.stdout, received, heard)
-                heard.exit_code = await child.wait()
+    async def listen() -> None:
+        with received:  # its end is how the session learns that the server is gone
+            await _listen(child.stdout, received, heard)
+            heard.exit_code = await child.wait()
 
-        tasks.start_soon(listen)
-        tasks.start_soon(_speak, child.stdin, sending)
-        with inbox, outbox:
+    with received, inbox, outbox, sending:
+        async with process.start(argv, env=env) as child, anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            tasks.start_soon(_speak, child.stdin, sending)
             yield inbox, outbox
-        with anyio.move_on_after(FAREWELL):
-            await child.stdin.aclose()
-            await child.wait()
-        tasks.cancel_scope.cancel()
+            with anyio.move_on_after(FAREWELL):
+                await child.stdin.aclose()
+                await child.wait()
+            tasks.cancel_scope.cancel()
 
 
 async def _listen(
