@@ -44,9 +44,7 @@ class Client:
 
 
 @contextmanager
-def client(
-    wire: Wire, home: Path, *, toolsets: tuple[str, ...] = (), **environ: str
-) -> Iterator[Client]:
+def client(wire: Wire, home: Path, *toolsets: str, **environ: str) -> Iterator[Client]:
     ready = {"MCP_READY_FILE": str(home / "ready"), **environ}
     with started(*serve(wire, *toolsets), home=home, ready=wire == "mcp", **ready) as peer:
         yield Client(peer, wire)

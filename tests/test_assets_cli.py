@@ -46,7 +46,7 @@ def cleats(
 
 
 def assets(home: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    return cleats(home, "assets", *words, **environ)
+    return cleats(home, "assets", *words, stderr=subprocess.PIPE, **environ)
 
 
 # --validate

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import jsonpatch  # type: ignore[import-untyped]
+import jsonpatch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,7 +118,8 @@ def test_arrays_and_other_kinds_are_replaced_whole(base: Any, new: Any, patch: A
 
 
 def test_documents_as_deep_as_can_be_parsed_are_compared() -> None:
-    base = new = None
+    base: Any = None
+    new: Any = None
     for _ in range(900):
         base, new = {"a": base}, {"a": new, "b": 1}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from cleats import __version__, app
@@ -347,7 +347,7 @@ def test_the_order_of_an_assets_keys_does_not_show_in_its_errors(showcase: Clien
 
 def test_the_frames_of_the_rpc_wire_are_the_golden_ones(tmp_path: Path) -> None:
     """Requests and answers to the byte, over the set that the documentation shows."""
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"id": 1, "method": "list_schemas", "params": {}},
         {"id": "two", "method": "get_schema", "params": {"name": "control"}},
         {"id": 3, "method": "get_schema", "params": {"name": "nope"}},
@@ -463,7 +463,7 @@ def test_the_package_says_its_version() -> None:
 
 
 def test_assets_can_be_served_beside_another_toolset(tmp_path: Path) -> None:
-    with client("rpc", tmp_path, toolsets=("code", "assets")) as c:
+    with client("rpc", tmp_path, "code", "assets") as c:
         assert c.call("list_schemas") == {"ok": True, "schemas": []}
         assert c.call("check_status")["result"]["server"]["name"] == "cleats"
 

@@ -441,10 +441,13 @@ def test_no_ready_file_is_made_when_the_folders_are_not_there(tmp_path: Path) ->
 def test_the_ready_file_is_removed_when_the_server_fails(tmp_path: Path) -> None:
     file = tmp_path / "ready"
 
-    with pytest.raises(RuntimeError), ready.announced(str(file), "now", {}):
-        assert file.exists()
-        raise RuntimeError
+    def fail() -> None:
+        with ready.announced(str(file), "now", {}):
+            assert file.exists()
+            raise RuntimeError
 
+    with pytest.raises(RuntimeError):
+        fail()
     assert not file.exists()
 
 
