@@ -7,8 +7,11 @@ operation's path lies below another's, the operations commute, and sorting them 
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from cleats.contract.pointer import pointer
 
+_encode = msgspec.json.Encoder().encode
 _ORDER = {"remove": 0, "add": 1, "replace": 2}
 
 
@@ -39,6 +42,10 @@ def same(one: Any, other: Any) -> bool:
     """Whether two values are the same JSON: 1 is 1.0, but true is not 1."""
     if one != other:  # Python's own comparison is right about every difference that it sees
         return False
+    if type(one) is type(other) and not isinstance(one, dict | list):
+        return True
+    if _encode(one) == _encode(other):  # by far the most frequent case, and by far the fastest
+        return True
     pairs = [(one, other)]
     while pairs:
         a, b = pairs.pop()

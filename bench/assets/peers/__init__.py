@@ -1,0 +1,1 @@
+"""The loops that our server is measured against."""
