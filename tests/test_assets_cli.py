@@ -226,16 +226,35 @@ def test_a_schema_can_be_chosen_and_a_wrong_marker_is_no_excuse(home: Path) -> N
 
     assert marked.returncode == 1
     assert "/schema  schema_not_found" in marked.stdout
-    assert "`cleats assets list` shows the schemas" in marked.stdout
+    known = "common, control, light, synesthetic-asset, tone"
+    assert f"--schema NAME says which schema to use. There are: {known}.\n" in marked.stdout
     assert (chosen.returncode, chosen.stdout) == (0, "1 file: 1 valid\n")
 
 
 def test_the_folder_of_the_schemas_can_be_given_on_the_command_line(home: Path) -> None:
     done = assets(
-        home, "--schemas", "set/jsonschema", "validate", "set/examples/", SYN_SCHEMAS_DIR=""
+        home, "validate", "set/examples/", "--schemas", "set/jsonschema", SYN_SCHEMAS_DIR=""
     )
 
     assert "6 files: 5 valid, 1 invalid" in done.stdout
+
+
+def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
+    schema, asset = "set/jsonschema/tone.schema.json", "set/examples/drafts/Tone_Broken.json"
+
+    done = assets(home, "validate", asset, "--schema", schema, SYN_SCHEMAS_DIR="")
+    gone = assets(home, "validate", asset, "--schema", "set/jsonschema/nope.json")
+
+    assert done.stdout.startswith(f"{asset} (tone)\n  /envelope/attack  expected at least 0\n")
+    assert "/schema  schema_not_found" in gone.stdout
+
+
+def test_without_any_schema_the_report_says_how_to_have_some(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+
+    done = assets(tmp_path, "validate", "a.json", SYN_SCHEMAS_DIR="")
+
+    assert "There are: none; --schemas DIR says where they are." in done.stdout
 
 
 def test_a_bar_is_drawn_in_a_terminal_and_only_there(home: Path) -> None:

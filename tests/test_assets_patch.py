@@ -1,6 +1,7 @@
 """The laws of diff: it applies, it is minimal, it is sorted. Another library applies it."""
 
 import json
+import random
 from typing import Any
 
 import jsonpatch
@@ -54,6 +55,26 @@ def test_a_small_change_deep_inside_round_trips_as_well(base: dict[str, Any], da
         new[key] = data.draw(VALUES)
 
     assert strict(apply(base, diff(base, new))) == strict(new)
+
+
+@requirement("d:diff:valid")
+@given(VALUES, st.randoms(use_true_random=False))
+def test_true_and_1_are_told_apart_wherever_they_are(base: Any, chance: random.Random) -> None:
+    new = confused(base, chance)
+
+    assert strict(apply(base, diff(base, new))) == strict(new)
+    assert (diff(base, new) == []) is (strict(base) == strict(new))
+
+
+def confused(value: Any, chance: random.Random) -> Any:
+    """The same for Python, another for JSON: some truths become numbers and the reverse."""
+    if isinstance(value, list):
+        return [confused(each, chance) for each in value]
+    if isinstance(value, dict):
+        return {key: confused(each, chance) for key, each in value.items()}
+    if chance.random() < 0.5 and (isinstance(value, bool) or value in (0, 1)):
+        return int(value) if isinstance(value, bool) else bool(value)
+    return value
 
 
 @given(VALUES)

@@ -21,13 +21,16 @@ class Unusable(click.ClickException):
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
 
 
-@click.group()
-@click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
-@click.option(
+SCHEMAS = click.option(
+    "--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR."
+)
+EXAMPLES = click.option(
     "--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR."
 )
-@click.pass_context
-def assets(ctx: click.Context, schemas: str | None, examples: str | None) -> None:
+
+
+@click.group()
+def assets() -> None:
     """Look at schemas and examples; validate, compare and publish assets.
 
     Schemas are the *.schema.json files of one folder. Without an option or a variable they are
@@ -35,44 +38,51 @@ def assets(ctx: click.Context, schemas: str | None, examples: str | None) -> Non
 
     \b
     Examples:
-      cleats assets --schemas schemas validate my-asset.json --schema tone
-      cleats assets validate assets/
+      cleats assets validate my.json --schema schemas/tone.schema.json
+      cleats assets validate assets/ --schemas schemas/
       cleats assets diff old.json new.json
     """  # noqa: D301 - click reads the backspace
-    settings: Settings = ctx.obj
-    if schemas is not None:
-        settings = replace(settings, schemas_dir=schemas)
-    if examples is not None:
-        settings = replace(settings, examples_dir=examples)
-    ctx.obj = settings
+
+
+def _with(settings: Settings, schemas: str | None, examples: str | None = None) -> Settings:
+    """The settings with what the command line says."""
+    return replace(
+        settings,
+        schemas_dir=settings.schemas_dir if schemas is None else schemas,
+        examples_dir=settings.examples_dir if examples is None else examples,
+    )
 
 
 @assets.command("list")
+@SCHEMAS
+@EXAMPLES
 @AS_JSON
 @click.pass_obj
-def list_(settings: Settings, *, as_json: bool) -> None:
+def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_json: bool) -> None:
     """List the schemas and the examples."""
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415 - help needs none of it
 
-    made = load(settings)
-    schemas, examples = _run(made.list_schemas), _run(made.list_examples, component="all")
+    made = load(_with(settings, schemas, examples))
+    found = {**_run(made.list_schemas), **_run(made.list_examples, component="all")}
     if as_json:
-        _line({"schemas": schemas["schemas"], "examples": examples["examples"]})
+        _line({"schemas": found["schemas"], "examples": found["examples"]})
         return
-    for title, rows in (("Schemas", schemas["schemas"]), ("Examples", examples["examples"])):
+    for title, rows in (("Schemas", found["schemas"]), ("Examples", found["examples"])):
         click.echo(heading(title))
         cells = [tuple(each or "-" for each in row.values()) for row in rows]
         click.echo(columns(cells) if cells else "  none")
     for name, reason in made.judge.broken.items():
         click.echo(f"{name} cannot be used: {reason}", err=True)
-    if not schemas["schemas"]:
-        click.echo("--schemas DIR or SYN_SCHEMAS_DIR says where schemas are.", err=True)
+    if not found["schemas"]:
+        click.echo("--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are.", err=True)
 
 
 @assets.command()
 @click.argument("name")
+@SCHEMAS
+@EXAMPLES
 @click.pass_obj
-def show(settings: Settings, name: str) -> None:
+def show(settings: Settings, name: str, *, schemas: str | None, examples: str | None) -> None:
     """Print a schema by its NAME, or an example by its path.
 
     Exits 0 when there is one, 1 when there is none.
@@ -80,7 +90,7 @@ def show(settings: Settings, name: str) -> None:
     from cleats.contract.errors import ToolError  # noqa: PLC0415
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
 
-    made = load(settings)
+    made = load(_with(settings, schemas, examples))
     for tool, argument, key in (
         (made.get_schema, "name", "schema"),
         (made.get_example, "path", "example"),
@@ -98,11 +108,21 @@ def show(settings: Settings, name: str) -> None:
 
 @assets.command()
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--schema", metavar="NAME", help="Check against this schema, whatever a file says.")
+@click.option(
+    "--schema",
+    metavar="NAME|FILE",
+    help="Check against this schema, whatever a file says; one of the folder, or any file.",
+)
+@SCHEMAS
 @AS_JSON
 @click.pass_obj
 def validate(
-    settings: Settings, paths: Sequence[str], *, schema: str | None, as_json: bool
+    settings: Settings,
+    paths: Sequence[str],
+    *,
+    schema: str | None,
+    schemas: str | None,
+    as_json: bool,
 ) -> None:
     """Check files, or every .json file below a folder, and report each violation.
 
@@ -117,7 +137,9 @@ def validate(
     from cleats.cli import checking  # noqa: PLC0415
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
 
-    judge = load(settings).judge
+    if schema is not None and schemas is None and schema.endswith(".json"):
+        schemas, schema = checking.place(schema)
+    judge = load(_with(settings, schemas)).judge
     files = list(checking.files(paths))
     live = sys.stderr.isatty() and not as_json
     with click.progressbar(
@@ -127,7 +149,7 @@ def validate(
     if as_json:
         _line(checking.as_json(checks))
     else:
-        click.echo("\n".join(checking.report(checks)))
+        click.echo("\n".join(checking.report(checks, judge)))
     sys.exit(checking.exit_code(checks))
 
 
@@ -155,8 +177,9 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
 @assets.command()
 @click.argument("file")
 @click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
+@SCHEMAS
 @click.pass_obj
-def publish(settings: Settings, file: str, *, no_validate: bool) -> None:
+def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | None) -> None:
     """Validate FILE and send it to the backend of SYN_BACKEND_URL; print the answer.
 
     Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
@@ -164,7 +187,7 @@ def publish(settings: Settings, file: str, *, no_validate: bool) -> None:
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
 
     asset = _document(file)
-    made = load(settings)
+    made = load(_with(settings, schemas))
     answer = _run(made.populate_backend, asset=asset, validate_first=not no_validate)
     _line(answer)
     if answer.get("detail") == "backend disabled":

@@ -15,6 +15,7 @@ from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.validation import Judge
 
 UNREADABLE = frozenset({"io_error", "parse_error"})
+_UNKNOWN = {"path": "/schema", "msg": "schema_not_found"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,12 @@ def files(paths: Iterable[str]) -> Iterator[File]:
             for name in sorted(names):
                 if name.endswith(".json"):
                     yield File(os.path.join(here, name), named=False)  # noqa: PTH118 - keeps `./`
+
+
+def place(schema: str) -> tuple[str, str]:
+    """A schema's file as the folder it is in, for what it refers to, and its name there."""
+    file = Path(schema)
+    return str(file.parent), naming.file_name(file.name) or file.name
 
 
 def document(path: str) -> Any:
@@ -128,7 +135,7 @@ def exit_code(checks: Sequence[Check]) -> int:
     return 2 if "unreadable" in states else int("invalid" in states)
 
 
-def report(checks: Sequence[Check]) -> Iterator[str]:
+def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
     """What a person reads: each file that is not valid, and the sum of it."""
     for each in checks:
         if each.state in {"invalid", "unreadable"}:
@@ -138,11 +145,9 @@ def report(checks: Sequence[Check]) -> Iterator[str]:
             yield columns(rows or [(each.payload["reason"], each.payload["detail"])])
             yield ""
     yield _sum(checks)
-    if any(
-        {"path": "/schema", "msg": "schema_not_found"} in each.payload.get("errors", ())
-        for each in checks
-    ):
-        yield "`cleats assets list` shows the schemas that are known; --schema NAME picks one."
+    if any(_UNKNOWN in each.payload.get("errors", ()) for each in checks):
+        known = ", ".join(judge.names) or "none; --schemas DIR says where they are"
+        yield f"--schema NAME says which schema to use. There are: {known}."
 
 
 def _sum(checks: Sequence[Check]) -> str:

@@ -68,6 +68,11 @@ class Judge:
         markers = tuple(marker for marker in naming.MARKERS if marker not in own)
         self._validators[file.name] = (validator, markers)
 
+    @property
+    def names(self) -> list[str]:
+        """The schemas that can be used."""
+        return sorted(self._validators)
+
     def refusal(self, schema: str) -> dict[str, Any] | None:
         """Why no asset can be checked against a schema of this name; None when one can."""
         name = naming.canonical(schema)
