@@ -169,6 +169,18 @@ def test_every_path_points_at_something_or_at_what_should_not_be_there(
     assert {path for path, _ in pairs} <= places
 
 
+@requirement("d:errors:order")
+def test_errors_at_one_place_are_sorted_by_their_words_and_said_once(world: World) -> None:
+    one = {"enum": ["abc"], "minLength": 3}
+    world.schema("a.schema.json", {**one, "allOf": [one, {"type": "integer"}]})
+
+    assert judge(world.schemas).verdict("x", "a") == failed(
+        ("", "expected at least 3 characters"),
+        ("", "expected integer"),
+        ("", 'expected one of "abc"'),
+    )
+
+
 # References
 
 
