@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cleats.contract.pointer import tokens
 from cleats.toolsets.assets.patch import diff, same
 from tests.requirements import requirement
+from tests.shell import LAW
 
 KEYS = st.sampled_from(["", "a", "b", "a/b", "m~n", "~1", "é", "0", "-", "/"])
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -42,12 +43,14 @@ def apply(base: Any, patch: list[dict[str, Any]]) -> Any:
 
 
 @requirement("d:diff:valid")
+@LAW
 @given(VALUES, VALUES)
 def test_a_patch_applied_to_the_base_gives_the_new_value(base: Any, new: Any) -> None:
     assert strict(apply(base, diff(base, new))) == strict(new)
 
 
 @requirement("d:diff:valid")
+@LAW
 @given(st.dictionaries(KEYS, VALUES), st.data())
 def test_a_small_change_deep_inside_round_trips_as_well(base: dict[str, Any], data: Any) -> None:
     new = json.loads(json.dumps(base))
@@ -58,6 +61,7 @@ def test_a_small_change_deep_inside_round_trips_as_well(base: dict[str, Any], da
 
 
 @requirement("d:diff:valid")
+@LAW
 @given(VALUES, st.randoms(use_true_random=False))
 def test_true_and_1_are_told_apart_wherever_they_are(base: Any, chance: random.Random) -> None:
     new = confused(base, chance)
@@ -77,17 +81,20 @@ def confused(value: Any, chance: random.Random) -> Any:
     return value
 
 
+@LAW
 @given(VALUES)
 def test_nothing_differs_from_itself(value: Any) -> None:
     assert diff(value, json.loads(json.dumps(value))) == []
 
 
+@LAW
 @given(VALUES, VALUES)
 def test_equal_is_what_equal_json_is(one: Any, other: Any) -> None:
     assert same(one, other) is (strict(one) == strict(other))
 
 
 @requirement("d:diff:ops", "d:diff:order")
+@LAW
 @given(VALUES, VALUES)
 def test_operations_are_the_three_allowed_ones_in_their_order(base: Any, new: Any) -> None:
     patch = diff(base, new)
@@ -97,6 +104,7 @@ def test_operations_are_the_three_allowed_ones_in_their_order(base: Any, new: An
     assert all(("value" in op) is (op["op"] != "remove") for op in patch)
 
 
+@LAW
 @given(VALUES, VALUES)
 def test_no_operation_is_inside_another_so_their_order_does_not_matter(base: Any, new: Any) -> None:
     patch = diff(base, new)
@@ -107,6 +115,7 @@ def test_no_operation_is_inside_another_so_their_order_does_not_matter(base: Any
     assert strict(apply(base, patch[::-1])) == strict(new)
 
 
+@LAW
 @given(VALUES, VALUES)
 def test_every_operation_is_needed(base: Any, new: Any) -> None:
     patch = diff(base, new)

@@ -25,6 +25,7 @@ from tests import golden_files
 from tests.assets_world import SHOWCASE, World, failed
 from tests.peer import ROOT
 from tests.requirements import requirement
+from tests.shell import LAW
 
 SUITE = ROOT / "tests" / "fixtures" / "json_schema_suite"
 
@@ -37,6 +38,11 @@ def judge(folder: Path) -> Judge:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
+
+
+@cache
+def showcase() -> Judge:
+    return judge(SHOWCASE)
 
 
 # The standard
@@ -140,7 +146,7 @@ def _mutated(asset: Any, chance: random.Random) -> Any:
 @pytest.mark.parametrize("seed", range(10))
 def test_ten_thousand_mutated_assets_get_the_verdict_of_another_library(seed: int) -> None:
     chance = random.Random(seed)
-    ours = judge(SHOWCASE)
+    ours = showcase()
     invalid = 0
 
     for _ in range(1000):
@@ -154,6 +160,7 @@ def test_ten_thousand_mutated_assets_get_the_verdict_of_another_library(seed: in
 
 
 @requirement("d:errors:pointers")
+@LAW
 @given(st.randoms(use_true_random=False))
 def test_every_path_points_at_something_or_at_what_should_not_be_there(
     chance: random.Random,
@@ -161,7 +168,7 @@ def test_every_path_points_at_something_or_at_what_should_not_be_there(
     name, asset = chance.choice(_valid())
     mutated = _mutated(asset, chance)
 
-    errors = judge(SHOWCASE).verdict(mutated, name)["errors"]
+    errors = showcase().verdict(mutated, name)["errors"]
 
     pairs = [(each["path"], each["msg"]) for each in errors]
     assert pairs == sorted(set(pairs))
@@ -358,7 +365,7 @@ def test_validating_changes_neither_asset_nor_schema(world: World) -> None:
 
 
 def test_one_judge_serves_many_threads() -> None:
-    ours = judge(SHOWCASE)
+    ours = showcase()
     chance = random.Random(1)
     cases = [(n, _mutated(a, chance)) for n, a in (chance.choice(_valid()) for _ in range(200))]
     expected = [ours.verdict(asset, name) for name, asset in cases]

@@ -27,6 +27,7 @@ from cleats.transports.stdio import Receive
 from tests.assets_world import SHOWCASE, serve
 from tests.peer import ROOT, Peer, started
 from tests.requirements import requirement
+from tests.shell import LAW
 from tests.waiting import until
 
 LINE = (sys.executable, "-m", "tests.servers.line")
@@ -346,6 +347,7 @@ def _talk(chunks: list[bytes], limit: int = MIB) -> Still:
     return asyncio.run(talk())
 
 
+@LAW
 @given(st.lists(st.integers(0, 999), max_size=8), st.data())
 def test_however_the_bytes_are_cut_the_answers_are_the_same(
     numbers: list[int], data: st.DataObject
@@ -363,6 +365,7 @@ def test_however_the_bytes_are_cut_the_answers_are_the_same(
     assert [frame["result"]["result"]["n"] for frame in frames] == numbers
 
 
+@LAW
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=6))
 def test_no_bytes_are_met_with_silence_or_death(chunks: list[bytes]) -> None:
     wire = _talk([*chunks, b'\n{"jsonrpc":"2.0","id":"last","method":"echo"}\n'], limit=60)
