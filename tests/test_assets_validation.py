@@ -279,8 +279,10 @@ def test_what_looks_like_a_reference_inside_data_is_none(world: World) -> None:
         {"$ref": "good.schema.json#/$defs/nope"},
         {"pattern": "("},
         {"$defs": {"x": {"$id": "http://[bad"}}},
+        json.loads('{"items":' * 700 + "{}" + "}" * 700),
         {"$id": 5},
     ],
+    ids=lambda document: str(document)[:40],
 )
 def test_a_schema_that_cannot_be_used_spoils_only_itself_and_what_needs_it(
     world: World, document: dict[str, Any]

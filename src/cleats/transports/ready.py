@@ -20,17 +20,18 @@ def announced(path: str, timestamp: str, facts: Mapping[str, str]) -> Iterator[N
     The file holds `<pid> <timestamp>`. A server that cannot write it serves all the same and
     says so: the file is a convenience of whoever waits for it.
     """
+    facts = {"timestamp": timestamp, **facts}
     line = " ".join(f"{name}={plain(value)}" for name, value in facts.items())
     file = Path(path)
     mine = f"{os.getpid()} {timestamp}\n"
     made = _make(file, mine)
-    _say(f"mcp:ready mode=stdio timestamp={timestamp} {line}")
+    _say(f"mcp:ready mode=stdio {line}")
     try:
         yield
     finally:
         if made:
             _remove(file, mine)
-        _say(f"mcp:shutdown mode=stdio timestamp={timestamp} {line}")
+        _say(f"mcp:shutdown mode=stdio {line}")
 
 
 def _make(file: Path, content: str) -> bool:

@@ -8,6 +8,7 @@ they are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urldefrag, urljoin
@@ -44,13 +45,21 @@ def link(documents: Iterable[tuple[str, Any]]) -> dict[str, Linked]:
     given = dict(documents)
     index: dict[str, tuple[str, str]] = {}  # any URI to the file it is in and its true URI
     for file, document in given.items():
-        for uri in _identities(document, file):
-            index.setdefault(uri, (file, uri))
+        with suppress(RecursionError):  # it is met again below
+            for uri in _identities(document, file):
+                index.setdefault(uri, (file, uri))
         own = _canonical(document, file)
         index[file] = (file, own if index.get(own, (file,))[0] == file else file)
-    linked = {file: _Copy(document, file, index).made for file, document in given.items()}
+    linked = {file: _linked(document, file, index) for file, document in given.items()}
     spread(linked)
     return linked
+
+
+def _linked(document: Any, file: str, index: Mapping[str, tuple[str, str]]) -> Linked:
+    try:
+        return _Copy(document, file, index).made
+    except RecursionError:
+        return Linked(file, None, missing="it is nested too deeply")
 
 
 def spread(linked: Mapping[str, Linked]) -> None:
