@@ -52,14 +52,14 @@ class World:
 
     def settings(self, **given: Any) -> Settings:
         """The settings that the real server gets here."""
-        return Settings(
-            home=self.home,
-            config_home=self.home / ".config",
-            claude_dir=self.claude,
-            project_dir=self.project,
-            data_dir=self.folder / "data",
-            **given,
-        )
+        here: dict[str, Any] = {
+            "home": self.home,
+            "config_home": self.home / ".config",
+            "claude_dir": self.claude,
+            "project_dir": self.project,
+            "data_dir": self.folder / "data",
+        }
+        return Settings(**{**here, **given})
 
     def user(self, name: str, *words: str, **fields: str) -> Path:
         """A skill of the user's."""

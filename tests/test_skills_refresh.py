@@ -18,7 +18,7 @@ from tests.requirements import requirement
 from tests.skill_world import World, answered, asked, description, loaded, replaced, skill
 from tests.waiting import until
 
-QUICKLY = {"CLEATS_SKILL_REFRESH": "0.05"}
+QUICKLY: dict[str, Any] = {"CLEATS_SKILL_REFRESH": "0.05"}
 """A timer that rings while a test waits."""
 
 
@@ -89,7 +89,7 @@ def test_a_removed_skill_is_gone_after_the_next_look(world: World) -> None:
 
 def test_a_change_is_seen_at_once_where_the_system_reports_it(world: World) -> None:
     world.user("old")
-    hours = {"CLEATS_SKILL_REFRESH": "3600", "CLEATS_SKILL_WATCH": "on"}
+    hours: dict[str, Any] = {"CLEATS_SKILL_REFRESH": "3600", "CLEATS_SKILL_WATCH": "on"}
 
     with world.serving(**hours) as peer:
         stop = threading.Event()
@@ -138,11 +138,10 @@ def test_a_stateless_client_hears_of_it_on_the_stream_that_it_opened(world: Worl
 
 def test_nothing_is_announced_when_no_list_reads_differently(world: World) -> None:
     path = world.user("pdf", body="Old text.\n")
-    looks = lambda: peer.stderr.count(b"skills.found")  # noqa: E731
 
     with world.serving(**QUICKLY) as peer:
         replaced(path, path.read_text().replace("Old", "New"))  # the same length: no list shows it
-        until(lambda: looks() > 1)
+        until(lambda: peer.stderr.count(b"skills.found") > 1)
         peer.end_input()
 
         assert peer.rest() == []
@@ -165,7 +164,7 @@ def test_only_the_list_that_reads_differently_is_announced(world: World) -> None
 def slow(world: World) -> Iterator[Peer]:
     """A server whose looks at the disk last until the test lets them end."""
     command = (sys.executable, "-m", "tests.servers.slow_skills", "serve", "skills")
-    environ = {**world.environ, "CLEATS_SKILL_WATCH": "off", **QUICKLY}
+    environ: dict[str, Any] = {**world.environ, "CLEATS_SKILL_WATCH": "off", **QUICKLY}
     with started(*command, home=world.home, **environ) as peer:
         yield peer
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -292,7 +293,7 @@ def test_without_skills_the_tool_is_there_and_says_so(world: World) -> None:
 
 
 def companions(peer: Peer) -> dict[str, str]:
-    calls = {
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
         "search": ("skill_search", {"query": "acroform"}),
         "search nothing": ("skill_search", {"query": "zzz"}),
         "search typo": ("skill_search", {"query": "spredsheet", "limit": 1}),

@@ -23,5 +23,5 @@ class SlowTree(scan.Tree):
 
 
 if __name__ == "__main__":
-    library.Tree = SlowTree  # type: ignore[misc]
+    vars(library)["Tree"] = SlowTree
     main()

@@ -27,6 +27,7 @@ _WORDS = frozenset({"null", "Null", "NULL", "true", "True", "TRUE", "false", "Fa
 _ENTRY = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*\r?")
 
 
+_TEXT = "tag:yaml.org,2002:str"
 _FLOAT = (
     r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
@@ -105,12 +106,11 @@ def _yaml(block: str) -> Header:
 
 
 def _header(block: str, complaint: str) -> Header:
-    value, repeated = _loaded(block)
+    value, odd = _loaded(block)
     if not isinstance(value, dict):
         raise BadHeaderError("its front matter is not a list of `key: value` lines")
     fields = _Budget(MOST_VALUES).json(value)
-    if repeated and not complaint:
-        complaint = f"{repeated!r} is there twice"
+    complaint = complaint or odd
     return Header(fields, strict=not complaint, complaint=complaint)
 
 
@@ -151,7 +151,7 @@ class _Budget:
 
 
 def _loaded(block: str) -> tuple[Any, str]:
-    """The value of a YAML text, and a key that it has twice."""
+    """The value of a YAML text, and what is odd about its keys."""
     import yaml  # noqa: PLC0415 - most headers never need it
 
     loader = _loader()(block)
@@ -164,7 +164,7 @@ def _loaded(block: str) -> tuple[Any, str]:
         raise BadHeaderError(f"{problem}{where}") from None
     finally:
         loader.dispose()
-    return value, loader.repeated
+    return value, loader.complaint
 
 
 @cache
@@ -177,12 +177,18 @@ def _loader() -> Any:
         """YAML 1.2 core: only what looks like JSON is anything but text."""
 
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-        repeated = ""
+        complaint = ""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [key.value for key, _ in node.value]
-            if len(set(map(str, keys))) < len(keys):
-                self.repeated = next(str(key) for key in keys if keys.count(key) > 1)
+            seen = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        self.complaint = f"{key.value!r} is there twice"
+                    if key.tag != _TEXT:  # JSON knows no other keys
+                        self.complaint = f"the key {key.value!r} is not text"
+                        key.tag = _TEXT
+                    seen.add(key.value)
             return super().construct_mapping(node, deep)
 
     core = {

@@ -226,7 +226,7 @@ def _resource(skill: Skill) -> Resource:
         uri=skill.uri,
         name=skill.name,
         mime_type=MARKDOWN,
-        description=skill.description,
+        description=skill.verbatim or skill.description,
         size=skill.stamp.size,
     )
 

@@ -91,6 +91,7 @@ def read_skill(place: Place) -> Skill | Broken:
     return Skill(
         name=name,
         description=description,
+        verbatim="" if fields["description"] == description else str(fields["description"]),
         folder=place.folder,
         file=place.file,
         source=place.source,

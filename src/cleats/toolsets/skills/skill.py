@@ -68,6 +68,8 @@ class Skill:
 
     name: str
     description: str
+    """On one line."""
+
     folder: str
     source: Source
     place: str
@@ -76,6 +78,9 @@ class Skill:
     stamp: Stamp
     identity: tuple[int, int]
     """Device and inode of the folder: the same for every way that leads to it."""
+
+    verbatim: str = ""
+    """The description as the file has it, when that is not on one line."""
 
     file: str = FILE
     for_models: bool = True

@@ -1,0 +1,206 @@
+"""`cleats skills`, as a person uses it, in a home and a project of their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.skills.validate import validate
+from tests.shell import Shell
+from tests.skill_world import skill, write
+
+
+@pytest.fixture
+def project(shell: Shell) -> Path:
+    """The folder that the command runs in; the home is above it."""
+    return shell.folder
+
+
+def own(project: Path, name: str, *words: str, **fields: str) -> Path:
+    return skill(project / ".agents" / "skills" / name, *words, **fields)
+
+
+def test_list_shows_names_places_and_descriptions(shell: Shell, project: Path) -> None:
+    own(project, "pdf", "Fill in forms")
+    skill(project / "more" / "xlsx", "Count things")
+
+    plain = shell.run("skills", "--skill-dir", "more", "list")
+    as_json = json.loads(shell.run("skills", "list", "--json").stdout)
+
+    assert plain.stdout.splitlines() == [
+        "SKILL  FROM         WHAT IT DOES",
+        "xlsx   custom       Count things",
+        "pdf    user/agents  Fill in forms",
+    ]
+    assert as_json == [
+        {
+            "name": "pdf",
+            "description": "Fill in forms",
+            "state": "on",
+            "scope": "user",
+            "from": "user/agents",
+            "path": str(project / ".agents/skills/pdf/SKILL.md"),
+            "uri": "skill://user/agents/pdf/SKILL.md",
+        }
+    ]
+
+
+def test_list_tells_of_what_could_not_be_loaded(shell: Shell, project: Path) -> None:
+    write(project / ".agents" / "skills" / "bad" / "SKILL.md", "nothing")
+
+    ran = shell.run("skills", "list")
+
+    assert ran.returncode == 0
+    assert "No skills were found. `cleats skills new NAME` writes one." in ran.stdout
+    assert "it has no front matter" in ran.stderr
+
+
+def test_info_shows_one_skill_and_full_what_an_agent_gets(shell: Shell, project: Path) -> None:
+    path = own(project, "pdf", "Fill in forms", body="line\n" * 30)
+    write(path.with_name("guide.md"), "x")
+
+    short, full = shell.run("skills", "info", "PDF"), shell.run("skills", "info", "pdf", "--full")
+    as_json = json.loads(shell.run("skills", "info", "pdf", "--json").stdout)
+
+    assert "guide.md" in short.stdout
+    assert "more lines; --full shows them." in short.stdout
+    assert full.stdout == f"Loading: pdf\nBase directory: {path.parent}\n\n{path.read_text()}"
+    assert as_json["files"] == ["SKILL.md", "guide.md"]
+    assert as_json["text"] == path.read_text()
+
+
+def test_info_about_a_wrong_name_suggests_the_right_one(shell: Shell, project: Path) -> None:
+    own(project, "pdf")
+
+    near, far = shell.run("skills", "info", "pfd"), shell.run("skills", "info", "zzzzz")
+
+    assert (near.returncode, far.returncode) == (1, 1)
+    assert near.stderr == "Error: No skill is called 'pfd'. Did you mean: pdf?\n"
+    assert far.stderr.endswith("`cleats skills list` shows them all.\n")
+
+
+def test_search_ranks_and_exits_with_one_when_nothing_fits(shell: Shell, project: Path) -> None:
+    own(project, "text", "Words", body="It can read a PDF.\n")
+    own(project, "pdf", "Forms")
+    own(project, "print", "Print a PDF")
+
+    found = json.loads(shell.run("skills", "search", "pdf", "--json").stdout)
+    nothing = shell.run("skills", "search", "qqq")
+
+    assert [match["name"] for match in found] == ["pdf", "print", "text"]
+    assert nothing.returncode == 1
+
+
+def test_disable_hides_and_enable_shows_again(shell: Shell, project: Path) -> None:
+    path = own(project, "pdf")
+    own(project, "docx")
+    text = path.read_text()
+
+    off = shell.run("skills", "disable", "pdf")
+    hidden = json.loads(shell.run("skills", "list", "--json").stdout)
+    everything = json.loads(shell.run("skills", "list", "--all", "--json").stdout)
+    on = shell.run("skills", "enable", "pdf")
+    again = json.loads(shell.run("skills", "list", "--json").stdout)
+
+    assert (off.returncode, on.returncode) == (0, 0)
+    assert [each["name"] for each in hidden] == ["docx"]
+    assert [(each["name"], each["state"]) for each in everything] == [
+        ("docx", "on"),
+        ("pdf", "off"),
+    ]
+    assert [each["name"] for each in again] == ["docx", "pdf"]
+    assert path.read_text() == text
+
+
+def test_enable_undoes_a_renamed_file_as_well(shell: Shell, project: Path) -> None:
+    path = own(project, "pdf")
+    path.rename(path.with_name(".SKILL.md"))
+
+    ran = shell.run("skills", "enable", "pdf")
+
+    assert ran.stdout == "pdf is on.\n"
+    assert path.exists()
+    assert shell.run("skills", "enable", "pdf").returncode == 1
+
+
+def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -> None:
+    made = shell.run("skills", "new", "release-notes", "--description", 'Say: "what" changed')
+    path = project / ".agents" / "skills" / "release-notes" / "SKILL.md"
+    checked = shell.run("skills", "validate", str(path), "--strict")
+    again = shell.run("skills", "new", "release-notes")
+    wrong = shell.run("skills", "new", "Release Notes")
+
+    assert made.stdout == f"Wrote {path}\n"
+    assert (checked.returncode, checked.stdout) == (0, f"{path}: ok\n")
+    assert (again.returncode, wrong.returncode) == (1, 1)
+    assert "is there already" in again.stderr
+    assert "such as release-notes" in wrong.stderr
+
+
+def test_validate_finds_every_skill_below_and_fails_for_errors(shell: Shell, project: Path) -> None:
+    skill(project / "skills" / "good")
+    skill(project / "skills" / "group" / "bad", name="Bad Name")
+    write(project / "skills" / "bare" / "SKILL.md", "")
+
+    ran = shell.run("skills", "validate", "skills", "--json")
+    nothing = shell.run("skills", "validate", ".git" if (project / ".git").exists() else ".")
+
+    report = json.loads(ran.stdout)
+    assert ran.returncode == 1
+    assert report["ok"] is False
+    assert [len(each["findings"]) > 0 for each in report["skills"]] == [True, False, True]
+    assert nothing.returncode == 1
+
+
+def test_validate_with_nothing_to_check_is_a_usage_error(shell: Shell, project: Path) -> None:
+    (project / "empty").mkdir()
+
+    assert shell.run("skills", "validate", "empty").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("name: x\ndescription: d", "its name is 'x' and its folder's 'pdf'"),
+        ("name: 7\ndescription: d", 'Put it in quotes: name: "7".'),
+        ("description: d", "Add `name: pdf`."),
+        ("name: pdf", "no description that is text"),
+        (f"name: pdf\ndescription: {'x' * 1025}", "has 1025 characters of 1024"),
+        ("name: pdf\ndescription: d\nauthor: me", "Move it under `metadata`"),
+        ("name: pdf\ndescription: d\nallowed-tools: [Read]", "in one line with spaces"),
+        ("name: pdf\ndescription: d\nmetadata:\n  v: 1.0", 'Put it in quotes: v: "1.0".'),
+        ("name: pdf\ndescription: d\nmetadata: x", "'metadata' is not a map"),
+        ("name: pdf\ndescription: d\nlicense:", "'license' is not text"),
+        (f"name: pdf\ndescription: d\ncompatibility: {'x' * 501}", "501 characters of 500"),
+        ("name: pdf\ndescription: Use when: asked", "Put the value in quotes"),
+        ("name: pdf\nname: pdf\ndescription: d", "'name' is there twice"),
+        ("name: pdf\ndescription: d\nmodel: big", "only Claude Code knows 'model'"),
+    ],
+)
+def test_each_broken_rule_is_found_with_a_fix(tmp_path: Path, header: str, words: str) -> None:
+    path = write(tmp_path / "pdf" / "SKILL.md", f"---\n{header}\n---\n")
+
+    findings = validate(str(path))
+
+    assert any(words in f"{finding.message} {finding.fix}" for finding in findings)
+    assert all(finding.fix for finding in findings)
+
+
+def test_a_link_to_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
+    body = "[a](here.md) [b](gone.md#x) [c](https://x.y/z) `[d](code.md)`\n```\n[e](f.md)\n```\n"
+    path = skill(tmp_path / "pdf", body=body)
+    write(path.with_name("here.md"), "")
+
+    assert [finding.message for finding in validate(str(path))] == [
+        "it links to gone.md, which is not there"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "info", "search", "validate", "enable", "disable", "new"]
+)
+def test_every_command_has_help_with_an_example(shell: Shell, command: str) -> None:
+    ran = shell.run("skills", command, "--help")
+
+    assert ran.returncode == 0
+    assert f"cleats skills {command}" in ran.stdout.partition("Example")[2]

@@ -1,0 +1,422 @@
+"""Where skills are looked for, which of them count, and what is said about the others."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.skills import scan
+from cleats.toolsets.skills.catalogue import Catalogue
+from cleats.toolsets.skills.library import Library
+from cleats.toolsets.skills.roots import sources
+from tests.shell import Shell
+from tests.skill_world import World, description, loaded, skill, write
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def found(world: World, **settings: object) -> Catalogue:
+    return Library(world.settings(**settings)).catalogue
+
+
+def names(world: World, **settings: object) -> list[str]:
+    return [skill.full_name for skill in found(world, **settings).skills]
+
+
+def codes(world: World, **settings: object) -> list[str]:
+    return [problem.code for problem in found(world, **settings).problems]
+
+
+PLACES = [
+    "custom",
+    "project/.agent/skills",
+    "project/.agents/skills",
+    "project/.claude/skills",
+    "home/.agent/skills",
+    "home/.agents/skills",
+    "home/.claude/skills",
+    "project/.cursor/skills",
+    "home/.codex/skills",
+    "home/.cursor/skills",
+    "home/.gemini/skills",
+    "home/.codeium/windsurf/skills",
+    "home/.config/opencode/skills",
+]
+
+
+def test_of_two_places_with_one_name_the_stronger_counts(world: World) -> None:
+    for place in PLACES:
+        skill(world.folder / place / "pdf", f"From {place}")
+
+    for number, place in enumerate(PLACES):
+        catalogue = found(world, skill_dirs=(world.custom,))
+        assert catalogue.find("pdf").description == f"From {place}"
+        assert len(catalogue.shadowed) == len(PLACES) - number - 1
+        (world.folder / place / "pdf" / "SKILL.md").unlink()
+
+
+def test_every_place_has_a_label_of_its_own(world: World) -> None:
+    (world.project / ".git").mkdir(parents=True)
+    settings = world.settings(
+        project_dir=world.project / "a" / "b",
+        skill_dirs=(world.custom, world.folder / "more"),
+    )
+
+    labels = [source.label for source in sources(settings)]
+
+    assert len(labels) == len(set(labels))
+    assert labels[:2] == ["custom", "custom-2"]
+    assert {"project/claude", "project/up1/claude", "project/up2/claude"} < set(labels)
+
+
+def test_the_project_is_searched_up_to_the_root_of_its_repository(world: World) -> None:
+    (world.project / ".git").mkdir(parents=True)
+    skill(world.project / ".agents" / "skills" / "whole")
+    skill(world.project / "packages" / "app" / ".claude" / "skills" / "part")
+    skill(world.folder / ".claude" / "skills" / "stranger")
+
+    inside = names(world, project_dir=world.project / "packages" / "app" / "src")
+
+    assert inside == ["part", "whole"]
+
+
+def test_outside_a_repository_only_the_folder_itself_counts(world: World) -> None:
+    skill(world.project / ".claude" / "skills" / "above")
+
+    assert names(world, project_dir=world.project / "below") == []
+
+
+def test_what_lies_in_the_home_folder_is_the_users_wherever_one_works(world: World) -> None:
+    world.user("pdf")
+    (world.home / ".git").mkdir()
+
+    catalogue = found(world, project_dir=world.home / "notes")
+
+    assert [skill.source.scope for skill in catalogue.skills] == ["user"]
+
+
+def test_a_named_folder_may_itself_be_a_skill_and_hold_others(world: World) -> None:
+    skill(world.custom, name="whole")
+    skill(world.custom / "skills" / "part")
+
+    assert names(world, skill_dirs=(world.custom,)) == ["part", "whole"]
+    assert codes(world, skill_dirs=(world.custom,)) == []
+
+
+def test_what_lies_in_a_skills_folder_belongs_to_the_skill(world: World) -> None:
+    world.user("pdf")
+    skill(world.claude / "skills" / "pdf" / "assets" / "template")
+
+    assert names(world) == ["pdf"]
+
+
+def test_the_search_goes_six_folders_deep_and_skips_what_is_never_a_skill(world: World) -> None:
+    base = world.claude / "skills"
+    skill(base / "1" / "2" / "3" / "4" / "5" / "6" / "deep")
+    skill(base / "1" / "2" / "3" / "4" / "5" / "6" / "7" / "deeper")
+    for name in (".git", "node_modules"):
+        skill(base / name / "hidden")
+
+    assert names(world) == ["deep"]
+
+
+def test_links_are_followed_once_and_a_circle_ends(world: World) -> None:
+    base = world.claude / "skills"
+    elsewhere = skill(world.folder / "elsewhere" / "linked").parent
+    world.user("real")
+    (base / "linked").symlink_to(elsewhere)
+    (base / "again").symlink_to(elsewhere)
+    (base / "circle").symlink_to(base)
+    (base / "collection").symlink_to(elsewhere.parent)
+    (base / "nowhere").symlink_to(world.folder / "nothing")
+
+    assert sorted(names(world)) == ["linked", "real"]
+
+
+def test_a_skill_behind_another_name_keeps_the_link_as_its_folder(world: World) -> None:
+    elsewhere = skill(world.folder / "elsewhere" / "pdf").parent
+    link = world.claude / "skills" / "pdf"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+
+    assert found(world).find("pdf").folder == str(link)
+
+
+def test_a_disk_full_of_folders_is_not_searched_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "MOST_FOLDERS", 10)
+    for number in range(20):
+        (world.claude / "skills" / f"empty-{number:02}").mkdir(parents=True)
+    world.user("aaa")
+
+    assert names(world) == ["aaa"]
+    assert codes(world) == ["too-many-folders"]
+
+
+def test_a_file_in_lower_case_loads_with_a_word_about_it(world: World) -> None:
+    path = world.user("pdf")
+    path.rename(path.with_name("skill.md"))
+
+    assert names(world) == ["pdf"]
+    assert codes(world) == ["file-name"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"name": "Not_Right"}, "name-rules"),
+        ({"name": "other"}, "name-folder"),
+        ({"name": "a--b"}, "name-rules"),
+        ({"name": "x" * 65}, "name-length"),
+        ({"description": "x" * 1025}, "description-length"),
+        ({"description": "Use when: asked"}, "yaml"),
+        ({"name": ""}, "no-name"),
+    ],
+)
+def test_a_skill_that_breaks_a_rule_is_loaded_and_the_rule_named(
+    world: World, fields: dict[str, str], code: str
+) -> None:
+    given = {"name": "pdf", "description": "d", **fields}
+    header = "".join(f"{key}: {value}\n" for key, value in given.items())
+    write(world.claude / "skills" / "pdf" / "SKILL.md", f"---\n{header}---\n")
+
+    catalogue = found(world)
+
+    assert len(catalogue.skills) == 1
+    assert code in [problem.code for problem in catalogue.problems]
+    assert not catalogue.skills[0].publishable
+
+
+def test_a_named_folder_that_is_not_there_is_mentioned_and_others_are_not(world: World) -> None:
+    assert codes(world, skill_dirs=(world.custom,)) == ["no-folder"]
+    assert codes(world) == []
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        ((), (), ["deploy", "docx", "pdf", "user", "office:pdf", "office:xlsx"]),
+        (("pdf",), (), ["pdf", "office:pdf"]),
+        (("PDF",), ("office:*",), ["pdf"]),
+        (("*x*",), (), ["docx", "office:xlsx"]),
+        (("root:user",), (), ["docx", "pdf", "user"]),
+        (("root:project", "plugin:office"), ("xlsx",), ["deploy", "office:pdf"]),
+        ((), ("plugin:*",), ["deploy", "docx", "pdf", "user"]),
+        ((), ("root:claude",), ["office:pdf", "office:xlsx"]),
+        ((), ("user",), ["deploy", "docx", "pdf", "office:pdf", "office:xlsx"]),
+        ((), ("plugin:office@market", "root:user/claude"), ["deploy"]),
+    ],
+)
+def test_skills_are_chosen_by_name_glob_place_and_plugin(
+    world: World, include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]
+) -> None:
+    world.own("deploy")
+    for name in ("pdf", "docx", "user"):
+        world.user(name)
+    world.plugins(office=["pdf", "xlsx"])
+
+    assert names(world, skill_include=include, skill_exclude=exclude) == left
+    assert codes(world, skill_include=include, skill_exclude=exclude) == []
+
+
+def test_a_pattern_that_fits_nothing_is_mentioned(world: World) -> None:
+    world.user("pdf")
+
+    assert codes(world, skill_exclude=("pfd",)) == ["filter"]
+
+
+class TestPlugins:
+    """Claude's plugins, as its own files describe them."""
+
+    def test_both_layouts_of_the_manifest_are_read(self, world: World) -> None:
+        cache = world.claude / "plugins" / "cache"
+        skill(cache / "one" / "skills" / "a")
+        skill(cache / "two" / "skills" / "b")
+        world.installed({"one@m": {"version": "1", "installPath": str(cache / "one")}})
+        first = names(world)
+        world.installed(
+            {"two@m": [{"scope": "user", "installPath": str(cache / "two")}], "nonsense": {}}, 2
+        )
+        second = names(world)
+
+        assert (first, second) == (["one:a"], ["two:b"])
+
+    def test_a_record_counts_only_in_its_own_project(self, world: World) -> None:
+        cache = world.claude / "plugins" / "cache"
+        for version in ("theirs", "ours", "everyones"):
+            skill(cache / version / "skills" / version)
+        records = [
+            {"scope": "project", "projectPath": "/elsewhere", "installPath": "cache/theirs"},
+            {"scope": "user", "installPath": "cache/everyones"},
+            {
+                "scope": "local",
+                "projectPath": str(world.project),
+                "installPath": "cache/ours",
+            },
+        ]
+        world.installed({"p@m": records[:2]}, 2)
+        elsewhere = names(world)
+        world.installed({"p@m": records}, 2)
+        here = names(world)
+
+        assert (elsewhere, here) == (["p:everyones"], ["p:ours"])
+
+    @pytest.mark.parametrize(
+        ("user", "project", "local", "on"),
+        [
+            (None, None, None, True),
+            ({"p@m": True}, None, None, True),
+            ({"p@m": False}, None, None, False),
+            ({"other@m": True}, None, None, False),
+            ({"p@m": True}, {"p@m": False}, None, False),
+            ({"p@m": False}, {"p@m": True}, None, True),
+            ({"p@m": True}, {"p@m": True}, {"p@m": False}, False),
+            ({}, {"other@m": True}, {"p@m": True}, True),
+        ],
+    )
+    def test_the_nearest_list_says_whether_a_plugin_is_on(
+        self,
+        world: World,
+        user: dict[str, bool] | None,
+        project: dict[str, bool] | None,
+        local: dict[str, bool] | None,
+        on: bool,
+    ) -> None:
+        world.plugins(p=["a"])
+        manifest = world.claude / "plugins" / "installed_plugins.json"
+        manifest.write_text(manifest.read_text().replace("@market", "@m"))
+        for path, switches in (
+            (world.claude / "settings.json", user),
+            (world.project / ".claude" / "settings.json", project),
+            (world.project / ".claude" / "settings.local.json", local),
+        ):
+            if switches is not None:
+                write(path, json.dumps({"enabledPlugins": switches}))
+
+        assert names(world) == (["p:a"] if on else [])
+
+    def test_two_plugins_that_share_a_folder_have_only_what_their_marketplace_says(
+        self, world: World
+    ) -> None:
+        folder = world.claude / "plugins" / "cache" / "all"
+        for name in ("pdf", "xlsx", "art"):
+            skill(folder / "skills" / name)
+        offers = [
+            {"name": "office", "source": "./", "skills": ["./skills/pdf", "./skills/xlsx"]},
+            {"name": "fun", "source": "./", "skills": ["./skills/art"]},
+        ]
+        write(folder / ".claude-plugin" / "marketplace.json", json.dumps({"plugins": offers}))
+        record = {"installPath": "cache/all"}
+        world.installed({"office@m": record, "fun@m": record})
+
+        assert names(world) == ["office:pdf", "office:xlsx", "fun:art"]
+        assert codes(world) == []
+
+    def test_a_plugin_may_name_folders_of_its_own_but_none_outside(self, world: World) -> None:
+        folder = world.claude / "plugins" / "cache" / "p"
+        for place in ("skills/usual", "extra/own", "not-listed/hidden"):
+            skill(folder / place)
+        skill(world.claude / "plugins" / "cache" / "outside")
+        manifest = {"name": "p", "skills": ["./extra", "../outside"]}
+        write(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
+        world.installed({"p@m": {"installPath": "cache/p"}})
+
+        assert names(world) == ["p:usual", "p:own"]
+        assert codes(world) == ["plugin-path"]
+
+    def test_a_broken_manifest_is_mentioned_and_hides_nothing_else(self, world: World) -> None:
+        world.user("pdf")
+        write(world.claude / "plugins" / "installed_plugins.json", "{")
+
+        assert names(world) == ["pdf"]
+        assert codes(world) == ["bad-json"]
+
+    def test_the_same_name_from_two_marketplaces_can_be_told_apart(self, world: World) -> None:
+        cache = world.claude / "plugins" / "cache"
+        skill(cache / "1" / "a", "First")
+        skill(cache / "2" / "a", "Second")
+        world.installed({"p@one": {"installPath": "cache/1"}, "p@two": {"installPath": "cache/2"}})
+        catalogue = found(world)
+
+        assert catalogue.find("p:a").description == "First"
+        assert catalogue.find("p@two:a").description == "Second"
+
+
+def test_the_options_of_serve_say_which_skills_count(world: World) -> None:
+    world.user("pdf")
+    world.user("docx")
+    world.plugins(office=["xlsx"])
+    skill(world.custom / "own")
+    options = ["--skill-dir", str(world.custom), "--no-plugins", "--exclude", "docx"]
+
+    with world.serving(*options) as peer:
+        listed = description(peer)
+        text = loaded(peer, "own")
+
+    assert [line for line in listed.splitlines() if line.startswith("- ")] == [
+        "- own: Knows own",
+        "- pdf: Knows pdf",
+    ]
+    assert f"Base directory: {world.custom / 'own'}\n" in text
+
+
+def test_a_repository_cannot_name_folders_outside_itself(world: World, shell: Shell) -> None:
+    (shell.folder / ".cleats.toml").write_text('skill_dirs = ["/"]')
+
+    refused = shell.run("skills", "list")
+
+    assert refused.returncode == 2
+    assert "skill_dirs cannot be set by a repository" in refused.stderr
+
+
+def test_a_look_sees_every_change_and_nothing_else(world: World) -> None:
+    library = Library(world.settings())
+    base = world.claude / "skills"
+    steps: list[Callable[[], object]] = [
+        lambda: world.user("one"),
+        lambda: skill(base / "group" / "two"),
+        lambda: (base / "one" / "SKILL.md").rename(base / "one" / ".SKILL.md"),
+        lambda: (base / "one" / ".SKILL.md").rename(base / "one" / "SKILL.md"),
+        lambda: (base / "group").rename(base / "renamed"),
+        lambda: skill(base / "renamed" / "two", "Changed"),
+        lambda: write(base / "renamed" / "SKILL.md", "---\nname: renamed\ndescription: d\n---\n"),
+        (base / "renamed" / "SKILL.md").unlink,
+        (base / "one" / "SKILL.md").unlink,
+    ]
+    seen = []
+    for step in steps:
+        step()
+        edition = library.refresh()
+        assert library.refresh().catalogue.skills == edition.catalogue.skills
+        fresh = Library(world.settings()).catalogue
+        assert [s.path for s in edition.catalogue.skills] == [s.path for s in fresh.skills]
+        seen.append([s.full_name for s in edition.catalogue.skills])
+
+    assert seen == [
+        ["one"],
+        ["one", "two"],
+        ["two"],
+        ["one", "two"],
+        ["one", "two"],
+        ["one", "two"],
+        ["one", "renamed"],
+        ["one", "two"],
+        ["two"],
+    ]
+
+
+def test_a_look_at_an_unchanged_disk_keeps_the_very_same_catalogue(world: World) -> None:
+    path = world.user("pdf")
+    for folder in (path.parent, path.parent.parent):
+        os.utime(folder, (1, 1))
+    library = Library(world.settings())
+
+    first = library.refresh()
+
+    assert library.refresh() is first

@@ -1,0 +1,223 @@
+"""Laws of reading and describing that hold for every skill, not only for those we thought of."""
+
+import json
+import re
+import string
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats.toolsets.skills.catalogue import Catalogue, assemble
+from cleats.toolsets.skills.describe import HEAD, SHORTEST, describe
+from cleats.toolsets.skills.filters import Filter
+from cleats.toolsets.skills.frontmatter import BadHeaderError, _loaded, _plain, parse
+from cleats.toolsets.skills.library import Library
+from cleats.toolsets.skills.skill import Skill, Source, Stamp
+from tests.shell import LAW
+from tests.skill_world import World, write
+
+HERE = Source(path="/s", scope="user", label="user/claude")
+
+keys = st.text(string.ascii_letters + "_-", min_size=1).filter(lambda key: key[0] != "-")
+lines = st.text(
+    st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"], blacklist_characters="\ufeff"),
+    max_size=40,
+)
+words = lines.filter(lambda line: not re.match(r"[-+.]*\d", line))
+"""Without what looks like a number: the writer is of YAML 1.1 and leaves 1e3 without quotes."""
+
+scalars = st.one_of(st.none(), st.booleans(), st.integers(-(2**40), 2**40), words)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3)
+)
+
+
+def made(name: str, description: str = "d", source: Source = HERE, number: int = 0) -> Skill:
+    return Skill(
+        name=name,
+        description=description,
+        folder=f"/s/{name}-{number}",
+        source=source,
+        place=name,
+        stamp=Stamp(number, 1, 1),
+        identity=(1, number),
+    )
+
+
+@given(block=st.lists(st.tuples(keys, lines), min_size=1, max_size=5))
+@LAW
+def test_the_short_cut_reads_what_the_yaml_parser_reads_or_nothing(
+    block: list[tuple[str, str]],
+) -> None:
+    text = "".join(f"{key}: {value}\n" for key, value in block)
+
+    quick = _plain(text)
+
+    if quick is not None:
+        assert (quick, "") == _loaded(text)
+
+
+@given(fields=st.dictionaries(keys, values, min_size=1, max_size=5))
+@LAW
+def test_whatever_a_yaml_writer_wrote_is_read_back(fields: dict[str, Any]) -> None:
+    text = yaml.safe_dump(fields, allow_unicode=True, width=20, sort_keys=False)
+    header = parse(f"---\n{text}---\nbody\n")
+
+    assert header.fields == fields
+    assert header.strict
+
+
+@given(fields=st.dictionaries(keys, lines, min_size=1, max_size=5), ending=st.sampled_from("\n\r"))
+@LAW
+def test_json_is_read_back_too_with_any_line_ending(fields: dict[str, str], ending: str) -> None:
+    ending = "\r\n" if ending == "\r" else ending
+    block = "".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}{ending}" for key, value in fields.items()
+    )
+
+    assert parse(f"\ufeff---{ending}{block}---{ending}").fields == fields
+
+
+@given(text=st.text(max_size=200))
+@LAW
+def test_no_text_makes_the_reader_fail_in_another_way_than_by_saying_so(text: str) -> None:
+    for candidate in (text, f"---\n{text}\n---\n", f"---\nname: x\ndescription: {text}\n---"):
+        with suppress(BadHeaderError):
+            json.dumps(parse(candidate).fields, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("v: no", "no"),
+        ("v: 2024-01-01", "2024-01-01"),
+        ("v: 1.10", 1.1),
+        ("v: 010", 10),
+        ("v: 0x1f", 31),
+        ("v: 12:30:45", "12:30:45"),
+        ("v: ~", None),
+        ("v:", None),
+        ("v: 'it''s'", "it's"),
+        ("v: >-\n  folded\n  text", "folded text"),
+        ("v: [a, b]", ["a", "b"]),
+        ("v: a # comment", "a"),
+        ("v: 'a' # comment", "a"),
+        ("v: =", "="),
+    ],
+)
+def test_values_are_those_of_yaml_1_2(line: str, value: object) -> None:
+    header = parse(f"---\n{line}\n---\n")
+
+    assert header.fields == {"v": value}
+    assert header.strict
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("v: Use when: asked", "Use when: asked"),
+        ("v: @home", "@home"),
+        ("v: *bold* text", "*bold* text"),
+        ("v: `code` first", "`code` first"),
+        ("v: %x", "%x"),
+        ("v: - item", "- item"),
+    ],
+)
+def test_common_mistakes_are_repaired_and_remembered(line: str, value: str) -> None:
+    header = parse(f"---\n{line}\nw: fine\n---\n")
+
+    assert header.fields["v"] == value
+    assert not header.strict
+
+
+def test_a_header_that_asks_for_billions_of_values_is_refused() -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+    block = "\n".join(lines)
+
+    header = parse(f"---\nname: x\n{block}\n---\n")
+
+    assert not header.strict
+    assert header.fields["name"] == "x"
+
+
+@given(
+    count=st.integers(0, 120),
+    length=st.integers(1, 1500),
+    budget=st.integers(500, 9000),
+    name=st.integers(1, 64),
+)
+@LAW
+def test_the_description_keeps_its_budget_and_counts_what_it_leaves_out(
+    count: int, length: int, budget: int, name: int
+) -> None:
+    skills = [
+        made(f"s{n}".ljust(name, "x"), ("word " * length)[:length].strip(), number=n)
+        for n in range(count)
+    ]
+
+    text = describe(Catalogue(skills=skills), budget)
+
+    listed = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(text) <= max(budget, len(HEAD) + name + SHORTEST + 60)
+    if len(listed) < count:
+        more = f"... and {count - len(listed)} more: find them with skill_search."
+        assert text.splitlines()[-1] == more
+        assert all(len(line) <= len("- : ") + max(name, 4) + SHORTEST for line in listed)
+    else:
+        assert [line[2:].partition(":")[0] for line in listed] == [s.name for s in skills]
+
+
+def test_descriptions_are_shortened_before_any_skill_is_left_out() -> None:
+    skills = [made(f"skill-{n}", "word " * 50, number=n) for n in range(60)]
+
+    text = describe(Catalogue(skills=skills), 8000)
+
+    lines = text.splitlines()[3:]
+    assert len(lines) == 60
+    assert len(set(map(len, lines))) <= 3
+    assert all(line.endswith("…") for line in lines)
+    assert 7500 < len(text) <= 8000
+
+
+@given(names=st.lists(st.sampled_from("abcd"), max_size=12), plugins=st.integers(0, 3))
+@LAW
+def test_every_skill_is_reached_by_some_name_and_no_name_by_two(
+    names: list[str], plugins: int
+) -> None:
+    by_plugin = [
+        Source(path=f"/p{n}", scope="plugin", label=f"plugin/p{n}", plugin=f"p{n}")
+        for n in range(plugins)
+    ]
+    own = [made(name, number=number) for number, name in enumerate(names)]
+    found = [own]
+    for number, source in enumerate(by_plugin, 1):
+        found.append(
+            [
+                made(name, source=source, number=1000 * number + n)
+                for n, name in enumerate(dict.fromkeys(names))
+            ]
+        )
+
+    catalogue = assemble(found, wanted=Filter((), ()))
+
+    full = [skill.full_name for skill in catalogue.skills]
+    assert len(full) == len(set(full))
+    assert all(catalogue.find(skill.full_name) is skill for skill in catalogue.skills)
+    assert len(catalogue.skills) + len(catalogue.shadowed) == sum(map(len, found))
+
+
+def test_bytes_that_are_no_text_never_stop_a_look(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for number, data in enumerate((b"", b"\xff\xfe", b"\0" * 10, b"---\n", b"---\n\x00: x\n---\n")):
+        write(world.claude / "skills" / f"s{number}" / "SKILL.md", data)
+    world.user("good")
+
+    catalogue = Library(world.settings()).catalogue
+
+    assert [skill.name for skill in catalogue.skills] == ["good"]
+    assert len(catalogue.problems) == 5
