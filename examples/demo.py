@@ -114,7 +114,7 @@ async def main() -> None:
     say(f"{BOLD}Cleats{PLAIN}: the tool server for coding agents")
     await tour_tools()
     await tour_cancel()
-    say(f"\nNext: {BOLD}.venv/bin/cleats client-config claude-code{PLAIN} registers it with your agent.")
+    say(f"\nNext: {BOLD}.venv/bin/cleats client-config claude-code{PLAIN} registers it.")
 
 
 if __name__ == "__main__":

@@ -79,9 +79,7 @@ class Peer:
         """The next frame that nobody has asked for."""
         if self._unclaimed:
             return self._unclaimed.pop(0)
-        frame = self._frames.get(timeout=LIMIT)
-        assert frame is not None, f"the server is gone: {self.stderr.decode()}"
-        return frame
+        return self._next()
 
     def answer(self, request_id: Any) -> dict[str, Any]:
         """The answer to one request; other frames are kept for later."""
@@ -90,11 +88,15 @@ class Peer:
                 self._unclaimed.remove(frame)
                 return frame
         while True:
-            frame = self._frames.get(timeout=LIMIT)
-            assert frame is not None, f"the server is gone: {self.stderr.decode()}"
+            frame = self._next()
             if "method" not in frame and frame.get("id") == request_id:
                 return frame
             self._unclaimed.append(frame)
+
+    def _next(self) -> dict[str, Any]:
+        frame = self._frames.get(timeout=LIMIT)
+        assert frame is not None, f"the server is gone: {self.stderr.decode()}"
+        return frame
 
     def forget(self) -> None:
         """Drop the frames that came before the last answer."""
@@ -156,9 +158,7 @@ class Peer:
 
 
 @contextmanager
-def started(
-    *command: str, home: Path, ready: bool = True, **environ: str
-) -> Iterator[Peer]:
+def started(*command: str, home: Path, ready: bool = True, **environ: str) -> Iterator[Peer]:
     """A server in a home of its own; killed if the test leaves it running."""
     clean = {
         name: value

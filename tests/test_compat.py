@@ -822,6 +822,20 @@ def test_a_witness_was_accepted_before_and_is_refused_now(old: Json, new: Json) 
     assert not accepts(new, found.witness.instance)
 
 
+def test_a_witness_holds_against_the_contract_as_it_was_and_not_as_it_is_forgiven() -> None:
+    # Every object fits both branches, and so neither alone. That a caller has no `c` to send is
+    # forgiven in the first branch, and then an object with a `c` would fit the second alone.
+    anything = {"minItems": 1}
+    closed = {"properties": {"c": {"const": 1}}, "additionalProperties": {"const": 0, "minimum": 1}}
+    old = {"oneOf": [{"type": "object"}, anything]}
+    new = {"oneOf": [{"type": "object", **closed}, anything]}
+
+    found = changed({"inputSchema": old}, {"inputSchema": new}).findings
+
+    witnesses = [one.witness.instance for one in found if one.witness is not None]
+    assert all(accepts(old, value) and not accepts(new, value) for value in witnesses)
+
+
 def test_a_witness_of_an_output_is_possible_now_and_was_forbidden() -> None:
     old, new = result(a=STRING, required=("a",)), result(a=STRING)
 
@@ -1152,6 +1166,23 @@ def test_the_order_in_which_keys_are_written_never_matters(
 
     assert compare(shuffled(old, chance), shuffled(new, chance)).as_json() == straight.as_json()
     assert list(straight.findings) == sorted(straight.findings, key=lambda found: found.order)
+
+
+def test_a_witness_does_not_depend_on_the_order_of_keys_either() -> None:
+    names = ["c", "a", "b"]
+    some: Json
+    others: Json
+    some, others = (dict.fromkeys(order, STRING) for order in (names, sorted(names)))
+
+    reports = [
+        changed({"inputSchema": arguments(**part)}, {"inputSchema": {**arguments(**part), **ONE}})
+        for part in (some, others)
+    ]
+
+    assert reports[0].as_json() == reports[1].as_json()
+
+
+ONE = {"maxProperties": 1}
 
 
 def shuffled(value: Json, chance: random.Random) -> Json:

@@ -67,7 +67,7 @@ def test_the_verdict_is_that_of_an_independent_validator(instance: dict[str, Any
 
 
 def test_a_reference_never_goes_to_the_network() -> None:
-    with pytest.raises(Exception, match="(?i)resource|retriev|external|network|offline"):
+    with pytest.raises(Exception, match=r"(?i)resource|retriev|external|network|offline"):
         Validator({"$ref": "https://schemas.invalid/x.json"})
 
 
@@ -164,9 +164,7 @@ def test_every_error_row_is_complete() -> None:
     assert set(KERNEL_CODES) <= set(ErrorCode)
 
 
-@requirement(
-    "a:tests:snapshot", "a:names:stable", "b:artifacts:snapshot", "b:tools:one-registry"
-)
+@requirement("a:tests:snapshot", "a:names:stable", "b:artifacts:snapshot", "b:tools:one-registry")
 def test_the_committed_contract_is_the_one_we_serve() -> None:
     current = snapshots.dump(app.contract_snapshot(Settings()))
 

@@ -69,9 +69,7 @@ async def test_deadlines_of_many_calls_are_kept_apart() -> None:
 
     tools = [tool("slow", 0.3), tool("quick", 0.01), tool("endless", None)]
     registry = Registry([Toolset(name="t", purpose="", tools=tools)])
-    dispatcher = Dispatcher(
-        registry, concurrency=3, queue=0, telemetry=Telemetry(log_calls=False)
-    )
+    dispatcher = Dispatcher(registry, concurrency=3, queue=0, telemetry=Telemetry(log_calls=False))
     endless = Call(tool="endless", arguments={})
 
     async def run(call: Call) -> None:

@@ -191,7 +191,7 @@ def disconnect(peer: Peer) -> None:
     ids=["cancel", "timeout", "disconnect", "sigterm", "sigkill"],
 )
 def test_no_process_of_a_call_outlives_its_end(
-    tmp_path: Path, kind: str, ending: Any, environ: dict[str, str]
+    tmp_path: Path, kind: str, ending: Any, environ: dict[str, Any]
 ) -> None:
     folder = tmp_path / "tree"
     folder.mkdir()

@@ -32,7 +32,7 @@ PATIENCE = 60
 
 async def until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - other processes set no events
+        while not condition():
             await anyio.sleep(0.01)
 
 

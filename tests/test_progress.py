@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ slow = settings(max_examples=150, deadline=None)
 def test_the_number_always_rises(given_steps: list[Step]) -> None:
     sent = [report.number for _, report in told(given_steps)]
 
-    assert all(before < after for before, after in zip(sent, sent[1:], strict=False))
+    assert all(before < after for before, after in pairwise(sent))
 
 
 @requirement("a:progress:throttled", "a:progress:coalesced")

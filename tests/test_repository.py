@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 # In pieces, because this file is in the repository too.
 HOSTS = ("py" + "pi.org", "python" + "hosted.org", "registry.npm" + "js.org", "deb." + "debian.org")
-PLACES = ("/ro" + "ot/", "/ho" + "me/", "/wo" + "rk/main", "/Us" + "ers/")
+PLACES = (f"{Path.home()}/", f"{ROOT}/", f"{ROOT.parent}/")
 
 
 def tracked() -> list[Path]:

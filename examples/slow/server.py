@@ -6,7 +6,6 @@ The command starts children of its own. Cancel the call, and none of them is lef
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -65,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

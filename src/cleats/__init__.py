@@ -1,5 +1,7 @@
 """The tool server for coding agents."""
 
-from cleats.contract.versions import TOOLING_VERSION as __version__
+from cleats.contract.versions import TOOLING_VERSION
+
+__version__ = TOOLING_VERSION
 
 __all__ = ["__version__"]

@@ -238,7 +238,7 @@ async def stdio_wire(in_fd: int, out_fd: int) -> AsyncIterator[StdioWire]:
 
 
 def _keep_open(fd: int, mode: int) -> None:
-    """A standard descriptor that was closed before us leads nowhere, instead of to the next file."""
+    """Let a standard descriptor that came closed lead nowhere, instead of to the next file."""
     try:
         os.fstat(fd)
     except OSError:

@@ -65,7 +65,10 @@ class _Case:
         self.verdict = covers(self._large, self._small)
         self._by_parts = False
         if self.verdict is not Verdict.YES:
-            self._hits = list(islice(disagreements(self._small, self._large), TRIED))
+            # Below a `oneOf`, what is forgiven can let a value pass that was refused before.
+            really = side.ordered(old, new)
+            found = disagreements(self._small, self._large, really)
+            self._hits = list(islice(found, TRIED))
         if self.verdict is Verdict.UNKNOWN and self._hits:
             self.verdict = Verdict.NO
         elif self.verdict is Verdict.UNKNOWN and self._walk.sound:

@@ -37,7 +37,6 @@ from cleats.contract.compat.witness import disagreements
 from cleats.contract.compat.wording import changed_keywords, quoted
 from cleats.contract.pointer import pointer
 
-
 SINGLES: Final = (
     *("additionalProperties", "propertyNames", "items"),
     *("unevaluatedProperties", "unevaluatedItems"),

@@ -4,7 +4,7 @@ A search, not a proof: of the values that `samples` makes, it keeps what the one
 the other refuses. It is deterministic, and it is bounded, so that a comparison takes milliseconds.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,26 +29,33 @@ Fits = Callable[[Iterable[Reason]], bool]
 
 
 class Disagreement:
-    """Two schemas as judges: `small` has to take a value and `large` to refuse it.
+    """Schemas as judges: each of `smalls` has to take a value, each of `larges` to refuse it.
 
     Raises:
         ValueError: one of them is no schema that can be used.
     """
 
-    def __init__(self, small: Schema, large: Schema, *, formats: bool) -> None:
-        self._small, self._large = (
-            jsonschema_rs.validator_for(schema, validate_formats=formats, offline=True)
-            for schema in (small, large)
+    def __init__(
+        self, smalls: Sequence[Schema], larges: Sequence[Schema], *, formats: bool
+    ) -> None:
+        self._smalls, self._larges = (
+            [
+                jsonschema_rs.validator_for(one, validate_formats=formats, offline=True)
+                for one in side
+            ]
+            for side in (smalls, larges)
         )
 
     def holds(self, value: Any) -> bool:
-        return self._small.is_valid(value) and not self._large.is_valid(value)
+        if not all(one.is_valid(value) for one in self._smalls):
+            return False
+        return not any(one.is_valid(value) for one in self._larges)
 
     def reasons(self, value: Any) -> list[Reason]:
-        """Why `large` refuses the value."""
+        """Why the first of `larges` refuses the value."""
         return [
             Reason(pointer(error.schema_path), _subjects(error.kind.as_dict()))
-            for error in self._large.iter_errors(value)
+            for error in self._larges[0].iter_errors(value)
         ]
 
     def shrink(self, value: Any, fits: Fits) -> Any:
@@ -63,19 +70,22 @@ def _subjects(facts: dict[str, Any]) -> frozenset[str]:
     return frozenset([*facts.get("unexpected", []), *filter(None, [facts.get("property")])])
 
 
-def disagreements(small: Schema, large: Schema) -> Iterator[tuple[Disagreement, Any]]:
+def disagreements(
+    small: Schema, large: Schema, *others: tuple[Schema, Schema]
+) -> Iterator[tuple[Disagreement, Any]]:
     """Values that `small` takes and `large` refuses, simple ones first.
 
-    Values that do not depend on `format` come before those that only a server which enforces
-    formats would refuse.
+    `others` are pairs that have to disagree about the value as well. Values that do not depend on
+    `format` come before those that only a server which enforces formats would refuse.
     """
-    small, large = comparable(small, large)
+    pairs = [comparable(*pair) for pair in ((small, large), *others)]
+    smalls, larges = zip(*pairs, strict=True)
     for formats in (False, True):
         try:
-            judges = Disagreement(small, large, formats=formats)
+            judges = Disagreement(smalls, larges, formats=formats)
         except ValueError:
             return
-        values = Maker(small, large).values(small, large)
+        values = Maker(*pairs[0]).values(*pairs[0])
         yield from ((judges, value) for value in values if judges.holds(value))
 
 

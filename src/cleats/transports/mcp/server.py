@@ -59,7 +59,7 @@ class McpServer(Server[None]):
             instructions=instructions,
             on_list_tools=cast("Any", self._handle),
             on_call_tool=cast("Any", self._handle),
-            get_tool_input_schema=lambda name: self.tools.input_schema(name),
+            get_tool_input_schema=self._input_schema,
         )
         self.tools = ToolSurface(
             dispatcher, server_info=self.server_info_stamp, validation=validation
@@ -126,6 +126,9 @@ class McpServer(Server[None]):
                 if connection.initialized.is_set():
                     await connection.notify(f"notifications/{name}/list_changed", None)
             await self.bus.publish(_EVENTS[name]())
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        return self.tools.input_schema(name)
 
     def stopping(self) -> None:
         """End the open subscription streams, each with its last word."""
