@@ -1,12 +1,14 @@
 """The rpc wire, on real processes: frames, order, guards, readiness and the end."""
 
 import asyncio
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -229,14 +231,22 @@ def test_stdout_carries_frames_only_whatever_a_tool_prints(tmp_path: Path) -> No
 @requirement("d:rpc:sequential", "d:rpc:order")
 def test_requests_run_one_after_the_other_and_are_answered_in_order(tmp_path: Path) -> None:
     with line(tmp_path) as peer:
-        hold(peer, tmp_path, 1, "slow")
-        hold(peer, tmp_path, 2, "fast")
         (tmp_path / "go-fast").touch()
+        hold(peer, tmp_path, 1, "slow")
         until(lambda: order(tmp_path) == ["began slow"])
+        hold(peer, tmp_path, 2, "fast")
+        until(lambda: _unread(peer) == 0)
         (tmp_path / "go-slow").touch()
 
         assert [peer.receive()["id"], peer.receive()["id"]] == [1, 2]
     assert order(tmp_path) == ["began slow", "ended slow", "began fast", "ended fast"]
+
+
+def _unread(peer: Peer) -> int:
+    """Bytes that the server has not taken out of the pipe yet."""
+    assert peer.process.stdin is not None
+    count = fcntl.ioctl(peer.process.stdin, termios.FIONREAD, b"\0" * 4)
+    return int.from_bytes(count, sys.byteorder)
 
 
 def test_a_burst_far_larger_than_the_buffers_is_answered_whole_and_in_order(
