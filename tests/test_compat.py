@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
