@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
-from conformance import inspector, suite
+from conformance import inspector, skills, suite
 from conformance.exclusions import EXCLUSIONS, HTTP, RELAYED, STDIO, TRANSPORTS, applying
 from conformance.npm import NotInstalled, Tools, install, installed
 from conformance.processes import Broken, listening
@@ -50,6 +50,7 @@ async def conform(tools: Tools) -> Report:
         for transport in TRANSPORTS:
             group.create_task(_suite(report, tools, transport))
         group.create_task(_inspector(report, tools))
+        group.create_task(skills.conform(report, tools))
     return report
 
 
