@@ -4,7 +4,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ class Client:
             self._send("tools/call", {"name": "echo", "arguments": {"text": "x"}})
             mine = self._next
             over = False
-            while (answer := self._frame()).get("id") != mine:
+            while (answer := self.frame()).get("id") != mine:
                 over |= answer.get("id") == slow
             if over:
                 return longest
@@ -144,14 +145,14 @@ class Client:
         self.server.send(json.dumps(message).encode() + b"\n")
 
     def _result(self, request_id: int) -> dict[str, Any]:
-        while (answer := self._frame()).get("id") != request_id:
+        while (answer := self.frame()).get("id") != request_id:
             pass
         if "result" not in answer:
             raise Broken(str(answer)[:300])
         result: dict[str, Any] = answer["result"]
         return result
 
-    def _frame(self) -> dict[str, Any]:
+    def frame(self) -> dict[str, Any]:
         while b"\n" not in self._pending:
             self._pending += self.server.receive()
         line, _, self._pending = self._pending.partition(b"\n")
@@ -159,27 +160,17 @@ class Client:
         return frame
 
 
-class _client:  # noqa: N801 - used as a function
+@contextmanager
+def _client(command: Sequence[str]) -> Iterator[tuple[Client, float]]:
     """A started server after the handshake, and when it was started."""
-
-    def __init__(self, command: list[str]) -> None:
-        self._steps = self._run(command)
-
-    def __enter__(self) -> tuple[Client, float]:
-        return next(self._steps)
-
-    def __exit__(self, *error: object) -> None:
-        self._steps.close()
-
-    def _run(self, command: list[str]) -> Iterator[tuple[Client, float]]:
-        root = Path(__file__).parents[2]
-        begun = time.perf_counter()
-        with running(["env", f"PYTHONPATH={root}", *command]) as server, time_limit(LIMIT):
-            client = Client(server)
-            server.send(initialize())
-            client._frame()  # noqa: SLF001
-            server.send(initialized())
-            yield client, begun
+    root = Path(__file__).parents[2]
+    begun = time.perf_counter()
+    with running(["env", f"PYTHONPATH={root}", *command]) as server, time_limit(LIMIT):
+        client = Client(server)
+        server.send(initialize())
+        client.frame()
+        server.send(initialized())
+        yield client, begun
 
 
 def _timed(work: Callable[[int], object], number: int) -> float:

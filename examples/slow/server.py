@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio
 
 from cleats import app
 from cleats.contract.tools import Context, Hints, Tool, Toolset, arguments
@@ -60,7 +59,7 @@ TOOLSET = Toolset(
 def main() -> None:
     with claimed() as descriptors:
         settings = Settings(telemetry="off", log_level="warning", data_dir=Path())
-        anyio.run(app.serve_stdio, settings, [TOOLSET], Vitals(), descriptors)
+        app.run(app.serve_stdio, settings, [TOOLSET], Vitals(), descriptors)
 
 
 if __name__ == "__main__":

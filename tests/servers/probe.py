@@ -164,7 +164,7 @@ def toolset() -> Toolset:
 def main() -> None:
     with claimed() as descriptors:
         log_to_stderr("info")
-        anyio.run(app.serve_stdio, load(os.environ), [toolset()], Vitals(), descriptors)
+        app.run(app.serve_stdio, load(os.environ), [toolset()], Vitals(), descriptors)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ a file and a line on stderr. The tool answers with plain content, so that its te
 other peer sends.
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cleats.app import serve_stdio
+from cleats.app import run, serve_stdio
 from cleats.contract.payload import CONTENT
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.vitals import Vitals
@@ -37,4 +36,4 @@ if __name__ == "__main__":
     settings = Settings(data_dir=Path.cwd())
     toolset = Toolset(name="bench", purpose="One tool to measure.", tools=[ECHO])
     with claimed() as descriptors:
-        asyncio.run(serve_stdio(settings, [toolset], Vitals(), descriptors))
+        run(serve_stdio, settings, [toolset], Vitals(), descriptors)

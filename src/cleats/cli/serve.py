@@ -58,8 +58,6 @@ def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options
 
                 asyncio.run(app.serve_rpc(settings, served, vitals, descriptors))
             else:
-                import anyio  # noqa: PLC0415
-
-                anyio.run(app.serve_stdio, settings, served, vitals, descriptors)
+                app.run(app.serve_stdio, settings, served, vitals, descriptors)
         finally:
             JOURNAL.close()

@@ -131,7 +131,8 @@ class Tool:
             ToolError: INVALID_REQUEST with every violation in `details`.
         """
         found = [violation.as_json() for violation in self._validator.violations(arguments)]
-        found += [_refusal(name) for name in sorted(self._reserved & arguments.keys())]
+        if self._reserved:
+            found += [_refusal(name) for name in sorted(self._reserved & arguments.keys())]
         if found:
             where = found[0]["instancePath"] or "the arguments"
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
