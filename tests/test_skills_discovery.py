@@ -108,11 +108,31 @@ def test_a_named_folder_may_itself_be_a_skill_and_hold_others(world: World) -> N
     assert codes(world, skill_dirs=(world.custom,)) == []
 
 
-def test_what_lies_in_a_skills_folder_belongs_to_the_skill(world: World) -> None:
-    world.user("pdf")
-    skill(world.claude / "skills" / "pdf" / "assets" / "template")
+def test_a_skill_may_hold_others_but_not_among_its_material(world: World) -> None:
+    world.user("router")
+    skill(world.claude / "skills" / "router" / "auth")
+    skill(world.claude / "skills" / "router" / "auth" / "tokens")
+    skill(world.claude / "skills" / "router" / "assets" / "template")
 
-    assert names(world) == ["pdf"]
+    catalogue = found(world)
+
+    assert [skill.full_name for skill in catalogue.skills] == ["auth", "router", "tokens"]
+    assert catalogue.find("tokens").uri == "skill://user/claude/router/auth/tokens/SKILL.md"
+    assert catalogue.problems == []
+
+
+def test_a_skill_put_into_another_is_found_in_time_or_at_once(world: World) -> None:
+    for name in ("a", "b", "c"):
+        world.user(name)
+    patient, thorough = Library(world.settings()), Library(world.settings())
+    before = patient.refresh(), thorough.refresh()
+    skill(world.claude / "skills" / "b" / "inner")
+
+    at_once = thorough.refresh(thorough=True)
+    in_time = [patient.refresh() for _ in range(scan.TURNS)][-1]
+
+    assert [len(edition.catalogue.skills) for edition in before] == [3, 3]
+    assert [len(edition.catalogue.skills) for edition in (at_once, in_time)] == [4, 4]
 
 
 def test_the_search_goes_six_folders_deep_and_skips_what_is_never_a_skill(world: World) -> None:
@@ -405,7 +425,7 @@ def test_a_look_sees_every_change_and_nothing_else(world: World) -> None:
         ["one", "two"],
         ["one", "two"],
         ["one", "two"],
-        ["one", "renamed"],
+        ["one", "renamed", "two"],
         ["one", "two"],
         ["two"],
     ]

@@ -14,12 +14,12 @@ from cleats.toolsets.skills import library, scan
 class SlowTree(scan.Tree):
     """A tree that looks as slowly as it is told to."""
 
-    def look(self) -> bool:
+    def look(self, *, thorough: bool = False) -> bool:
         home = Path.home()
         while (home / "hold").exists():
             (home / "looking").touch()
             time.sleep(0.005)
-        return super().look()
+        return super().look(thorough=thorough)
 
 
 if __name__ == "__main__":

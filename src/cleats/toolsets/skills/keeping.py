@@ -7,6 +7,7 @@ or not at all. Clients are told of a list only when it reads differently.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -70,10 +71,12 @@ class Keeper:
             with anyio.move_on_after(every):
                 await self._ring.wait()
                 await anyio.sleep(SETTLE)
+            # Something is known to have changed, so it is worth to look everywhere.
+            look = partial(self._library.refresh, thorough=self._ring.is_set())
             self._ring = anyio.Event()
             before, folders = self._library.edition, self._library.folders()
             try:
-                after = await to_thread.run_sync(self._library.refresh, abandon_on_cancel=True)
+                after = await to_thread.run_sync(look, abandon_on_cancel=True)
             except Exception:
                 log.exception("skills.refresh failed; the catalogue stays as it was")
                 await anyio.sleep(1)

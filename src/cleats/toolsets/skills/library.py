@@ -57,11 +57,11 @@ class Library:
     def catalogue(self) -> Catalogue:
         return self.edition.catalogue
 
-    def refresh(self) -> Edition:
+    def refresh(self, *, thorough: bool = False) -> Edition:
         """Look at the disk again; the same edition when nothing is different."""
         with self._busy:
             begun = time.perf_counter()
-            self._refresh()
+            self._refresh(thorough=thorough)
             self.took = time.perf_counter() - begun
             return self._edition
 
@@ -69,7 +69,7 @@ class Library:
         """The folders that are there, for whoever can watch them."""
         return [tree.source.path for tree in self._trees.values() if tree.there]
 
-    def _refresh(self) -> None:
+    def _refresh(self, *, thorough: bool) -> None:
         found = plugins(self._settings)
         order: Sequence[Source] = [*sources(self._settings), *found.sources]
         context = (found, *self._switches())
@@ -77,7 +77,7 @@ class Library:
         self._context = context
         self._trees = {source: self._trees.get(source) or Tree(source) for source in order}
         for tree in self._trees.values():
-            changed |= tree.look()
+            changed |= tree.look(thorough=thorough)
         if not changed and self._edition.number:
             return
         trees = [tree for tree in self._trees.values() if tree.there]

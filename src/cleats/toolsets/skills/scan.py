@@ -4,14 +4,15 @@ Each folder remembers what was in it and when it last changed. A later look asks
 time per skill and one per folder on the way to them, and reads again only what has another. A time
 so young that a second change could hide behind it is not trusted.
 
-A skill's folder belongs to the skill: what lies below it is not searched for other skills, unless
-it is the very folder that somebody named.
+A skill may hold others: those are folders right in its own, except for the usual names of bundled
+material, which may well hold the template of a skill.
 """
 
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from cleats.toolsets.skills.reading import FRESH, Broken, Place, is_young, read_skill
@@ -22,6 +23,14 @@ DEPTH = 6
 
 MOST_FOLDERS = 20_000
 """Folders without a skill that are looked into below a source; more is somebody's whole disk."""
+
+BUNDLED = frozenset(
+    {"assets", "examples", "references", "resources", "scripts", "templates", "tests"}
+)
+"""Folders in a skill that hold material of it."""
+
+TURNS = 10
+"""Looks until every skill without folders in it has been asked whether it has some by now."""
 
 SKIPPED = frozenset({".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"})
 
@@ -59,6 +68,8 @@ class Tree:
         self.problems: list[Problem] = []
         self._root: _Folder | None = None
         self._looked = 0
+        self._turn = 0
+        self._every = TURNS
 
     @property
     def there(self) -> bool:
@@ -68,10 +79,16 @@ class Tree:
         """Everything that calls itself a skill, in no special order."""
         return iter(()) if self._root is None else self._root.all()
 
-    def look(self) -> bool:
-        """See what changed since the last time."""
+    def look(self, *, thorough: bool = False) -> bool:
+        """See what changed since the last time.
+
+        A thorough look also finds the first skill that was put into another; else that may take
+        a few looks.
+        """
         before, self.problems = self.problems, []
         self._looked = 0
+        self._turn = (self._turn + 1) % TURNS
+        self._every = 1 if thorough else TURNS
         try:
             now = os.stat(self.source.path)
         except OSError as error:
@@ -133,11 +150,11 @@ class Tree:
         elif folder.own is None or _file_of(folder.own) != file:
             place = Place(folder.path, file, self.source, folder.below, folder.identity)
             folder.own = read_skill(place)
-        inside = {} if folder.own is not None and folder.below else names
+        skipped = SKIPPED if folder.own is None or not folder.below else SKIPPED | BUNDLED
         there = {
             name: entry
-            for name, entry in inside.items()
-            if name not in SKIPPED and _is_folder(entry)
+            for name, entry in names.items()
+            if name not in skipped and _is_folder(entry)
         }
         known = folder.skills.keys() | folder.folders.keys()
         for gone in known - there.keys():
@@ -189,6 +206,9 @@ class Tree:
         for name in stale:
             if name in folder.skills:
                 self._enter(folder, name, None)
+        for name in islice(known, self._turn % self._every, None, self._every):
+            if name in folder.skills and _has_folders(f"{folder.path}/{name}"):
+                self._enter(folder, name, None)
         return bool(stale)
 
     def _enter(self, folder: _Folder, name: str, identity: Identity | None) -> None:
@@ -205,6 +225,8 @@ class Tree:
         found = _read_again(before, Place(path, FILE, self.source, below, identity))
         if isinstance(found, Broken) and found.absent:
             folder.folders[name] = _Folder(path, below, identity)
+        elif _has_folders(path):
+            folder.folders[name] = _Folder(path, below, identity, own=found)
         else:
             folder.skills[name] = found
 
@@ -238,7 +260,7 @@ def _read_again(before: Found | None, place: Place) -> Found:
     """What a file has become; one that is being written is for now what it was."""
     found = read_skill(place)
     if isinstance(found, Broken) and isinstance(before, Skill) and is_young(before.path):
-        return replace(before, stamp=replace(before.stamp, modified=-1))
+        return before._replace(stamp=before.stamp._replace(modified=-1))
     return found
 
 
@@ -255,6 +277,16 @@ def _is_current(found: Found, now: os.stat_result) -> bool:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _has_folders(path: str) -> bool:
+    """Whether there may be folders in a folder, without listing it."""
+    try:
+        # Two links are its own names; each folder in it adds one. Systems that do not count so
+        # have a one here.
+        return os.stat(path).st_nlink != 2
     except OSError:
         return False
 
