@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -17,7 +18,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 import cleats
-from cleats.runtime import process, supervisor
+from cleats.runtime import process, supervisor, tree
 from tests import trees
 from tests.requirements import requirement
 
@@ -28,6 +29,15 @@ pytestmark = [
 
 PATIENCE = 60
 """Seconds until a condition that must come true is given up; a busy machine needs a few."""
+
+
+LOOPS = ["asyncio", *(["uvloop"] if find_spec("uvloop") else [])]
+
+
+@pytest.fixture(params=LOOPS)
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Run each test on every event loop: they differ in how they treat pipes and processes."""
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -66,7 +76,7 @@ def alter_supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         assert found
         altered = tmp_path / "altered.py"
         altered.write_text(f"{before}\n{change}\n{entry}{after}")
-        monkeypatch.setattr(process, "_supervisor", lambda: str(altered))
+        monkeypatch.setattr(tree, "find_supervisor", lambda: str(altered))
 
     return alter
 
@@ -541,7 +551,7 @@ async def test_a_killed_supervisor_takes_the_group_with_it(
 async def test_a_stopped_supervisor_is_not_waited_for(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_PATIENCE", 0.1)
+    monkeypatch.setattr(tree, "PATIENCE", 0.1)
 
     command = trees.command(folder, "plain")
     async with leaving_nothing(), process.start(command, grace=0.1) as child:
@@ -571,7 +581,7 @@ async def test_a_failed_kill_is_logged_with_the_pids_and_does_not_hold_up_the_ca
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "_DRAIN", 0.1)
+    monkeypatch.setattr(process, "DRAIN", 0.1)
     alter_supervisor("""
 STUCK = 0.1
 def refuse(*_):
@@ -657,7 +667,7 @@ async def test_on_windows_taskkill_ends_the_tree(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     taskkill = TaskKill(0, ends=True)
-    monkeypatch.setattr(process, "_WINDOWS", True)
+    monkeypatch.setattr(tree, "WINDOWS", True)
     monkeypatch.setattr(anyio, "run_process", taskkill)
 
     async with process.start(["cat"]) as child:
@@ -672,7 +682,7 @@ async def test_on_windows_a_process_that_exited_before_taskkill_is_no_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     taskkill = TaskKill(128, ends=True)
-    monkeypatch.setattr(process, "_WINDOWS", True)
+    monkeypatch.setattr(tree, "WINDOWS", True)
     monkeypatch.setattr(anyio, "run_process", taskkill)
 
     async with process.start(["cat"]):
@@ -688,7 +698,7 @@ async def test_on_windows_a_process_that_exited_before_taskkill_is_no_error(
 async def test_on_windows_a_failed_taskkill_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(process, "_WINDOWS", True)
+    monkeypatch.setattr(tree, "WINDOWS", True)
     monkeypatch.setattr(anyio, "run_process", TaskKill(1, ends=False))
 
     async with process.start(["cat"]) as child:
@@ -720,7 +730,7 @@ def test_no_other_module_starts_or_ends_processes() -> None:
         if any(map(STARTS_OR_ENDS.match, names_in(path)))
     }
 
-    assert found == {"runtime/process.py", "runtime/supervisor.py"}
+    assert found == {"runtime/process.py", "runtime/supervisor.py", "runtime/tree.py"}
 
 
 def names_in(path: Path) -> Iterator[str]:

@@ -1,197 +1,35 @@
 """`cleats contract`: snapshot, compare and check tool contracts, ours and any MCP server's."""
 
 import json
-import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import click
-from click.core import ParameterSource
 
-from cleats.cli.printing import columns
-from cleats.contract.compat import (
-    RULES,
-    Level,
-    Report,
-    SnapshotError,
-    compare,
-    explain,
-    markdown,
-    render,
-    sarif,
+from cleats.cli.contract_options import (
+    CannotRunError,
+    Server,
+    Style,
+    explained,
+    known_rules,
+    takes_server,
+    takes_style,
 )
+from cleats.cli.printing import columns
+from cleats.contract.compat import RULES, Level, explain
 from cleats.contract.snapshot import dump
 from cleats.settings import Settings
 
 COMMITTED = Path("contracts/tools.json")
 LOCK = Path("mcp-contract.json")
-FORMATS = ("text", "json", "markdown", "sarif")
-
-Command: TypeAlias = Callable[..., None]
-
-
-class CannotRunError(click.ClickException):
-    """Raised when there is nothing to compare; a contract problem has exit code 1 instead."""
-
-    exit_code = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A server that is not ours."""
-
-    command: str | None
-    url: str | None
-    headers: dict[str, str]
-    timeout: float
-
-    def snapshot(self) -> dict[str, Any]:
-        """Read its surface."""
-        import anyio  # noqa: PLC0415
-
-        from cleats.transports.mcp import client  # noqa: PLC0415 - imports the SDK
-
-        async def read() -> dict[str, Any]:
-            return await client.surface(
-                command=self.command,
-                url=self.url,
-                env=dict(os.environ),
-                headers=self.headers,
-                timeout=self.timeout,
-            )
-
-        try:
-            return anyio.run(read)
-        except client.ServerFaultError as error:
-            raise CannotRunError(str(error)) from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
-    """How a report is written, and what is left out of it."""
-
-    shape: str
-    ignore: tuple[str, ...]
-
-    def report(self, old: Any, new: Any, path: Path) -> Report:
-        """Compare two snapshots and print the report; `path` is the file it is about."""
-        try:
-            report = compare(old, new, ignore=self.ignore)
-        except SnapshotError as error:
-            raise CannotRunError(str(error)) from None
-        # As bytes when it is for a machine: UTF-8 whatever the locale says.
-        written = self._written(report, path).rstrip("\n")
-        click.echo(written if self.shape == "text" else written.encode())
-        return report
-
-    def _written(self, report: Report, path: Path) -> str:
-        match self.shape:
-            case "json":
-                return json.dumps(report.as_json(), indent=2, ensure_ascii=False)
-            case "markdown":
-                return markdown(report)
-            case "sarif":
-                return json.dumps(sarif(report, path.as_posix()), indent=2, ensure_ascii=False)
-            case _:
-                return "\n".join(map(_coloured, render(report).splitlines()))
-
-
-def _takes_server(action: Command) -> Command:
-    """Add the options that say whose contract it is: `server` is None for our own."""
-
-    @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
-    @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
-    @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
-    @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
-    @wraps(action)
-    def wrapped(
-        *args: Any,
-        command: str | None,
-        url: str | None,
-        header: tuple[str, ...],
-        timeout: float,
-        **options: Any,
-    ) -> None:
-        if command is not None and url is not None:
-            raise click.UsageError("--server and --url are two servers; give one")
-        if url is None:
-            _refuse("--url", "header")
-        if url is None and command is None:
-            _refuse("--server or --url", "timeout", "lock", "fail_on")
-        else:
-            _refuse("our own contract", "against", "against_ref")
-        server = Server(command=command, url=url, headers=_headers(header), timeout=timeout)
-        action(*args, server=None if command is None and url is None else server, **options)
-
-    return wrapped
-
-
-def _takes_style(action: Command) -> Command:
-    """Add the options about the report."""
-
-    @click.option(
-        "--format",
-        "shape",
-        type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="How the report is written.",
-    )
-    @click.option(
-        "--ignore",
-        metavar="RULE",
-        multiple=True,
-        callback=_known_rules,
-        help="Leave this rule out; may be given more than once.",
-    )
-    @wraps(action)
-    def wrapped(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
-        action(*args, style=Style(shape=shape, ignore=ignore), **options)
-
-    return wrapped
-
-
-def _refuse(only_for: str, *names: str) -> None:
-    """Refuse options that would do nothing here."""
-    ctx = click.get_current_context()
-    for name in names:
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is only for {only_for}")
-
-
-def _headers(given: tuple[str, ...]) -> dict[str, str]:
-    headers = {}
-    for text in given:
-        name, colon, value = text.partition(":")
-        if not colon:
-            raise click.UsageError(f"--header takes 'NAME: VALUE', not {text!r}")
-        headers[name.strip()] = value.strip()
-    return headers
-
-
-def _known_rules(_ctx: click.Context, _param: click.Parameter, names: Any) -> Any:
-    for name in filter(None, names if isinstance(names, tuple) else [names]):
-        if name not in RULES:
-            raise click.BadParameter(f"no rule is called {name!r}; see: cleats contract rules")
-    return names
-
-
-def _explained(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
-    if name is not None and not ctx.resilient_parsing:
-        click.echo(explain(RULES[_known_rules(ctx, param, name)]))
-        ctx.exit()
 
 
 @click.group()
 @click.option(
     "--explain",
     metavar="RULE",
-    callback=_explained,
+    callback=explained,
     expose_value=False,
     is_eager=True,
     help="Say what a rule means, and leave.",
@@ -216,7 +54,7 @@ def contract() -> None:
 
 
 @contract.command()
-@_takes_server
+@takes_server
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
 def snapshot(settings: Settings, *, server: Server | None, output: Path | None) -> None:
@@ -238,7 +76,7 @@ def snapshot(settings: Settings, *, server: Server | None, output: Path | None) 
 @contract.command()
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
-@_takes_style
+@takes_style
 def diff(old: Path, new: Path, *, style: Style) -> None:
     """Compare two snapshot files.
 
@@ -253,7 +91,7 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
 
 
 @contract.command()
-@_takes_server
+@takes_server
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
@@ -281,7 +119,7 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
     show_default=True,
     help="The least change of another server that is a problem.",
 )
-@_takes_style
+@takes_style
 @click.pass_obj
 def check(
     settings: Settings,
@@ -351,7 +189,7 @@ def _check_theirs(
 
 
 @contract.command()
-@click.argument("rule", required=False, callback=_known_rules)
+@click.argument("rule", required=False, callback=known_rules)
 def rules(rule: str | None) -> None:
     """List the rules, or explain one.
 
@@ -419,16 +257,6 @@ def _write(path: Path, taken: dict[str, Any]) -> None:
 
 
 # Reporting
-
-
-COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
-
-
-def _coloured(line: str) -> str:
-    word = line[2:7].strip() if line.startswith("  ") else ""
-    if word in COLOURS:
-        return line[:2] + click.style(line[2:7], fg=COLOURS[word], bold=True) + line[7:]
-    return line if line.startswith(" ") else click.style(line, bold=True)
 
 
 def _problem(text: str) -> NoReturn:
