@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INSTRUCTIONS = (
-    "Cleats serves tools for coding agents. Call check_status for versions, load and the "
-    "capabilities of this machine."
-)
-
 
 def _code(_settings: Settings, vitals: Vitals) -> Toolset:
     from cleats.toolsets.code.tools import toolset  # noqa: PLC0415 - only when it is served
@@ -99,6 +94,12 @@ async def dispatching(
         yield dispatcher
 
 
+def _instructions(served: Sequence[Toolset]) -> str:
+    """What a client tells its model about this server."""
+    lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in served]
+    return "\n".join(["Cleats serves these toolsets to coding agents:", *lines])
+
+
 @asynccontextmanager
 async def mcp_server(
     settings: Settings, served: Sequence[Toolset], vitals: Vitals
@@ -120,7 +121,7 @@ async def mcp_server(
         server = McpServer(
             dispatcher,
             capabilities=capabilities.found(),
-            instructions=INSTRUCTIONS,
+            instructions=_instructions(served),
             validation=settings.validation_errors,
         )
         yield server

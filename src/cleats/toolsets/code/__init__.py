@@ -1,1 +1,1 @@
-"""Index a repository, search it, and keep the index well."""
+"""The code toolset: for now, what a server can say about itself."""

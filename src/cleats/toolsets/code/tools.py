@@ -96,7 +96,7 @@ def toolset(vitals: Vitals) -> Toolset:
 
     return Toolset(
         name="code",
-        purpose="Index a repository, search it, and keep the index well.",
+        purpose="Report on this server. Indexing and search are not in this version yet.",
         tools=(
             Tool(
                 name="check_status",
