@@ -163,6 +163,12 @@ async def test_a_command_starts_with_the_signals_that_our_python_ignores_restore
     assert int(done.stdout.split()[1], 16) == 0
 
 
+async def test_a_script_can_open_its_streams_by_name() -> None:
+    done = await process.run(shell("echo out > /dev/stdout; echo err > /dev/stderr"))
+
+    assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
+
+
 async def test_only_the_end_of_a_long_output_is_kept() -> None:
     done = await process.run(shell("seq 100000; echo short >&2"), output_limit=13)
 

@@ -66,9 +66,14 @@ class StdioWire:
         self._can_wait = sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
         if self._can_wait:
             os.set_blocking(out_fd, False)
+        self._watches = self._can_wait and stat.S_ISFIFO(mode)
 
     def receive(self, callback: Receive) -> None:
         self._callback = callback
+        if self._watches:
+            # Nothing can be read from our end of this pipe, so the only news is that its other
+            # end was closed. (A socket may be stdin as well, and is not watched.)
+            self._loop.add_reader(self._out, self._deserted)
         self._resume()
 
     def stop(self) -> None:
@@ -115,6 +120,8 @@ class StdioWire:
     def close(self) -> None:
         """Let go of the descriptors and leave them as they were."""
         self.stop()
+        if self._watches:
+            self._loop.remove_reader(self._out)
         if self._unsent:
             self._loop.remove_writer(self._out)
         if self._can_wait:
@@ -132,11 +139,18 @@ class StdioWire:
         except BlockingIOError:
             return 0
         except OSError:  # EPIPE and its kin: nobody will ever read this
-            self._broken = True
-            if not self._stopped:
-                self.stop()
-                self._loop.call_soon(self._callback, b"")
+            self._deserted()
             return 0
+
+    def _deserted(self) -> None:
+        """The peer has stopped listening: there is no point in hearing what else it wants."""
+        if self._watches:
+            self._watches = False
+            self._loop.remove_reader(self._out)
+        self._broken = True
+        if not self._stopped:
+            self.stop()
+            self._loop.call_soon(self._callback, b"")
 
     def _writable(self) -> None:
         sent = self._send(self._unsent)
