@@ -35,17 +35,23 @@ def shown(value: Any) -> str:
 
 
 def server(*arguments: str) -> StdioServerParameters:
+    quiet = {"CLEATS_LOG_LEVEL": "error", "CLEATS_TELEMETRY": "off"}
+    assets = {"SYN_SCHEMAS_DIR": str(HERE / "assets")}
     return StdioServerParameters(
-        command=sys.executable,
-        args=list(arguments),
-        env={**os.environ, "CLEATS_LOG_LEVEL": "error", "CLEATS_TELEMETRY": "off"},
+        command=sys.executable, args=list(arguments), env={**os.environ, **quiet, **assets}
     )
+
+
+def text_of(result: Any) -> str:
+    """The first text block of an answer."""
+    return str(result.content[0].text)
 
 
 async def tour_tools() -> None:
     title(1, "Start the server and connect the official MCP client")
-    say(f"   {DIM}$ cleats serve{PLAIN}")
-    async with Client(server("-m", "cleats", "serve")) as client:
+    say(f"   {DIM}$ cleats serve --skill-dir examples/skills{PLAIN}")
+    command = ("-m", "cleats", "serve", "--skill-dir", str(HERE / "skills"), "--no-plugins")
+    async with Client(server(*command)) as client:
         info = client.server_info
         assert info is not None
         ok(f"connected to {info.name} {info.version}, protocol {client.protocol_version}")
@@ -63,7 +69,22 @@ async def tour_tools() -> None:
         say(shown({"ok": envelope["ok"], "result": {"server": envelope["result"]["server"]}}))
         say(shown({"_meta": envelope["_meta"]}))
 
-        title(4, "Call it wrongly: the error says what to do")
+        title(4, "Check an asset against a schema: every error has its place")
+        broken = json.loads((HERE / "assets/examples/drafts/Tone_Broken.json").read_text())
+        checked = await client.call_tool("validate_asset", {"asset": broken, "schema": "tone"})
+        verdict = checked.structured_content
+        assert isinstance(verdict, dict)
+        for error in verdict["errors"]:
+            say(f"   {error['path']:<20} {error['msg']}")
+
+        title(5, "Load a skill: by its name, or by a name that is nearly right")
+        skill = await client.call_tool("skill", {"name": "release-notes"})
+        for line in text_of(skill).splitlines()[3:7]:
+            say(f"   {DIM}{line}{PLAIN}")
+        wrong = await client.call_tool("skill", {"name": "relase-note"})
+        ok(" ".join(text_of(wrong).split()))
+
+        title(6, "Call a tool wrongly: the error says what to do")
         try:
             await client.call_tool("check_status", {"verbose": True})
         except Exception as error:  # noqa: BLE001 - the SDK's MCPError, shown as it is
@@ -71,7 +92,7 @@ async def tour_tools() -> None:
 
 
 async def tour_cancel() -> None:
-    title(5, "Cancel a call that runs a tree of processes")
+    title(7, "Cancel a call that runs a tree of processes")
     label = f"cleats-demo-{os.getpid()}"
     heard: list[str] = []
     async with Client(server(str(HERE / "slow" / "server.py"))) as client:

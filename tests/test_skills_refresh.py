@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from cleats.settings import Settings
+from cleats.toolsets.skills import files
+from cleats.toolsets.skills.library import Library
+from cleats.toolsets.skills.skill import Stamp
 from tests.peer import ENVELOPE, Peer, started
 from tests.requirements import requirement
 from tests.skill_world import World, answered, asked, description, loaded, replaced, skill
@@ -217,6 +220,18 @@ def test_a_hundred_loads_during_continuous_edits_return_whole_files(
             stop.set()
             editor.join()
         assert all(f"- {name}: " in description(peer) for name in names)
+
+
+def test_a_file_is_read_until_it_is_quiet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.user("pdf")
+    found = Library(world.settings()).catalogue.find("pdf")
+    header = b"---\nname: pdf\ndescription: d\n---\n"
+    young, old = Stamp(1, 1, -1), Stamp(1, 1, 1)
+    reads = [(header, young), (header, young), (header + b"half", young), (header + b"all", old)]
+    monkeypatch.setattr(files, "read_stamped", lambda _path: reads.pop(0))
+    monkeypatch.setattr(files, "PAUSE", 0)
+
+    assert files.load_text(found) == (header + b"all").decode()
 
 
 def _body(name: str, edition: int) -> str:

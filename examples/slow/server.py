@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-
 from cleats import app
 from cleats.contract.tools import Context, Hints, Tool, Toolset, arguments
 from cleats.runtime import process

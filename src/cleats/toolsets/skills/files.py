@@ -20,8 +20,8 @@ from cleats.toolsets.skills.skill import Skill
 
 log = logging.getLogger(__name__)
 
-TRIES = 10
-"""Reads of a file that is another one each time."""
+TRIES = 20
+"""Reads of a file that is never quiet."""
 
 PAUSE = 0.01
 """Seconds between two reads of a file that is being written: an editor needs one or two."""
@@ -54,14 +54,13 @@ def media_type(name: str) -> str:
 def load_text(skill: Skill) -> str:
     """The whole SKILL.md as it is now.
 
-    A file that was written a moment ago is read until it stays the same, so that nobody gets the
-    half of it.
+    A file that was written a moment ago is read until it has been quiet for a moment, so that
+    nobody gets the half of it.
 
     Raises:
         FileNotFoundError: it is gone.
         UnreadableSkillError: it cannot be read, or is no skill any more.
     """
-    before = b""
     tries = 0
     while True:
         tries += 1
@@ -82,9 +81,8 @@ def load_text(skill: Skill) -> str:
                 raise UnreadableSkillError(skill.path, reason) from None
         else:
             # One that is rewritten faster than we can look is as good now as it will ever be.
-            if stamp.modified != -1 or data == before or tries == TRIES:
+            if stamp.modified != -1 or tries >= TRIES:
                 return text
-        before = data
         time.sleep(PAUSE)
 
 
