@@ -41,7 +41,7 @@ def bare(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
 
 def package(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
     """The standard library's json and the jsonschema package: what one writes first."""
-    import jsonschema
+    import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
 
     resources = [(e["$id"], referencing.Resource.from_contents(e)) for e in schemas.values()]
