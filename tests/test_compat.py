@@ -718,6 +718,15 @@ def test_a_schema_that_cannot_be_read_is_never_called_safe(odd: Json) -> None:
     assert report.required is Level.MAJOR
 
 
+def test_a_schema_that_the_prover_would_not_survive_is_not_shown_to_it() -> None:
+    itself = {"$ref": "#", "unevaluatedProperties": {}}
+    old = {"oneOf": [{"oneOf": [{"properties": {"c": itself}}, {}]}]}
+
+    report = changed({"inputSchema": old}, {"inputSchema": {**old, "minProperties": 1}})
+
+    assert report.required is Level.MAJOR
+
+
 def test_a_schema_that_meets_itself_everywhere_is_compared_in_no_time() -> None:
     def family(least: int) -> Json:
         members = {f"child{number}": {"$ref": "#"} for number in range(8)}

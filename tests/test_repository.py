@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 # In pieces, because this file is in the repository too.
 HOSTS = ("py" + "pi.org", "python" + "hosted.org", "registry.npm" + "js.org", "deb." + "debian.org")
-PLACES = (f"{Path.home()}/", f"{ROOT}/", f"{ROOT.parent}/")
+PLACES = (f"{Path.home()}/", f"{ROOT}/")
 
 
 def tracked() -> list[Path]:

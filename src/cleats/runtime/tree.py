@@ -23,7 +23,7 @@ from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -53,6 +53,11 @@ class StartError(Exception):
         self.command = command
         self.reason = reason
 
+    @classmethod
+    def because(cls, command: str, error: OSError) -> Self:
+        reason = error.strerror or str(error)
+        return cls(command, f"{reason}: {error.filename}" if error.filename else reason)
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -80,7 +85,7 @@ class Tree(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Start the process, or raise `StartError` and leave nothing to close."""
+        """Start the process, or raise `OSError` and leave nothing to close."""
 
     @abstractmethod
     async def begin(self) -> None:
@@ -104,7 +109,10 @@ async def grow(order: Order) -> AsyncIterator[Tree]:
     """Start a command; leaving the block ends it and all its descendants."""
     tree = OnWindows(order) if WINDOWS else Supervised(order)
     try:
-        await finish(tree.open())
+        try:
+            await finish(tree.open())
+        except OSError as error:
+            raise StartError.because(order.argv[0], error) from error
         await tree.begin()
         yield tree
     finally:
@@ -155,9 +163,9 @@ class Supervised(Tree):
         try:
             with theirs:
                 started = self._supervisor = launch(self._order, theirs.fileno(), len(payload))
-        except OSError as error:
+        except OSError:
             self._lifeline.close()
-            raise StartError(self._command, f"{error.strerror}: {error.filename}") from error
+            raise
         self._lifeline.write(payload)
         self.stdin = await Writer.open(started.stdin) if started.stdin else None
         self.stdout = await Reader.open(started.stdout) if started.stdout else None
@@ -280,17 +288,14 @@ class OnWindows(Tree):
 
     async def open(self) -> None:
         order = self._order
-        try:
-            process = self._process = await anyio.open_process(
-                order.argv,
-                stdin=order.stdin,
-                stdout=PIPE,
-                stderr=order.stderr,
-                cwd=order.cwd,
-                env=order.env,
-            )
-        except OSError as error:
-            raise StartError(self._command, f"{error.strerror}: {error.filename}") from error
+        process = self._process = await anyio.open_process(
+            order.argv,
+            stdin=order.stdin,
+            stdout=PIPE,
+            stderr=order.stderr,
+            cwd=order.cwd,
+            env=order.env,
+        )
         self.pid = process.pid
         self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
 

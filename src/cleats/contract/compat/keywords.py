@@ -137,6 +137,23 @@ def foreign(schema: Schema) -> bool:
     return any(one is not None and str(one).rstrip("#") not in DIALECTS for one in stated)
 
 
+def recursive(root: Schema) -> bool:
+    """Whether some schema of a document refers, by whatever way round, to itself."""
+    leads = {ref: _refs(target(root, ref) or {}) for ref in _refs(root)}
+
+    def returns(start: str, ref: str, seen: set[str]) -> bool:
+        following = leads.get(ref, set()) - seen
+        seen |= following
+        return start in following or any(returns(start, one, seen) for one in following)
+
+    return any(returns(ref, ref, set()) for ref in leads)
+
+
+def _refs(schema: Schema) -> set[str]:
+    parts = (part for part in everywhere(schema) if isinstance(part, dict))
+    return {str(part[keyword]) for part in parts for keyword in REFS if keyword in part}
+
+
 def old_draft(root: Schema) -> bool:
     """Whether the document is of draft 7 or older, where `$ref` silences its neighbours."""
     dialect = root.get("$schema", "") if isinstance(root, dict) else ""

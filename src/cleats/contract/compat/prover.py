@@ -15,10 +15,12 @@ from cleats.contract.compat.keywords import (
     PLUMBING,
     SAME_IN_EVERY_DRAFT,
     SINGLES,
+    WHOLE,
     WORDS,
     Schema,
     everywhere,
     old_draft,
+    recursive,
 )
 from cleats.contract.tools import RESERVED
 
@@ -35,6 +37,8 @@ def covers(large: Schema, small: Schema) -> Verdict:
     Servers differ in whether they enforce `format`, so the answer has to hold both ways.
     """
     large, small = comparable(large, small)
+    if _fatal(large) or _fatal(small):
+        return Verdict.UNKNOWN
     found = {_covers(large, small, formats=formats) for formats in (True, False)}
     if Verdict.NO in found:
         return Verdict.NO
@@ -53,6 +57,13 @@ def _covers(large: Schema, small: Schema, *, formats: bool) -> Verdict:
     if answer is canonical.Containment.YES:
         return Verdict.YES
     return Verdict.NO if answer is canonical.Containment.NO else Verdict.UNKNOWN
+
+
+def _fatal(schema: Schema) -> bool:
+    # A schema that meets itself beside `unevaluatedProperties` can make jsonschema-rs 0.60 run out
+    # of stack, which ends the process and cannot be caught. Such schemas are not asked about.
+    parts = (part for part in everywhere(schema) if isinstance(part, dict))
+    return any(not WHOLE.isdisjoint(part) for part in parts) and recursive(schema)
 
 
 def comparable(one: Schema, other: Schema) -> tuple[Schema, Schema]:
