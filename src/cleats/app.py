@@ -143,6 +143,7 @@ def run(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
     """Run a server to its end on the quickest event loop that is installed."""
     import anyio  # noqa: PLC0415 - the rpc wire starts without it
 
+    gc.disable()  # until `_settle_memory`
     anyio.run(main, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 

@@ -38,7 +38,7 @@ def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options
 
     settings = applied(settings, **options)
     with claimed() as descriptors:
-        gc.disable()  # until `app.serve_stdio` has imported and built everything
+        gc.disable()  # until the app has imported and built everything
         from cleats import app  # noqa: PLC0415
         from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
         from cleats.runtime.vitals import Vitals  # noqa: PLC0415
