@@ -1,6 +1,7 @@
 """One message being served, as the SDK's runner sees it."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,14 +16,14 @@ from cleats.runtime.call import Call
 _TRANSPORT = TransportContext(kind="stdio", can_send_request=False)
 
 
-class Outbound:
+class Outbound(ABC):
     """A channel that notifies but never asks: we send a client no requests."""
 
+    @abstractmethod
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
         """Send a notification."""
-        raise NotImplementedError
 
     async def send_raw_request(
         self,
