@@ -1,5 +1,14 @@
 """Spec b: the tooling and API contract."""
 
+ARGUMENTS = (
+    "query repoPath mode backend output ann top context type author import calls uses signature "
+    "param decorator inferredType returnType throws reads writes mutates alias awaits risk riskTag "
+    "riskSource riskSink riskCategory riskFlow branchesMin loopsMin breaksMin continuesMin "
+    "churnMin chunkAuthor modifiedAfter modifiedSince visibility extends lint async generator "
+    "returns branch lang case caseFile caseTokens path file ext meta metaJson"
+).split()
+"""The rows of §9.1."""
+
 SENTENCES = {
     # b: versions (§3)
     "b:versions:tooling-semver": "§3.2 toolingVersion is SemVer.",
@@ -47,6 +56,10 @@ SENTENCES = {
     "b:cancel:quiet": "§6.9 No progress and no answer for a cancelled request.",
     "b:overload:error": "§6.10.1 -32001, QUEUE_OVERLOADED, details.queue {max, size}.",
     "b:timeout:tool-error": "§6.10.2 Aborted; a tool error TOOL_TIMEOUT with timeoutMs.",
+    # b: search (§9)
+    "b:search:flags": "§9 Every argument of search maps to one flag of the command line.",
+    "b:search:nothing-ignored": "§9 A field is mapped or reserved and refused.",
+    **{f"b:search:{name}": f"§9.1 `{name}` does what its row says." for name in ARGUMENTS},
     # b: artifacts (§10)
     "b:artifacts:snapshot": "§10 A generated snapshot of the tool schemas is committed.",
 }
