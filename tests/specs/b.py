@@ -1,6 +1,6 @@
 """Spec b: the tooling and API contract."""
 
-ARGUMENTS = (
+ARGUMENTS = (  # noqa: SIM905 - sixty quotes would hide the names
     "query repoPath mode backend output ann top context type author import calls uses signature "
     "param decorator inferredType returnType throws reads writes mutates alias awaits risk riskTag "
     "riskSource riskSink riskCategory riskFlow branchesMin loopsMin breaksMin continuesMin "
