@@ -1,0 +1,1 @@
+"""What each programming language says: one table per language, one engine that reads them."""

@@ -1,0 +1,1 @@
+"""Documents, data, configuration and logs: how each format is cut into chunks."""
