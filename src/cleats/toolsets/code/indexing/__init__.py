@@ -1,0 +1,1 @@
+"""How an index is made and kept fresh."""

@@ -1,0 +1,85 @@
+"""Which repository a path means, and the name it has in the cache.
+
+No process is started: a repository is recognised by its `.git`, which is a folder in a clone and a
+file in a worktree or a submodule.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cleats.contract.errors import ErrorCode, ToolError
+
+CONFIGURATION = ".cleats.toml"
+SLUG = 24
+"""Characters of the folder's name that make an id readable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder whose files are indexed together."""
+
+    root: Path
+    """Without symbolic links: one repository has one id, however it was reached."""
+
+    @property
+    def slug(self) -> str:
+        """The folder's name, as far as any file system can take it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:SLUG] or "root"
+
+    @property
+    def id(self) -> str:
+        """The slug, and what tells two folders of one name apart."""
+        return f"{self.slug}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]}"
+
+    @classmethod
+    def at(
+        cls,
+        path: str | None,
+        default: Path,
+        indexed: Callable[["Repository"], bool] = lambda _repository: False,
+    ) -> "Repository":
+        """The repository that a path names; that around `default` without one.
+
+        It is the nearest folder upwards with a `.git`, else with a `.cleats.toml`, else the folder
+        itself. A folder below the root that has an index of its own, while the root has none, is
+        meant itself; `indexed` tells.
+
+        Raises:
+            ToolError: INVALID_REQUEST, there is no such folder.
+        """
+        folder = _folder(path, default)
+        whole = cls(_root(folder))
+        part = cls(folder)
+        if path and whole != part and indexed(part) and not indexed(whole):
+            return part
+        return whole
+
+
+def _folder(path: str | None, default: Path) -> Path:
+    try:
+        folder = (default / Path(path or ".").expanduser()).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _not_found(path, default) from error
+    if not folder.is_dir():
+        raise _not_found(path, default)
+    return folder
+
+
+def _not_found(path: str | None, default: Path) -> ToolError:
+    return ToolError(
+        ErrorCode.INVALID_REQUEST,
+        f"Repo path not found: {path or default}",
+        hint=f"Give the path of a folder, absolute or from {default}.",
+    )
+
+
+def _root(folder: Path) -> Path:
+    for mark in (".git", CONFIGURATION):
+        for each in (folder, *folder.parents):
+            if (each / mark).exists():
+                return each
+    return folder
