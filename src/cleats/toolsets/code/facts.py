@@ -67,6 +67,9 @@ class Step(Struct, array_like=True, frozen=True):
     """Calls whose result is (part of) the value itself, as positions in `calls`."""
     text: str = ""
     """Literal text of the value outside of calls, cut at 120 characters."""
+    block: int = 0
+    """The innermost branch or loop body it stands in, counted from 1 in order of appearance; 0
+    where the statement always runs. An assignment in one branch leaves the other's value alone."""
 
 
 class Chunk(Struct, omit_defaults=True):
