@@ -1,0 +1,154 @@
+"""Text as words: what is written, in pieces, in the forms that the index compares.
+
+`HTTPServer`, `http_server` and `http server` are the same two words. Each text gives four streams,
+in the order of the text:
+
+- words: lower case, unstemmed; phrases are matched on it;
+- stems: the same words by their English stem, so that `parsing` finds `parse`;
+- cased: the same words as they are written;
+- whole: identifiers of more than one word, unsplit.
+
+Nothing is left out of the index, stop words included: only the ranking of a plain question passes
+over them. The same word occurs thousands of times, so what becomes of each is remembered.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+WORD: Final = re.compile(r"\w+")
+
+LONGEST: Final = 128
+"""Characters of the longest word: beyond that it is data, such as a key or an image."""
+
+MEMORY: Final = 200_000
+"""Words that a memo holds before it starts anew: a large repository has about as many."""
+
+_PARTS = re.compile(
+    r"[A-Z]{2,}s(?![a-z])"  # URLs, IDs: a plural, not `UR Ls`
+    r"|[A-Z]+(?![a-z])"  # an acronym up to the capital that begins the next word
+    r"|[A-Z]?[a-z]+|[0-9]+"
+    r"|\."  # in a shape: a sign that is a word by itself
+)
+_OWN_WORDS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+"""Scripts without spaces: each sign is a word, and several are a phrase."""
+
+STOP: Final = frozenset(
+    WORD.findall(
+        """
+    a about an and any are as at be been being but by can could did do does doing done for from
+    had has have having how i if in into is it its me my no not of off on once one only
+    or our out over own same she should so some such than that the their them then there these
+    they this those through to too under until up us very was we were what when where which while
+    who whom why will with would you your please
+        """
+    )
+)
+"""Words that say how a question is asked, not what it is about."""
+
+
+class Streams(NamedTuple):
+    """One text in its four forms, each with a space between words."""
+
+    words: str
+    stems: str
+    cased: str
+    whole: str
+
+
+def streams(text: str) -> Streams:
+    """The four forms of a text."""
+    found = written(text)
+    return Streams(*(" ".join(map(memo.__getitem__, found)) for memo in _FORMS))
+
+
+def written(text: str) -> list[str]:
+    """The words of a text before they are split."""
+    return WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def pieces(text: str) -> list[str]:
+    """The words of a text, split and in lower case."""
+    return " ".join(map(_LOWER.__getitem__, written(text))).split()
+
+
+def cased(text: str) -> list[str]:
+    """The words of a text, split, as they are written."""
+    return " ".join(map(_CASED.__getitem__, written(text))).split()
+
+
+def stemmed(text: str) -> str:
+    """The stems of a text, with spaces."""
+    return " ".join(map(_STEMS.__getitem__, written(text)))
+
+
+def wholes(text: str) -> list[str]:
+    """The identifiers of a text that have more than one word, unsplit, in lower case."""
+    return " ".join(map(_WHOLE.__getitem__, written(text))).split()
+
+
+def split(word: str) -> tuple[str, ...]:
+    """The words in an identifier, as they are written."""
+    if len(word) > LONGEST:
+        return ()
+    if word.isascii():
+        return tuple(_PARTS.findall(word))
+    shape = "".join(map(_shape, word))
+    return tuple(word[each.start() : each.end()] for each in _PARTS.finditer(shape))
+
+
+def stem(word: str) -> str:
+    """What a word in lower case has in common with its other forms."""
+    if len(word) < 3 or not word.isascii() or word[0] <= "9":
+        return word
+    stemmer, lock = _stemmer()
+    with lock:  # a stemmer keeps its work in itself
+        result: str = stemmer.stemWord(word)
+    return result
+
+
+@cache
+def _stemmer() -> tuple[Any, threading.Lock]:
+    import Stemmer  # type: ignore[import-not-found]  # noqa: PLC0415 - only where needed
+
+    return Stemmer.Stemmer("english", 0), threading.Lock()
+
+
+def _shape(sign: str) -> str:
+    """The letter that stands for a sign's kind, so that one pattern splits every script."""
+    if sign.isupper():
+        return "A"
+    if sign.isdecimal():
+        return "0"
+    if sign == "_":
+        return "_"
+    return "." if _OWN_WORDS.match(sign) else "a"
+
+
+class _Memo(dict[str, str]):
+    """What becomes of a word, worked out once."""
+
+    def __init__(self, form: Callable[[tuple[str, ...]], str]) -> None:
+        super().__init__()
+        self._form = form
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= MEMORY:
+            self.clear()
+        made = self[word] = self._form(split(word))
+        return made
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    # Without underscores, so that every way to write a name is one whole.
+    return "".join(parts).lower() if len(parts) > 1 else ""
+
+
+_LOWER = _Memo(lambda parts: " ".join(parts).lower())
+_STEMS = _Memo(lambda parts: " ".join(stem(part.lower()) for part in parts))
+_CASED = _Memo(" ".join)
+_WHOLE = _Memo(_joined)
+_FORMS = (_LOWER, _STEMS, _CASED, _WHOLE)
