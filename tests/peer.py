@@ -157,13 +157,38 @@ class Peer:
             self.stderr += line
 
 
+class LegacyPeer(Peer):
+    """The same over Content-Length frames."""
+
+    def send(self, message: Mapping[str, Any] | bytes) -> None:
+        super().send(message if isinstance(message, bytes) else sized(message))
+
+    def _read_frames(self) -> None:
+        assert self.process.stdout is not None
+        while (header := self.process.stdout.readline()).startswith(b"Content-Length: "):
+            assert self.process.stdout.readline() == b"\r\n"
+            body = self.process.stdout.read(int(header.split()[1]))
+            self.lines.append(body)
+            self._frames.put(json.loads(body))
+        assert header == b"", "something else is on stdout"
+        self._frames.put(None)
+
+
+def sized(message: Mapping[str, Any] | bytes) -> bytes:
+    """A message as a Content-Length frame."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
 @contextmanager
-def started(*command: str, home: Path, ready: bool = True, **environ: str) -> Iterator[Peer]:
+def started(
+    *command: str, home: Path, ready: bool = True, kind: type[Peer] = Peer, **environ: str
+) -> Iterator[Peer]:
     """A server in a home of its own; killed if the test leaves it running."""
     clean = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("CLEATS_", "XDG_", "SYN_", "OTEL_"))
+        if not name.startswith(("CLEATS_", "PAIROFCLEATS_", "XDG_", "SYN_", "OTEL_"))
     }
     process = subprocess.Popen(
         command or PROBE,
@@ -173,7 +198,7 @@ def started(*command: str, home: Path, ready: bool = True, **environ: str) -> It
         env={**clean, "HOME": str(home), "PYTHONPATH": str(ROOT), **environ},
         cwd=home,
     )
-    peer = Peer(process)
+    peer = kind(process)
     try:
         if ready:
             peer.initialize()

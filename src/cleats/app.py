@@ -202,6 +202,31 @@ async def serve_rpc(
                 )
 
 
+async def serve_legacy(
+    settings: Settings, served: Sequence[Toolset], vitals: Vitals, descriptors: tuple[int, int]
+) -> None:
+    """Serve the legacy wire on two descriptors until the client leaves or a signal comes."""
+    from cleats.transports.legacy import wire as legacy  # noqa: PLC0415 - only when it is served
+    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+
+    with shutdown.on_signals() as stop:
+        async with (
+            dispatching(settings, served, vitals) as dispatcher,
+            stdio_wire(*descriptors) as wire,
+        ):
+            _settle_memory()
+            log.info("serve.ready wire=legacy toolsets=%s", ",".join(t.name for t in served))
+            await legacy.serve(
+                dispatcher,
+                wire,
+                capabilities=capabilities.found(),
+                limit=settings.frame_limit,
+                drain=settings.drain,
+                shutdown=stop,
+            )
+            log.info("serve.end reason=%s", stop.reason)
+
+
 def _ready_facts(settings: Settings, served: Sequence[Toolset]) -> dict[str, str]:
     names = [toolset.name for toolset in served]
     facts = {"toolsets": ",".join(names)}

@@ -51,6 +51,12 @@ class Settings:
     protocol: Literal["pin", "negotiate"] = _setting(
         "pin", "Answer every MCP handshake with 2025-11-25, or with the client's own version."
     )
+    transport: Literal["sdk", "legacy"] = _setting(
+        "sdk",
+        "What `cleats serve` speaks without `--wire`: MCP, or the deprecated wire before it.",
+        env="PAIROFCLEATS_MCP_TRANSPORT",
+        private=True,
+    )
     validation_errors: Literal["protocol", "tool"] = _setting(
         "protocol", "Answer bad arguments with a JSON-RPC error, or with a tool result."
     )

@@ -13,6 +13,7 @@ SENTENCES = {
     "a:no-bump:docs": "§2.2 A clarified text needs no bump.",
     "a:no-bump:optional-argument": "§2.2 An optional argument that defaults cleanly needs no bump.",
     "a:no-bump:optional-result": "§2.2 An optional field absent by default needs no bump.",
+    "a:definition:top-level": "§2.1 On the legacy wire both versions stand in the definition.",
     # a: names (§3)
     "a:names:rename-is-breaking": "§3.1 A rename is breaking and needs a bump.",
     "a:names:alias": "§3.1 An old name may remain available, deprecated.",
@@ -26,7 +27,13 @@ SENTENCES = {
     "a:result:success-is-no-error": "§5.1 A success does not set isError.",
     "a:error:message-and-code": "§5.2 An error has a message and a code of the table.",
     "a:error:table": "§6 The error codes are the public table.",
+    "a:result:wrapped": "§5.1 On the legacy wire a result is one text item, the tool's JSON.",
+    "a:error:flat": "§5.2 On the legacy wire an error is isError and a flat object.",
+    "a:error:optional-fields": "§5.2 It may have trimmed stderr and stdout, timeoutMs, a hint.",
+    "a:error:unknown-name": "§6 An unknown tool name is INVALID_REQUEST.",
     # a: cancellation (§7)
+    "a:cancel:one-answer": "§7.1 A cancelled request gets exactly one answer.",
+    "a:cancel:answer": "§7.1 That answer is isError with code CANCELLED.",
     "a:cancel:stops-the-work": "§7.1 A cancel stops the work promptly.",
     "a:cancel:ids-as-strings": "§7.2 Ids are compared as strings.",
     "a:cancel:no-progress-after": "§7.3 No progress is sent after a cancel.",
@@ -36,6 +43,7 @@ SENTENCES = {
     "a:timeout:answer": "§8.1 It answers isError, TOOL_TIMEOUT, with timeoutMs.",
     "a:timeout:kills-subprocesses": "§8.2 Its subprocesses are ended, the whole tree.",
     # a: progress (§9)
+    "a:progress:payload": "§9 notifications/progress with id, tool, message, stream, phase, ts.",
     "a:progress:throttled": "§9.1 At most four notifications a second for a call.",
     "a:progress:coalesced": "§9.1 Lines that arrive quickly become one message.",
     "a:progress:none-after-end": "§9.2 No progress after the answer.",

@@ -36,6 +36,8 @@ SENTENCES = {
     "b:mcp:one-line": "§6.2 A message is one line of JSON, ended by one LF.",
     "b:mcp:stdout-frames-only": "§6.2 stdout carries protocol messages only.",
     "b:mcp:logs-on-stderr": "§6.2 Logs go to stderr.",
+    "b:legacy:opt-in": "§6.3 The legacy transport is behind an explicit flag.",
+    "b:legacy:cancel": "§6.9 Legacy mode may support $/cancelRequest.",
     "b:mcp:no-fallback": "§6.3 There is no automatic fallback to the legacy transport.",
     "b:mcp:capability-block": "§6.4 capabilities.experimental.pairofcleats has both versions.",
     "b:mcp:capabilities-probed": "§6.4 Its capabilities come from one table.",

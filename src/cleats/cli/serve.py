@@ -9,19 +9,25 @@ import click
 from cleats.cli.skill_options import applied, skill_options
 from cleats.settings import Settings
 
+DEPRECATION = (
+    "Deprecated: the legacy wire has no new features and goes in a later release; "
+    "`cleats serve` without it speaks MCP."
+)
+
 
 @click.command()
 @click.argument("toolsets", nargs=-1)
 @click.option(
     "--wire",
-    type=click.Choice(["mcp", "rpc"]),
-    default="mcp",
-    show_default=True,
-    help="MCP, or plain JSON-RPC lines whose method is the tool.",
+    type=click.Choice(["mcp", "rpc", "legacy"]),
+    help="MCP (the default); plain JSON-RPC lines whose method is the tool; or the deprecated "
+    "Content-Length frames of clients that know nothing newer.",
 )
 @skill_options
 @click.pass_obj
-def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options: Any) -> None:
+def serve(
+    settings: Settings, /, toolsets: tuple[str, ...], wire: str | None, **options: Any
+) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
     The agent starts this command itself; `cleats client-config` prints the block that tells it to.
@@ -33,10 +39,12 @@ def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options
       cleats serve code
       cleats serve skills --skill-dir ./skills --no-plugins
       cleats serve assets --wire rpc
+      cleats serve code --wire legacy
     """  # noqa: D301 - click reads the backspace
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     settings = applied(settings, **options)
+    wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
     with claimed() as descriptors:
         gc.disable()  # until the app has imported and built everything
         from cleats import app  # noqa: PLC0415
@@ -57,6 +65,9 @@ def serve(settings: Settings, /, toolsets: tuple[str, ...], wire: str, **options
                 import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
 
                 asyncio.run(app.serve_rpc(settings, served, vitals, descriptors))
+            elif wire == "legacy":
+                click.echo(DEPRECATION, err=True)
+                app.run(app.serve_legacy, settings, served, vitals, descriptors)
             else:
                 app.run(app.serve_stdio, settings, served, vitals, descriptors)
         finally:

@@ -10,3 +10,6 @@ TOOLING_VERSION: Final = "0.1.0"
 
 PROTOCOL_VERSION: Final = "2025-11-25"
 """The MCP revision every handshake client is answered with unless the setting says negotiate."""
+
+LEGACY_PROTOCOL_VERSION: Final = "2024-11-05"
+"""What the legacy wire answers: the last revision that its clients were written for."""

@@ -107,6 +107,7 @@ class ContentLength:
     _skip: int = 0
     _lost: bool = False
     _cutting: bool = False
+    _told: bool = False
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         """Take bytes, give every frame they complete."""
@@ -134,28 +135,31 @@ class ContentLength:
 
     def close(self) -> Iterator[Frame]:
         """The stream ended: what was begun and not finished is refused."""
-        if self._skip or self._body or self._lines or (self._buffer and not self._cutting):
+        if self._skip or self._body or self._lines or (self._buffer and not self._told):
             yield Unframed("the input ended in the middle of a frame")
         self._skip = 0
-        self._cutting = False
+        self._cutting = self._told = False
         self._reset()
 
     def _grow(self, piece: bytes) -> Iterator[Frame]:
         """Add to the line of a header; of one that is too long only the end is kept."""
         self._buffer += piece
-        if len(self._buffer) > HEADER_LIMIT:
-            if not self._cutting and not self._lost:
-                yield Unframed(f"a header line is over {HEADER_LIMIT} bytes")
-            self._cutting = self._lost = True
+        if len(self._buffer) > HEADER_LIMIT and not self._cutting:
+            self._cutting = True
+            if not self._lost:  # else it may be the body of a header already refused
+                self._told = True
+                yield Unframed(_LONG)
         if self._cutting:
             del self._buffer[:-64]
 
     def _line(self) -> Iterator[Frame]:
         line = bytes(self._buffer).removesuffix(b"\r")
         self._buffer.clear()
-        reason = None
+        reason: str | None = None
+        lost = self._lost or self._told
         if self._cutting:
-            self._cutting = False
+            reason = None if self._told else _LONG
+            self._cutting = self._told = False
         elif line.strip():
             reason = self._field(line)
             if reason is None:
@@ -167,7 +171,7 @@ class ContentLength:
         else:
             yield from self._begin(self._length)
             return
-        lost, back = self._lost, _WAY_BACK.search(line)
+        back = _WAY_BACK.search(line)
         self._reset()
         self._lost = True
         if back is not None and reason != _SECOND:
@@ -212,3 +216,4 @@ class ContentLength:
 
 
 _SECOND = "Content-Length is said twice, differently"
+_LONG = f"a header line is over {HEADER_LIMIT} bytes"

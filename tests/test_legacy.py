@@ -1,0 +1,499 @@
+"""The legacy wire, on real processes: frames, definitions, answers, cancels, progress, the end."""
+
+import json
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cleats.contract.errors import ErrorCode
+from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from tests import trees
+from tests.peer import LegacyPeer, Peer, sized, started
+from tests.requirements import requirement
+from tests.waiting import until
+
+SERVER = (sys.executable, "-m", "tests.servers.surfaces", "legacy")
+
+
+@contextmanager
+def served(home: Path, **environ: str) -> Iterator[Peer]:
+    with started(*SERVER, home=home, kind=LegacyPeer, ready=False, **environ) as peer:
+        yield peer
+
+
+def said(answer: dict[str, Any]) -> Any:
+    """The JSON in the one text item."""
+    [item] = answer["result"]["content"]
+    assert item["type"] == "text"
+    return json.loads(item["text"])
+
+
+def refused(answer: dict[str, Any]) -> Any:
+    """The flat error of spec a, checked against what holds for all of them."""
+    body = said(answer)
+    assert answer["result"]["isError"] is True
+    assert isinstance(body["message"], str)
+    assert body["code"] in ErrorCode.__members__
+    return body
+
+
+def block(peer: Peer, request_id: object, folder: Path, name: str = "x") -> None:
+    peer.call(request_id, "block", folder=str(folder), name=name)
+    until((folder / f"began-{name}").exists)
+
+
+# Opting in
+
+
+@requirement("b:legacy:opt-in", "b:mcp:no-fallback")
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [(["--wire", "legacy"], {}), ([], {"PAIROFCLEATS_MCP_TRANSPORT": "legacy"})],
+)
+def test_the_legacy_wire_is_there_when_asked_for_and_says_that_it_is_deprecated(
+    tmp_path: Path, words: list[str], environ: dict[str, str]
+) -> None:
+    command = (sys.executable, "-m", "cleats", "serve", "code", *words)
+    with started(*command, home=tmp_path, ready=True, kind=LegacyPeer, **environ) as peer:
+        peer.call(1, "check_status")
+        assert said(peer.answer(1))["server"]["name"] == "cleats"
+        peer.end_input()
+        assert peer.wait() == 0
+
+    assert b"Deprecated: the legacy wire" in peer.stderr
+
+
+@requirement("b:legacy:opt-in", "b:mcp:no-fallback")
+def test_nobody_gets_the_legacy_wire_without_asking(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "cleats", "serve", "code")
+    with started(*command, home=tmp_path, ready=False) as peer:
+        peer.send(sized({"jsonrpc": "2.0", "id": 1, "method": "initialize"}) + b"\n")
+        answers = [peer.receive(), peer.receive()]
+        peer.end_input()
+        assert peer.wait() == 0
+
+    assert all(line.startswith(b"{") for line in peer.lines)
+    assert answers[0]["error"]["code"] == -32700
+    assert b"Deprecated" not in peer.stderr
+
+
+def test_a_wire_on_the_command_line_is_stronger_than_the_variable(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "cleats", "serve", "code", "--wire", "mcp")
+    with started(*command, home=tmp_path, PAIROFCLEATS_MCP_TRANSPORT="legacy") as peer:
+        peer.call(1, "check_status")
+
+        assert peer.answer(1)["result"]["isError"] is False
+
+
+# Handshake and definitions
+
+
+def test_the_handshake_has_the_capability_block_and_names_its_transport(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        result = peer.initialize()
+
+    block_ = result["capabilities"]["experimental"]["pairofcleats"]
+    assert result["protocolVersion"] == "2024-11-05"
+    assert result["serverInfo"] == {"name": "cleats", "version": TOOLING_VERSION}
+    assert (block_["transport"], block_["schemaVersion"]) == ("legacy", SCHEMA_VERSION)
+
+
+@requirement("a:definition:fields", "a:definition:tooling-version", "a:definition:top-level")
+def test_each_definition_has_its_versions_at_the_top_level(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.request(1, "tools/list")
+        tools = {tool["name"]: tool for tool in peer.answer(1)["result"]["tools"]}
+
+    for tool in tools.values():
+        assert tool["inputSchema"]["type"] == "object"
+        assert isinstance(tool["schemaVersion"], int)
+        assert tool["toolingVersion"] == TOOLING_VERSION
+    assert tools["echo"]["schemaVersion"] == 3
+    assert tools["echo"]["description"] == "Answer the arguments."
+
+
+@requirement("a:names:alias")
+def test_an_old_name_is_listed_as_deprecated_and_still_works(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.request(1, "tools/list")
+        peer.call(2, "say", text="x")
+        tools = {tool["name"]: tool for tool in peer.answer(1)["result"]["tools"]}
+
+        assert said(peer.answer(2)) == {"text": "x", "n": 1}
+    assert tools["say"]["description"].startswith("Deprecated since 2.0.0: use echo.")
+
+
+# Answers
+
+
+@requirement("a:result:wrapped", "a:result:valid-json", "a:result:success-is-no-error")
+def test_a_result_is_bare_in_one_text_item(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call("r", "echo", text="hi")
+        answer = peer.answer("r")
+
+    assert answer["result"] == {"content": [{"type": "text", "text": '{"n":1,"text":"hi"}'}]}
+
+
+@requirement("a:error:flat", "a:error:message-and-code")
+def test_a_failure_is_a_flat_object_with_message_code_and_hint(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call(1, "refuse")
+
+        assert refused(peer.answer(1)) == {
+            "message": "no index here",
+            "code": "NO_INDEX",
+            "hint": "Build it.",
+            "details": {"repo": "r"},
+        }
+
+
+@requirement("a:error:optional-fields")
+def test_the_output_of_a_failed_child_is_trimmed_and_has_its_own_fields(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call(1, "spill")
+
+        assert refused(peer.answer(1)) == {
+            "message": "the child failed",
+            "code": "CAPABILITY_MISSING",
+            "stderr": "the reason",
+            "stdout": "out",
+            "details": {"exit": 3},
+        }
+
+
+@requirement("a:arguments:unknown-refused", "a:arguments:reserved-refused", "a:error:flat")
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"name": "echo", "arguments": {}}, ""),
+        ({"name": "echo", "arguments": {"text": 7}}, "/text"),
+        ({"name": "echo", "arguments": {"text": "x", "colour": "red"}}, "/colour"),
+        ({"name": "echo", "arguments": {"text": "x", "later": "y"}}, "/later"),
+        ({"name": "echo", "arguments": ["x"]}, "/arguments"),
+        ({"arguments": {}}, "/name"),
+        ({"name": 7}, "/name"),
+        (None, "/name"),
+    ],
+)
+def test_wrong_arguments_are_an_invalid_request_with_every_violation(
+    tmp_path: Path, params: Any, path: str
+) -> None:
+    with served(tmp_path) as peer:
+        peer.request(1, "tools/call", params)
+        error = refused(peer.answer(1))
+
+    assert error["code"] == "INVALID_REQUEST"
+    assert [each["instancePath"] for each in error["details"]] == [path]
+
+
+@requirement("a:error:unknown-name")
+def test_an_unknown_name_is_an_invalid_request(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call(1, "no_such_tool")
+
+        assert refused(peer.answer(1))["code"] == "INVALID_REQUEST"
+
+
+def test_a_full_queue_a_crash_and_what_is_no_json_are_flat_errors_too(tmp_path: Path) -> None:
+    with served(tmp_path, CLEATS_CONCURRENCY="1", CLEATS_QUEUE="0") as peer:
+        peer.call(1, "crash")
+        crash = refused(peer.answer(1))
+        peer.call(2, "unspeakable")
+        unspeakable = refused(peer.answer(2))
+        block(peer, 3, tmp_path)
+        peer.call(4, "echo", text="x")
+        full = refused(peer.answer(4))
+
+    assert crash["code"] == unspeakable["code"] == "INTERNAL"
+    assert "secret" not in json.dumps(crash)
+    assert full["code"] == "QUEUE_OVERLOADED"
+    assert full["details"]["queue"] == {"max": 0, "size": 0}
+
+
+def test_content_is_as_the_tool_made_it_and_a_flat_payload_keeps_its_shape(tmp_path: Path) -> None:
+    (tmp_path / "go-h").touch()
+    with served(tmp_path) as peer:
+        peer.call(1, "text")
+        peer.call(2, "hold", folder=str(tmp_path), name="h")
+        peer.call(3, "absent")
+
+        assert peer.answer(1)["result"] == {"content": [{"type": "text", "text": "plain text"}]}
+        assert said(peer.answer(2)) == {"ok": True, "name": "h"}
+        assert refused(peer.answer(3)) == {
+            "ok": False,
+            "reason": "not_found",
+            "message": "it is not there",
+            "code": "NOT_FOUND",
+        }
+
+
+# Cancelling
+
+
+@requirement(
+    "a:cancel:stops-the-work",
+    "a:cancel:one-answer",
+    "a:cancel:answer",
+    "a:cancel:ids-as-strings",
+    "a:cancel:no-progress-after",
+    "a:cancel:never-success",
+    "b:legacy:cancel",
+)
+@pytest.mark.parametrize(
+    ("asked", "withdrawn"), [(7, 7), (7, "7"), ("7", 7), ("a", "a"), (7, 7.0), (7.0, "7")]
+)
+def test_a_withdrawn_call_is_answered_once_with_cancelled_and_stops(
+    tmp_path: Path, asked: object, withdrawn: object
+) -> None:
+    with served(tmp_path) as peer:
+        block(peer, asked, tmp_path)
+        peer.notify("$/cancelRequest", {"id": withdrawn})
+        answer = peer.answer(asked)
+        peer.forget()
+        until((tmp_path / "stopped-x").exists)
+        peer.notify("$/cancelRequest", {"id": withdrawn})
+        peer.end_input()
+
+        assert peer.rest() == []
+        assert peer.wait() == 0
+    assert refused(answer)["code"] == "CANCELLED"
+
+
+@requirement("a:cancel:one-answer", "a:cancel:answer")
+def test_a_call_that_waits_in_the_queue_is_withdrawn_at_once(tmp_path: Path) -> None:
+    with served(tmp_path, CLEATS_CONCURRENCY="1") as peer:
+        block(peer, 1, tmp_path)
+        peer.call(2, "block", folder=str(tmp_path), name="never")
+        peer.notify("$/cancelRequest", {"id": 2})
+
+        assert refused(peer.answer(2))["code"] == "CANCELLED"
+
+        peer.notify("$/cancelRequest", {"id": 1})
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+        peer.call(3, "echo", text="next")
+        assert said(peer.answer(3))["text"] == "next"
+    assert not (tmp_path / "began-never").exists()
+
+
+@requirement("a:cancel:answer", "a:cancel:one-answer")
+def test_a_cancel_in_the_same_read_as_its_call_is_answered_too(tmp_path: Path) -> None:
+    call = {"name": "block", "arguments": {"folder": str(tmp_path), "name": "x"}}
+    with served(tmp_path) as peer:
+        peer.send(
+            sized({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+            + sized({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "1"}})
+        )
+
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+    assert not (tmp_path / "began-x").exists()
+
+
+@requirement("a:cancel:stops-the-work", "a:kill:all-descendants")
+def test_the_answer_does_not_wait_for_a_tree_of_processes_that_must_be_killed(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    with served(tmp_path) as peer:
+        peer.call(1, "tree", folder=str(folder), kind="ignoreterm")
+        until(lambda: trees.is_grown(folder, "ignoreterm"))
+        peer.notify("$/cancelRequest", {"id": 1})
+
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+        assert trees.living(folder)  # it ignores SIGTERM, and its grace is not over
+        until(lambda: not trees.living(folder))
+
+
+def test_a_cancel_of_nothing_is_nothing_and_a_cancelled_id_can_be_used_again(
+    tmp_path: Path,
+) -> None:
+    with served(tmp_path) as peer:
+        for params in ({"id": 99}, {"id": None}, {}, None):
+            peer.notify("$/cancelRequest", params)
+        block(peer, 1, tmp_path)
+        peer.notify("$/cancelRequest", {"id": 1})
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+        peer.call(1, "echo", text="again")
+
+        assert said(peer.answer(1))["text"] == "again"
+
+
+def test_a_second_request_with_an_id_in_use_is_refused_without_it(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        block(peer, 1, tmp_path)
+        peer.call("1", "echo", text="x")
+        refusal = peer.answer(None)
+        peer.notify("$/cancelRequest", {"id": 1})
+
+        assert refusal["error"]["code"] == -32600
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+
+
+# Timeouts and progress
+
+
+@requirement("a:timeout:aborts", "a:timeout:answer")
+def test_a_call_past_its_deadline_is_stopped_and_says_how_long_it_had(tmp_path: Path) -> None:
+    with served(tmp_path, CLEATS_TIMEOUTS="block=0.2") as peer:
+        block(peer, 1, tmp_path)
+        error = refused(peer.answer(1))
+        until((tmp_path / "stopped-x").exists)
+
+    assert (error["code"], error["timeoutMs"]) == ("TOOL_TIMEOUT", 200)
+
+
+@requirement("a:progress:payload", "a:progress:throttled", "a:progress:coalesced")
+def test_progress_has_the_fields_of_the_spec_and_is_coalesced(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        begun = time.monotonic()
+        peer.call("c", "count", steps=1000)
+        reports = []
+        while "method" in (frame := peer.receive()):
+            reports.append(frame)
+        seconds = time.monotonic() - begun
+
+    assert frame["id"] == "c"
+    assert 2 <= len(reports) <= 4 * (seconds + 1)
+    for report in reports:
+        assert report["method"] == "notifications/progress"
+        params = report["params"]
+        assert params.keys() == {"id", "tool", "message", "stream", "phase", "ts"}
+        assert (params["id"], params["tool"], params["phase"]) == ("c", "count", "count")
+        assert params["stream"] == "info"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", params["ts"])
+    assert reports[-1]["params"]["message"] == "step 999"
+
+
+@requirement("a:progress:none-after-end", "a:cancel:no-progress-after")
+def test_nothing_is_said_about_a_call_after_its_answer(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call(1, "count", steps=30)
+        peer.answer(1)
+        peer.forget()
+        peer.request("end", "ping")
+        peer.answer("end")
+        peer.end_input()
+
+        assert peer.rest() == []
+
+
+# What is no request
+
+
+@pytest.mark.parametrize(
+    ("frame", "code", "known"),
+    [
+        (sized(b"{"), -32700, None),
+        (sized(b""), -32700, None),
+        (sized(b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}'), -32700, None),
+        (sized(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}'), -32700, None),
+        (sized(b"[]"), -32600, None),
+        (sized(b'{"jsonrpc":"2.0","id":null,"method":"ping"}'), -32600, None),
+        (sized(b'{"id":5,"method":"ping"}'), -32600, 5),
+        (sized(b'{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}'), -32600, 5),
+        (sized(b'{"jsonrpc":"2.0","id":5,"method":"tools/destroy"}'), -32601, 5),
+        (sized(b" " * 2000), -32600, None),
+        (b"Content-Length: none\r\n\r\n{}", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', -32700, None),
+    ],
+)
+def test_what_is_no_request_is_refused_with_a_code_and_the_next_one_answered(
+    tmp_path: Path, frame: bytes, code: int, known: object
+) -> None:
+    with served(tmp_path, CLEATS_FRAME_LIMIT="1000") as peer:
+        peer.send(frame)
+        peer.request("next", "ping")
+        refusal, following = peer.receive(), peer.receive()
+
+    assert (refusal["id"], refusal["error"]["code"]) == (known, code)
+    assert refusal["error"]["data"]["code"] == "INVALID_REQUEST"
+    assert following == {"jsonrpc": "2.0", "id": "next", "result": {}}
+
+
+def test_notifications_and_responses_that_mean_nothing_are_not_answered(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.notify("notifications/initialized")
+        peer.notify("no/such", {"a": 1})
+        peer.send({"jsonrpc": "2.0", "id": 9, "result": {}})
+        peer.request(1, "ping")
+        peer.end_input()
+
+        assert [frame["id"] for frame in peer.rest()] == [1]
+
+
+def test_control_messages_do_not_wait_behind_calls(tmp_path: Path) -> None:
+    with served(tmp_path, CLEATS_CONCURRENCY="1") as peer:
+        block(peer, 1, tmp_path)
+        peer.request(2, "ping")
+        peer.request(3, "tools/list")
+
+        assert peer.answer(2)["result"] == {}
+        assert peer.answer(3)["result"]["tools"]
+
+
+def test_nothing_but_frames_is_on_stdout(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        peer.call(1, "noisy")
+
+        assert said(peer.answer(1)) == {"stdin": ""}
+        peer.end_input()
+        assert peer.wait() == 0
+    assert b"a stray print" in peer.stderr
+
+
+# The end
+
+
+def test_at_the_end_of_input_everything_is_answered(tmp_path: Path) -> None:
+    with served(tmp_path) as peer:
+        for number in range(20):
+            peer.call(number, "echo", text="x")
+        peer.end_input()
+
+        assert {frame["id"] for frame in peer.rest()} == set(range(20))
+        assert peer.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_on_a_signal_what_runs_is_finished_and_the_exit_code_is_0(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with served(tmp_path, CLEATS_DRAIN="20") as peer:
+        peer.call(1, "hold", folder=str(tmp_path), name="h")
+        until((tmp_path / "order").exists)
+        peer.signal(number)
+        (tmp_path / "go-h").touch()
+
+        assert said(peer.answer(1))["ok"] is True
+        assert peer.wait() == 0
+
+
+def test_what_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path) -> None:
+    with served(tmp_path, CLEATS_DRAIN="0.1") as peer:
+        block(peer, 1, tmp_path)
+        peer.signal(signal.SIGTERM)
+
+        assert refused(peer.answer(1))["code"] == "CANCELLED"
+        assert peer.wait() == 0
+    assert (tmp_path / "stopped-x").exists()
+
+
+@pytest.mark.parametrize("then", ["exit", None])
+def test_shutdown_is_answered_and_ends_the_server(tmp_path: Path, then: str | None) -> None:
+    with served(tmp_path, CLEATS_DRAIN="0.5") as peer:
+        peer.request(1, "shutdown")
+        peer.request(2, "ping")
+
+        assert peer.answer(1)["result"] is None
+        assert peer.answer(2)["error"]["code"] == -32600
+        if then:
+            peer.notify(then)
+        assert peer.wait() == 0
