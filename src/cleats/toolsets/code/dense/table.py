@@ -1,0 +1,132 @@
+"""The word table: what words mean, as rows of numbers, and texts as sums of rows.
+
+A row already carries its word's weight: a rare word's is long, a common one's short, so a text is
+nothing but the sum of the rows of its words. Weights come with the table and not from the corpus,
+so a vector never changes because another file did.
+
+Laws:
+
+- The order of the words does not matter, nor does the machine: every sum is of whole numbers small
+  enough to be exact in float32, in whatever order a library adds them.
+- A vector is the direction alone. All have the length `LENGTH`, give or take the rounding to int8,
+  so a dot product ranks like a cosine. A text without a known word is all zeros.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from math import log
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cleats.toolsets.code.dense.words import rows_of
+
+DATA: Final = Path(__file__).parent / "data"
+
+ENCODER: Final = 1
+"""Raised when the same table would give other vectors; part of the fingerprint."""
+
+LENGTH: Final = 320
+"""Of a vector in int8. The largest component of 160 seldom reaches 0.4 of the length."""
+
+MOST_WORDS: Final = 32_768
+"""Read of one text. More would leave the whole numbers that float32 holds: 32,768 * 4 * 127."""
+
+BLOCK: Final = 64
+"""Texts summed in one product; larger ones share few more words and cost memory."""
+
+MEMORY: Final = 200_000
+"""Words whose rows are remembered; past it the memory starts anew."""
+
+Vectors = NDArray[np.int8]
+
+REPEATS: Final = np.array(
+    [0, *(round(4 * (1 + log(count))) for count in range(1, 65))], dtype=np.float32
+)
+"""What a word counts that stands once, twice, ... in a text; beyond 64 times nothing is added."""
+
+
+@dataclass(slots=True)
+class WordTable:
+    """Rows of numbers by word; made by `bench/code/word_table.py`."""
+
+    rows: Vectors
+    known: Mapping[str, int]
+    fingerprint: str
+    """Changes whenever stored vectors can no longer be compared with new ones."""
+    _found: "_Found" = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._found = _Found(self.known)
+
+    @classmethod
+    def load(cls, folder: Path = DATA) -> Self:
+        """The table that comes with the package. Its rows stay on disk until they are used."""
+        about: dict[str, Any] = json.loads((folder / "table.json").read_text("utf-8"))
+        words = (folder / "words.txt").read_text("utf-8").split()
+        rows = np.load(folder / "vectors.npy", mmap_mode="r").view(np.ndarray)
+        known = {word: row for row, word in enumerate(words)}
+        return cls(rows=rows, known=known, fingerprint=f"{ENCODER}-{about['fingerprint']}")
+
+    @property
+    def dims(self) -> int:
+        return int(self.rows.shape[1])
+
+    def encode(self, texts: Sequence[Iterable[str]]) -> Vectors:
+        """One vector per text, each given as its lower-case words, repeated as they repeat."""
+        vectors = np.empty((len(texts), self.dims), dtype=np.int8)
+        for start in range(0, len(texts), BLOCK):
+            sums = self._sums(texts[start : start + BLOCK])
+            vectors[start : start + BLOCK] = np.rint(_directions(sums) * LENGTH).clip(-127, 127)
+        return vectors
+
+    def encode_query(self, words: Iterable[str]) -> NDArray[np.float32]:
+        """The direction of a query, of length 1 and not rounded: a query is never stored."""
+        direction: NDArray[np.float32] = _directions(self._sums([words]))[0].astype(np.float32)
+        return direction
+
+    def _sums(self, texts: Sequence[Iterable[str]]) -> NDArray[np.float32]:
+        found = [self._rows_in(words) for words in texts]
+        sizes = [len(rows) for rows in found]
+        flat = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=sum(sizes))
+        lines = np.repeat(np.arange(len(texts)), sizes)
+        cells, counts = np.unique(lines * len(self.known) + flat, return_counts=True)
+        lines, flat = np.divmod(cells, len(self.known))
+        weighted = self.rows[flat].astype(np.float32)
+        weighted *= REPEATS[np.minimum(counts, len(REPEATS) - 1), None]
+        sums = np.zeros((len(texts), self.dims), dtype=np.float32)
+        # Not a matrix product: for so little its threads would spend more time than they save.
+        present, starts = np.unique(lines, return_index=True)
+        if len(present):
+            sums[present] = np.add.reduceat(weighted, starts, axis=0)
+        return sums
+
+    def _rows_in(self, words: Iterable[str]) -> list[int]:
+        first = islice(words, MOST_WORDS)
+        return list(chain.from_iterable(map(self._found.__getitem__, first)))[:MOST_WORDS]
+
+
+class _Found(dict[str, tuple[int, ...]]):
+    """The rows of each word seen so far, worked out once."""
+
+    def __init__(self, known: Mapping[str, int]) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= MEMORY:
+            self.clear()
+        rows = self[word] = rows_of(word, self._known)
+        return rows
+
+
+def _directions(sums: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Each line at length 1. The squares are added as whole numbers, so they are exact too."""
+    whole = sums.astype(np.int64)
+    lengths = np.sqrt((whole * whole).sum(axis=1, keepdims=True).astype(np.float64))
+    directions: NDArray[np.float64] = whole / np.maximum(lengths, 1.0)
+    return directions

@@ -1,0 +1,89 @@
+"""From a word to rows of the table: as it is, without its ending, or taken apart.
+
+The table's words stand in the order of how common they are, so a row's number is also the price of
+using it: that is all that taking `getremoteerror` apart into `get`, `remote`, `error` needs.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import inf, log
+
+ENDINGS = (
+    ("ies", "y"),
+    ("ing", ""),
+    ("ing", "e"),
+    ("ed", ""),
+    ("ed", "e"),
+    ("es", ""),
+    ("s", ""),
+    ("er", ""),
+    ("er", "e"),
+    ("ers", ""),
+    ("ly", ""),
+    ("able", ""),
+    ("able", "e"),
+    ("ness", ""),
+    ("ment", ""),
+)
+"""What English puts at the end of a word, and what stood there before; the first that fits wins."""
+
+SHORTEST_STEM = 3
+SHORTEST_PREFIX = 5
+LONGEST_WORD = 40
+"""Longer runs of letters are encodings and digests, not words."""
+
+COMMON_PAIR = 1_500
+"""Two letters make a piece of their own only when they are this common: `id`, `db`, `to`."""
+
+PIECE = 3.0
+"""What each piece costs beyond its rank, so that few long pieces beat many short ones."""
+
+LETTERS = re.compile(r"[a-z]+")
+
+
+def rows_of(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
+    """The rows that stand for a word; none when nothing in the table resembles it."""
+    if (row := known.get(word)) is not None:
+        return (row,)
+    if len(word) > LONGEST_WORD:
+        return ()
+    if LETTERS.fullmatch(word) is None:
+        return tuple(
+            row for run in LETTERS.findall(word) if len(run) > 1 for row in rows_of(run, known)
+        )
+    for stem in _stems(word):
+        if (row := known.get(stem)) is not None:
+            return (row,)
+    return _pieces(word, known) or _prefix(word, known)
+
+
+def _stems(word: str) -> Iterator[str]:
+    for ending, instead in ENDINGS:
+        stem = word.removesuffix(ending) + instead
+        if word.endswith(ending) and len(stem) >= SHORTEST_STEM:
+            yield stem
+            if not instead and stem[-1] == stem[-2]:
+                yield stem[:-1]
+
+
+def _pieces(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
+    """The cheapest way to write the word as known words, one after the other."""
+    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    for end in range(1, len(word) + 1):
+        ways = [(inf, ())] + [
+            (best[start][0] + PIECE + log(row + 2), (*best[start][1], row))
+            for start in range(end - 1)
+            if best[start][0] < inf
+            and (row := known.get(word[start:end])) is not None
+            and (end - start > 2 or row < COMMON_PAIR)
+        ]
+        best.append(min(ways))
+    return best[-1][1]
+
+
+def _prefix(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
+    """The longest known beginning, when it is more than half of the word."""
+    for end in range(len(word) - 1, max(SHORTEST_PREFIX, len(word) // 2 + 1) - 1, -1):
+        if (row := known.get(word[:end])) is not None:
+            return (row,)
+    return ()
