@@ -22,7 +22,7 @@ A query of negations alone means everything else.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
 
@@ -246,7 +246,7 @@ class _Parser:
     def whole(self) -> Node:
         node = self._any(0)
         if (left := self._peek()) is not None:
-            self._fail(left)
+            raise _idle(left)
         return node
 
     def _any(self, depth: int) -> Node:
@@ -281,7 +281,7 @@ class _Parser:
             case "(":
                 return self._group(token, depth)
             case _:
-                self._fail(token)
+                raise _idle(token)
 
     def _phrase(self, token: _Token) -> Phrase:
         if not any(sign.isalnum() for sign in token.text):
@@ -306,9 +306,10 @@ class _Parser:
         self._next += 1
         return True
 
-    def _fail(self, token: _Token) -> NoReturn:
-        hint = f'To look for the word itself, write "{token.text}" in quotes.'
-        raise QueryError(f"{token.text} has nothing to work on", token.at, hint)
+
+def _idle(token: _Token) -> QueryError:
+    hint = f'To look for the word itself, write "{token.text}" in quotes.'
+    return QueryError(f"{token.text} has nothing to work on", token.at, hint)
 
 
 def conjunction(*nodes: Node) -> Node:

@@ -1,0 +1,112 @@
+"""The distinct values of one field, in one piece of memory, and who has them.
+
+A filter looks for its value in the whole vocabulary at once and gets numbers of values; postings
+turn those into numbers of owners (chunks or files). Values are sorted, so that the same content
+always makes the same bytes.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+END = "\0"
+"""Between values; none has it, because no name or path does and other text loses it here."""
+
+
+class Vocabulary:
+    """Values that can be searched as text, with case and without."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays["starts"])
+
+    def __getitem__(self, number: int) -> str:
+        start = int(self._arrays["starts"][number])
+        text = self._written
+        return text[start : text.index(b"\0", start)].decode(errors="surrogatepass")
+
+    @cached_property
+    def _written(self) -> bytes:
+        return self._arrays["text"].tobytes()
+
+    @cached_property
+    def _lowered(self) -> bytes:
+        return self._arrays["lower"].tobytes() if "lower" in self._arrays else self._written
+
+    def find(self, pattern: bytes, *, cased: bool = True) -> Ids:
+        """The values that hold a match of a pattern of bytes, which must not be empty."""
+        text = self._written if cased else self._lowered
+        starts = self._arrays["starts" if cased or "lower" not in self._arrays else "lower_starts"]
+        ends = [found.end() - 1 for found in re.finditer(pattern, text)]
+        return np.unique(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
+
+    def values(self) -> list[str]:
+        """All of them."""
+        return self._written[1:-1].decode(errors="surrogatepass").split(END) if len(self) else []
+
+
+class Column:
+    """A vocabulary and the owners of each of its values."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], owners: int) -> None:
+        self.vocabulary = Vocabulary(arrays)
+        self._bounds = arrays["bounds"]
+        self._postings = arrays["postings"]
+        self._owners = owners
+
+    def owners(self, number: int) -> Ids:
+        """Who has a value."""
+        found: Ids = self._postings[self._bounds[number] : self._bounds[number + 1]]
+        return found
+
+    def mask(self, ids: Ids) -> Mask:
+        """Who has any of these values."""
+        mask = np.zeros(self._owners, dtype=np.bool_)
+        if len(ids) <= 64:
+            for number in ids:
+                mask[self.owners(number)] = True
+        else:
+            chosen = np.zeros(len(self.vocabulary), dtype=np.bool_)
+            chosen[ids] = True
+            mask[self._postings[np.repeat(chosen, np.diff(self._bounds))]] = True
+        return mask
+
+
+def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> dict[str, Any]:
+    """The arrays of a column, from pairs of an owner and the number of a value it has."""
+    clean = [value.replace(END, "") for value in values]
+    distinct = sorted(set(clean))
+    rank = {value: number for number, value in enumerate(distinct)}
+    renamed = np.fromiter((rank[value] for value in clean), np.int64, len(clean))
+    pairs = np.unique(renamed[ids] << 32 | owners) if len(ids) else np.zeros(0, np.int64)
+    arrays = _texts(distinct)
+    arrays["postings"] = (pairs & 0xFFFFFFFF).astype(np.int32)
+    edges = np.arange(len(distinct) + 1, dtype=np.int64) << 32
+    arrays["bounds"] = np.searchsorted(pairs, edges).astype(np.int32)
+    return arrays
+
+
+def _texts(values: Sequence[str]) -> dict[str, Any]:
+    lowered = [value.lower() for value in values]
+    arrays = {}
+    arrays["text"], arrays["starts"] = _blob(values)
+    if lowered != list(values):
+        arrays["lower"], arrays["lower_starts"] = _blob(lowered)
+    return arrays
+
+
+def _blob(values: Iterable[str]) -> tuple[NDArray[np.uint8], Ids]:
+    raw = [value.encode(errors="surrogatepass") for value in values]
+    text = b"\0" + b"\0".join(raw) + b"\0"
+    lengths = np.fromiter((len(value) + 1 for value in raw), np.int64, len(raw))
+    starts = (1 + np.cumsum(lengths) - lengths).astype(np.int32)
+    return np.frombuffer(text, np.uint8), starts
