@@ -135,6 +135,30 @@ class Settings:
         "the working folder by default.",
         private=True,
     )
+    index_workers: int = _setting(
+        0, "Processes that read files while an index is built; 0 for one per core."
+    )
+    index_git: Literal["on", "off"] = _setting(
+        "on", "Whether an index knows authors, dates and churn; reading a history takes time."
+    )
+    index_lint: Literal["on", "off"] = _setting(
+        "on", "Whether an index knows what linters find in the files."
+    )
+    index_max_file_bytes: int = _setting(
+        5 << 20, "Bytes of a file that is indexed; larger ones are reported. 0 for any."
+    )
+    index_max_lines: int = _setting(
+        200_000, "Lines of a file that is indexed; longer ones are reported. 0 for any."
+    )
+    index_max_line_bytes: int = _setting(
+        512 << 10, "Bytes of one line in a file that is indexed. 0 for any."
+    )
+    index_max_files: int = _setting(
+        0, "Files of one repository that are indexed; the rest is reported. 0 for all."
+    )
+    risk_rules: tuple[Path, ...] = _setting(
+        (), "Files with more rules of risk, which come after those of this program."
+    )
     skill_dirs: tuple[Path, ...] = _setting(
         (), "More folders with skills, which come before all others.", private=True
     )

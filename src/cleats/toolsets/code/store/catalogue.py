@@ -44,6 +44,20 @@ class Known(NamedTuple):
     hash: bytes
 
 
+class Counts(NamedTuple):
+    """How much there is in a catalogue."""
+
+    files: int
+    problems: int
+    """Files that were understood only in part."""
+    chunks: dict[str, int]
+    """By mode."""
+    languages: dict[str, int]
+    """Files by language."""
+    skipped: dict[str, int]
+    """Files whose content kept them out, by reason."""
+
+
 class Catalogue:
     """One catalogue, open for its writer or for a reader."""
 
@@ -105,13 +119,12 @@ class Catalogue:
         )
 
     def known(self) -> dict[str, Known]:
-        """Every file by its path, as it was when it was read."""
-        rows = self.connection.execute("SELECT path, size, mtime_ns, hash FROM files")
+        """Every file by its path, as it was when it was read, indexed or not."""
+        rows = self.connection.execute(
+            "SELECT path, size, mtime_ns, hash FROM files UNION ALL"
+            " SELECT path, size, mtime_ns, hash FROM skipped"
+        )
         return {path: Known(size, mtime, digest) for path, size, mtime, digest in rows}
-
-    def ids(self) -> dict[str, int]:
-        """The row of every file."""
-        return dict(self.connection.execute("SELECT path, id FROM files"))
 
     def put(self, row: FileRow) -> None:
         """Add a file that is not in it."""
@@ -134,6 +147,12 @@ class Catalogue:
             ),
         )
 
+    def skip(self, path: str, known: Known, reason: str, detail: str) -> None:
+        """Remember a file that is not indexed, so that it is not read again."""
+        self.connection.execute(
+            "INSERT INTO skipped VALUES (?,?,?,?,?,?)", (path, *known, reason, detail)
+        )
+
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and their chunks."""
         for path in paths:
@@ -141,21 +160,43 @@ class Catalogue:
                 "DELETE FROM chunks WHERE file = (SELECT id FROM files WHERE path = ?)", (path,)
             )
             self.connection.execute("DELETE FROM files WHERE path = ?", (path,))
+            self.connection.execute("DELETE FROM skipped WHERE path = ?", (path,))
 
     def touch(self, path: str, size: int, mtime_ns: int) -> None:
         """Note another time for a file with the same content."""
-        self.connection.execute(
-            "UPDATE files SET size = ?, mtime_ns = ? WHERE path = ?", (size, mtime_ns, path)
+        for table in ("files", "skipped"):
+            self.connection.execute(
+                f"UPDATE {table} SET size = ?, mtime_ns = ? WHERE path = ?",  # noqa: S608 - ours
+                (size, mtime_ns, path),
+            )
+
+    def problems(self, limit: int) -> list[tuple[str, str]]:
+        """The first files that were understood only in part."""
+        return list(
+            self.connection.execute(
+                "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?",
+                (limit,),
+            )
         )
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How many chunks there are by mode, and files by language."""
-        return {
-            "chunks": dict(self._counted("chunks", "mode")),
-            "languages": dict(self._counted("files", "lang")),
-        }
+    def left_out(self) -> list[tuple[str, str, str]]:
+        """The files whose content kept them out, and why."""
+        return list(self.connection.execute("SELECT path, reason, detail FROM skipped"))
 
-    def _counted(self, table: str, column: str) -> Iterator[tuple[str, int]]:
-        yield from self.connection.execute(
-            f"SELECT {column}, count(*) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608 - our names
+    def counts(self) -> Counts:
+        """How much there is of everything."""
+        return Counts(
+            files=self._number("SELECT count(*) FROM files"),
+            problems=self._number("SELECT count(*) FROM files WHERE problem != ''"),
+            chunks=dict(self._groups("SELECT mode, count(*) FROM chunks GROUP BY 1 ORDER BY 1")),
+            languages=dict(self._groups("SELECT lang, count(*) FROM files GROUP BY 1 ORDER BY 1")),
+            skipped=dict(
+                self._groups("SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 1")
+            ),
         )
+
+    def _groups(self, query: str) -> Iterator[tuple[str, int]]:
+        yield from self.connection.execute(query)
+
+    def _number(self, query: str) -> int:
+        return int(self.connection.execute(query).get)

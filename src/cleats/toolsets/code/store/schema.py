@@ -34,6 +34,14 @@ CREATE TABLE files(
     churn INTEGER,
     line_authors BLOB
 );
+CREATE TABLE skipped(             -- files whose content is not worth indexing
+    path TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    reason TEXT NOT NULL,
+    detail TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL,

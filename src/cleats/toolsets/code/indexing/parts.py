@@ -1,0 +1,33 @@
+"""The parts of a generation that are made from its catalogue."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cleats.toolsets.code.indexing.progress import Progress, Report
+from cleats.toolsets.code.store import schema
+
+
+def write(
+    folder: Path,
+    previous: Path | None,
+    changed: Iterable[str] | None,
+    report: Report,
+    *,
+    sqlite: bool,
+) -> None:
+    """Make everything that searches read; what has not changed is taken from an earlier one."""
+    # Each of these loads a library that only builders and searches need.
+    try:
+        from cleats.toolsets.code.search.fts import write_fts  # noqa: PLC0415
+        from cleats.toolsets.code.search.parts import write_parts  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return
+
+    def progress(message: str, done: int = 0, total: int = 0) -> None:
+        report(Progress("search", message, done, total))
+
+    progress("making it searchable")
+    write_parts(folder / schema.FILE, folder, previous, changed, progress)
+    if sqlite:
+        progress("making it searchable with SQLite")
+        write_fts(folder)

@@ -1,0 +1,173 @@
+"""Processes that work through a list of tasks, and what becomes of a task that ends its process.
+
+A parser is native code: it may crash, and a parse that hangs cannot be interrupted. So each task
+runs in another process, under a limit of time, and the worst that it can do is to be `Lost`.
+Results come in the order of the tasks, and only so many are waited for at once that memory does
+not grow with the list.
+
+Workers are forked where that is safe, so that libraries are loaded once. They end with the process
+that started them: their pipe does.
+"""
+
+import faulthandler
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Final, Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Numbered: TypeAlias = tuple[int, T]
+
+LIMIT: Final = 20.0
+"""Seconds for one task: the slowest honest files take two."""
+
+TASKS, WEIGHT = 16, 1 << 18
+"""What makes a batch full: enough for one message to cost nothing, little enough to share out."""
+
+AHEAD: Final = 2
+"""Batches that one worker has been given, so that it never waits for the next."""
+
+WINDOW: Final = 8 << 20
+"""Weight that may be out, or wait for an earlier result."""
+
+
+class Lost:
+    """The result of a task that ended its process, or took too long."""
+
+
+@dataclass(eq=False)
+class _Worker(Generic[T]):
+    process: BaseProcess
+    pipe: "Connection[list[Numbered[T]], tuple[int, bytes]]"
+    given: "deque[deque[Numbered[T]]]" = field(default_factory=deque)
+    """What it still has to answer, by batch."""
+
+
+class Pool(Generic[T]):
+    """A number of processes that all run one function."""
+
+    def __init__(self, work: Callable[[T], bytes], count: int, *, limit: float = LIMIT) -> None:
+        self._work, self._count, self._limit = work, count, limit
+        forks = sys.platform == "linux"
+        self._context = get_context("fork") if forks else get_context("spawn")
+        self._workers: list[_Worker[T]] = []
+        self._waiting: deque[deque[Numbered[T]]] = deque()
+
+    def map(
+        self, tasks: Sequence[T], weigh: Callable[[T], int]
+    ) -> Iterator[tuple[T, bytes | Lost]]:
+        """Run every task; yield it with its result, in the order given."""
+        self._waiting = deque(_batches(tasks, weigh))
+        ready: dict[int, bytes | Lost] = {}
+        out = position = 0
+        try:
+            while position < len(tasks):
+                out += self._hand_out(WINDOW - out, weigh)
+                ready.update(self._arrivals())
+                while position in ready:
+                    yield tasks[position], ready.pop(position)
+                    out -= weigh(tasks[position])
+                    position += 1
+        finally:
+            self._end()
+
+    def _hand_out(self, room: int, weigh: Callable[[T], int]) -> int:
+        """Give out batches; return what they weigh."""
+        handed = 0
+        while self._waiting and handed < room and (worker := self._idlest()) is not None:
+            batch = self._waiting.popleft()
+            handed += sum(weigh(task) for _, task in batch)
+            worker.given.append(batch)
+            with suppress(OSError):  # it has died; that is seen when it is listened to
+                worker.pipe.send(list(batch))
+        return handed
+
+    def _idlest(self) -> "_Worker[T] | None":
+        best = min(self._workers, key=lambda worker: len(worker.given), default=None)
+        if len(self._workers) < self._count and (best is None or best.given):
+            self._workers.append(self._start())
+            return self._workers[-1]
+        return best if best is not None and len(best.given) < AHEAD else None
+
+    def _arrivals(self) -> Iterator[tuple[int, bytes | Lost]]:
+        for worker in self._heard():
+            try:
+                number, result = worker.pipe.recv()
+            except (EOFError, OSError):
+                yield from self._bury(worker)
+                continue
+            worker.given[0].popleft()
+            if not worker.given[0]:
+                worker.given.popleft()
+            yield number, result
+
+    def _heard(self) -> "list[_Worker[T]]":
+        heard = {id(each) for each in wait([worker.pipe for worker in self._workers])}
+        return [worker for worker in self._workers if id(worker.pipe) in heard]
+
+    def _bury(self, worker: "_Worker[T]") -> Iterator[tuple[int, Lost]]:
+        self._workers.remove(worker)
+        worker.pipe.close()
+        worker.process.join()
+        left = deque(chain.from_iterable(worker.given))
+        if left:
+            yield left.popleft()[0], Lost()
+        if left:
+            self._waiting.appendleft(left)
+
+    def _start(self) -> "_Worker[T]":
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(theirs, self._work, self._limit), daemon=True
+        )
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.pipe.close()
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+        self._workers.clear()
+
+
+def _batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[deque[Numbered[T]]]":
+    batch: deque[Numbered[T]] = deque()
+    weight = 0
+    for number, task in enumerate(tasks):
+        batch.append((number, task))
+        weight += weigh(task)
+        if len(batch) == TASKS or weight >= WEIGHT:
+            yield batch
+            batch, weight = deque(), 0
+    if batch:
+        yield batch
+
+
+def _serve(
+    pipe: "Connection[tuple[int, bytes], list[Numbered[T]]]",
+    work: Callable[[T], bytes],
+    limit: float,
+) -> None:
+    if sys.platform == "linux":
+        # Not ours: locks that must go with their holder, and the ends of others' pipes.
+        os.closerange(3, pipe.fileno())
+        os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    with Path(os.devnull).open("w") as nowhere, suppress(EOFError, OSError, KeyboardInterrupt):
+        while batch := pipe.recv():
+            for number, task in batch:
+                # It works while native code holds the interpreter, as no other timer does.
+                faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
+                result = work(task)
+                faulthandler.cancel_dump_traceback_later()
+                pipe.send((number, result))

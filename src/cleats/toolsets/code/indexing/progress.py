@@ -1,0 +1,53 @@
+"""How far a build is."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeAlias
+
+from msgspec import Struct
+
+
+class Progress(Struct, frozen=True, omit_defaults=True):
+    """One step of a build."""
+
+    phase: str
+    """`wait`, `look`, `read`, `git`, `lint`, `risk`, `search`, `publish`."""
+    message: str
+    done: int = 0
+    total: int = 0
+
+
+Report: TypeAlias = Callable[[Progress], None]
+
+
+INTERVAL = 0.1
+"""Seconds between two reports of one phase; whoever shows them thins them out further."""
+
+
+class Counter:
+    """Reports of a phase that goes file by file, with its pace."""
+
+    def __init__(self, report: Report, phase: str, what: str, total: int) -> None:
+        self._report, self._phase, self._what, self._total = report, phase, what, total
+        self._started = monotonic()
+        self._next = 0.0
+
+    def at(self, done: int) -> None:
+        """So many are done."""
+        now = monotonic()
+        if now < self._next and done < self._total:
+            return
+        self._next = now + INTERVAL
+        self._report(Progress(self._phase, self._words(done, now), done, self._total))
+
+    def _words(self, done: int, now: float) -> str:
+        words = f"{done:,} of {self._total:,} {self._what}"
+        elapsed = now - self._started
+        if elapsed < 1 or not done or done == self._total:
+            return words
+        rate = done / elapsed
+        return f"{words}, {rate:,.0f} a second, {_left((self._total - done) / rate)} left"
+
+
+def _left(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,217 @@
+"""Read one file and say everything about it: what a worker does, and nothing that needs another.
+
+A file can change while it is read, vanish, or turn into something else; each is an answer, not an
+error.
+"""
+
+import errno
+import os
+import stat
+import time
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from cleats.toolsets.code.discovery.content import verdict
+from cleats.toolsets.code.discovery.reasons import Limits
+from cleats.toolsets.code.extract import extract, readable
+from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
+from cleats.toolsets.code.indexing.headlines import headline
+from cleats.toolsets.code.languages.names import UNKNOWN
+from cleats.toolsets.code.store.rows import UNSURE, ChunkRow, FileRow, Relations
+
+ATTEMPTS: Final = 3
+"""How often a file is read that changes meanwhile."""
+
+FINE, COARSE = 20_000_000, 2_000_000_000
+"""Nanoseconds in which a second change could leave the same mtime: a few ticks of the kernel's
+clock, or the whole seconds of some file systems."""
+
+_PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class Task(Struct, frozen=True, array_like=True):
+    """A file to read."""
+
+    path: str
+    place: str
+    """Where it is, as the system spells it."""
+    lang: str
+    mode: Mode
+    size: int
+    mtime_ns: int = 0
+    plain: bool = False
+    """Only cut it into lines: its parser has failed for good."""
+
+
+class Outcome(Struct, omit_defaults=True):
+    """What came of a task."""
+
+    status: Literal["row", "skipped", "gone"]
+    size: int = 0
+    mtime_ns: int = 0
+    hash: bytes = b""
+    row: FileRow | None = None
+    reason: str = ""
+    detail: str = ""
+
+
+class NotAFileError(Exception):
+    """Raised when a link, a pipe or a folder has taken the place of a file."""
+
+
+class Content(NamedTuple):
+    """The bytes of a file and what the system said of it when they were read."""
+
+    data: bytes
+    size: int
+    mtime_ns: int
+
+
+def content(place: str) -> Content:
+    """Read a file whole.
+
+    Raises:
+        OSError: it is gone, or may not be read.
+        NotAFileError: it has become something else.
+    """
+    # Another program may have put a link there, or a pipe, which would wait for its writer.
+    try:
+        descriptor = os.open(place, os.O_RDONLY | _PLAIN)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:
+            raise NotAFileError from error
+        raise
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        for _ in range(ATTEMPTS):
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                raise NotAFileError
+            file.seek(0)
+            now = time.time_ns()
+            data = file.read()
+            after = os.fstat(descriptor)
+            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+                return Content(data, after.st_size, _settled(after.st_mtime_ns, now))
+    return Content(data, len(data), UNSURE)
+
+
+def unreadable(task: Task, why: str) -> Outcome:
+    """The outcome for a file that cannot be read as long as it is what it is."""
+    return Outcome("skipped", task.size, task.mtime_ns, b"", None, "unreadable", why)
+
+
+def digest_of(data: bytes) -> bytes:
+    """What tells two contents apart."""
+    return blake2b(data, digest_size=16).digest()
+
+
+def _settled(mtime_ns: int, now: int) -> int:
+    doubt = FINE if mtime_ns % 1_000_000_000 else COARSE
+    return mtime_ns if mtime_ns < now - doubt else UNSURE
+
+
+@dataclass
+class Reader:
+    """Does tasks. It can be sent to another process."""
+
+    modes: frozenset[Mode]
+    vectors: bool
+    limits: Limits
+    rule_files: tuple[Any, ...] = ()
+
+    def __call__(self, task: Task) -> bytes:
+        try:
+            found = content(task.place)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFileError):
+            return _pack(Outcome("gone"))
+        except OSError as error:
+            return _pack(unreadable(task, error.strerror or ""))
+        mark = digest_of(found.data)
+        judged = verdict(task.path, found.data, self.limits)
+        if judged.skip_reason is None:
+            seen = msgspec.structs.replace(task, lang=judged.lang, mode=judged.mode)
+            row = self._row(seen, found, mark)
+            return _pack(Outcome("row", row=row))
+        return _pack(Outcome("skipped", found.size, found.mtime_ns, mark, None, judged.skip_reason))
+
+    def warm(self) -> None:
+        """Load what most tasks need, before processes are forked."""
+        self._row(Task("a.py", "", "python", "code", 0), Content(b"a = 1\n", 6, 0), b"")
+
+    @cached_property
+    def _rules(self) -> Any:
+        from cleats.toolsets.code.risk.rules import load  # noqa: PLC0415 - reads a few files
+
+        return load(self.rule_files)
+
+    def _row(self, task: Task, found: Content, mark: bytes) -> FileRow:
+        facts = _facts(task, found.data)
+        facts.chunks = [chunk for chunk in facts.chunks if chunk.mode in self.modes]
+        facts.chunks.sort(key=lambda chunk: (chunk.start, -chunk.end))
+        attributes, vectors = self._digest(task.path, facts, found.data)
+        text = readable(found.data) if facts.chunks else b""
+        return FileRow(
+            path=task.path,
+            size=found.size,
+            mtime_ns=found.mtime_ns,
+            hash=mark,
+            lang=facts.lang,
+            mode=facts.mode,
+            lines=facts.lines,
+            problem=facts.problem,
+            facts=_pack(Relations(facts.imports, facts.exports)),
+            text=zlib.compress(text, 1),
+            vectors=vectors,
+            attributes=attributes,
+            chunks=[self._chunk(chunk, facts.lang, text) for chunk in facts.chunks],
+        )
+
+    def _digest(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
+        try:
+            from cleats.toolsets.code.search.digest import digest  # noqa: PLC0415 - loads a word table
+        except ModuleNotFoundError:
+            return b"", b""
+
+        made = digest(path, facts, readable(data))
+        return made.attributes, made.vectors if self.vectors else b""
+
+    def _chunk(self, chunk: Chunk, lang: str, text: bytes) -> ChunkRow:
+        summary = self._assess(chunk, chunk.lang or lang)
+        chunk.steps = []
+        return ChunkRow(
+            mode=chunk.mode,
+            kind=chunk.kind,
+            name=chunk.name,
+            start=chunk.start,
+            end=chunk.end,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            headline=headline(chunk, text),
+            facts=_pack(chunk),
+            summary=summary,
+        )
+
+    def _assess(self, chunk: Chunk, lang: str) -> bytes | None:
+        if chunk.mode != "code":
+            return None
+        from cleats.toolsets.code.risk.local import assess  # noqa: PLC0415 - after the fork
+
+        summary = assess(chunk, lang, self._rules)
+        return None if summary is None else _pack(summary)
+
+
+def _facts(task: Task, data: bytes) -> FileFacts:
+    if not task.plain:
+        return extract(task.path, data, task.lang, task.mode)
+    facts = extract(task.path, data, UNKNOWN, task.mode)
+    facts.lang = task.lang
+    facts.problem = "its parser crashed or took too long; read by lines"
+    return facts
