@@ -1,0 +1,163 @@
+"""Where values go: targets of assignments, what they alias, and the types they give away."""
+
+from cleats.toolsets.code.facts import Origin, Typed, Where
+from cleats.toolsets.code.languages.syntax import NONE
+from cleats.toolsets.code.languages.table import TYPES, Assign
+from cleats.toolsets.code.languages.walk import Flow, Walk
+
+LONGEST_TYPE = 200
+"""Characters of a type that are kept; object types in TypeScript can fill pages."""
+
+
+def assign(walk: Walk, node: int, flow: Flow | None) -> None:
+    """An assignment: its value, its targets, its type; then whatever else is in the node."""
+    syntax = walk.syntax
+    row = walk.language.assigns[syntax.kinds[node]]
+    lefts, right, type_node, others = _parts(walk, node, row)
+    saved, walk.calls = walk.calls, []
+    value = Flow()
+    if right != NONE:
+        walk.visit(right, value)
+    targets: list[str] = []
+    for left in lefts:
+        if row.typed_field:
+            targets.append(syntax.text(left))
+        else:
+            target(walk, left, targets, written=right != NONE)
+    if row.augmented:
+        walk.frame.reads.update(dict.fromkeys(targets))
+        value.names += targets
+    _types(walk, row, targets, right, type_node)
+    if right != NONE and targets:
+        walk.step(node, targets, value)
+        _alias(walk, row, targets, right)
+    walk.calls = saved
+    if flow is not None:
+        flow.names += targets
+    walk.arms(others)
+
+
+def _parts(walk: Walk, node: int, row: Assign) -> tuple[list[int], int, int, list[int]]:
+    syntax = walk.syntax
+    lefts: list[int] = []
+    others: list[int] = []
+    right = type_node = NONE
+    for child in syntax.children(node):
+        field, kind = syntax.fields[child], syntax.kinds[child]
+        if field == row.left or kind == row.left:
+            lefts.append(child)
+        elif right == NONE and row.right and (field == row.right or kind == row.right):
+            right = child
+        elif field == row.type or kind in walk.language.types:
+            type_node = child
+        elif right == NONE and not row.right and kind not in walk.language.comments:
+            right = child
+        else:
+            others.append(child)
+    return lefts, right, type_node, others
+
+
+def target(walk: Walk, node: int, into: list[str], *, written: bool = True) -> None:
+    """Everything in a pattern that receives a value."""
+    syntax, language, frame = walk.syntax, walk.language, walk.frame
+    kind = syntax.kinds[node]
+    if kind in language.names:
+        name = syntax.text(node)
+        into.append(name)
+        if written:
+            frame.writes[name] = None
+    elif kind in language.members or kind in language.indexes:
+        name = walk.path(node, Flow())
+        into.append(name)
+        if written:
+            frame.writes[name] = frame.mutates[name] = None
+    elif kind in language.types:
+        walk.use(node)
+    elif kind in language.assigns:
+        _defaulted(walk, node, into)
+    elif kind in language.calls:
+        walk.call(node, None)
+    else:
+        for child in syntax.children(node):
+            target(walk, child, into, written=written)
+
+
+def _defaulted(walk: Walk, node: int, into: list[str]) -> None:
+    row = walk.language.assigns[walk.syntax.kinds[node]]
+    lefts, right, _type_node, _others = _parts(walk, node, row)
+    for left in lefts:
+        target(walk, left, into)
+    if right != NONE:
+        walk.visit(right, Flow())
+
+
+def update(walk: Walk, node: int, flow: Flow | None) -> None:
+    """`i++`."""
+    targets: list[str] = []
+    target(walk, node + 1, targets) if node + 1 < walk.syntax.stops[node] else None
+    walk.frame.reads.update(dict.fromkeys(targets))
+    if flow is not None:
+        flow.names += targets
+
+
+def remove(walk: Walk, node: int, _flow: Flow | None) -> None:
+    """`del x[0]`."""
+    target(walk, node, [])
+
+
+def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
+    kind, language = walk.syntax.kinds[right], walk.language
+    if row.augmented or row.loop or len(targets) != 1:
+        return
+    if kind in language.names or kind in language.members:
+        name = (
+            walk.path(right, Flow()) if kind in language.names else next(reversed(walk.frame.reads))
+        )
+        if "(" not in name:
+            walk.frame.aliases[f"{targets[0]}={name}"] = None
+
+
+def _types(walk: Walk, row: Assign, targets: list[str], right: int, type_node: int) -> None:
+    if type_node != NONE:
+        walk.use(type_node)
+    if len(targets) != 1:
+        return
+    name = targets[0]
+    where: Where = "field" if row.typed_field or is_field(walk, name) else "local"
+    if type_node != NONE:
+        add_type(walk, where, name, type_text(walk, type_node), "annotation")
+    elif right != NONE and not row.loop and not row.augmented:
+        infer(walk, right, where, name)
+
+
+def is_field(walk: Walk, name: str) -> bool:
+    """Whether a name belongs to an object rather than to the code at hand."""
+    return name.startswith(("self.", "this.", "@", "$this.")) or walk.frame.kind in TYPES
+
+
+def infer(walk: Walk, node: int, where: Where, name: str, origin: Origin = "literal") -> None:
+    """The type that a value gives away, if it does: a literal's, or that of a new object."""
+    language, syntax = walk.language, walk.syntax
+    kind = syntax.kinds[node]
+    if kind in language.literals:
+        add_type(walk, where, name, language.literals[kind], origin)
+    elif kind in language.calls:
+        row = language.calls[kind]
+        function = syntax.child(node, *row.function)
+        if function == NONE:
+            return
+        made = syntax.text(function)
+        last = made.rpartition(".")[2].rpartition("::")[2]
+        if len(made) < LONGEST_TYPE and "(" not in made and (row.prefix or last[:1].isupper()):
+            add_type(walk, where, name, made, "call")
+
+
+def type_text(walk: Walk, node: int) -> str:
+    """A type as written, on one line."""
+    return " ".join(walk.syntax.text(node).lstrip(":->").split())[:LONGEST_TYPE]
+
+
+def add_type(walk: Walk, where: Where, name: str, type_name: str, origin: Origin) -> None:
+    """Note a type."""
+    if type_name:
+        walk.frame.types[Typed(where, name, type_name, origin)] = None

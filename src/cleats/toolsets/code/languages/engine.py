@@ -1,0 +1,94 @@
+"""The declarations of a file, read from its bytes by its language's table."""
+
+from functools import cache
+from importlib import import_module
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+from tree_sitter import Language as Grammar
+from tree_sitter import Node, Parser
+
+from cleats.toolsets.code.facts import Chunk
+from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.plans import plan_for
+from cleats.toolsets.code.languages.registry import LANGUAGES
+from cleats.toolsets.code.languages.remarks import Remark, remarks, set_doc
+from cleats.toolsets.code.languages.syntax import ERROR_ID, NONE, flatten
+from cleats.toolsets.code.languages.table import Language
+from cleats.toolsets.code.languages.walk import Plan, Walk
+
+
+class Parsed(Struct):
+    """What one file declares."""
+
+    chunks: list[Chunk]
+    imports: list[str]
+    exports: list[str]
+    comments: list[Remark]
+    problem: str = ""
+
+
+class _Reader:
+    """A language made ready: its parser, the kinds and fields of its grammar, its plan."""
+
+    def __init__(self, language: Language) -> None:
+        grammar = Grammar(getattr(import_module(language.grammar), language.maker)())
+        wanted = {*language.modifiers, *language.tokens}
+        self.language = language
+        self.parser = Parser(grammar)
+        self.plan: Plan = plan_for(language)
+        self.kinds: dict[int, str] = {ERROR_ID: "ERROR"}
+        for number in range(grammar.node_kind_count):
+            kind = grammar.node_kind_for_id(number)
+            if kind and (grammar.node_kind_is_named(number) or kind in wanted):
+                self.kinds[number] = kind
+        self.fields: dict[int | None, str] = {None: ""}
+        for number in range(1, grammar.field_count + 1):
+            self.fields[number] = grammar.field_name_for_id(number) or ""
+
+
+@cache
+def _reader(lang: str) -> _Reader:
+    return _Reader(LANGUAGES[lang])
+
+
+def declarations(lang: str, path: str, data: bytes) -> Parsed:
+    """Everything a file declares. A syntax error costs what it covers and is said in `problem`.
+
+    Raises:
+        KeyError: There is no table for the language.
+    """
+    reader = _reader(lang)
+    tree = reader.parser.parse(data)
+    syntax = flatten(tree, data, reader.kinds, reader.fields)
+    module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
+    walk = Walk(reader.language, reader.plan, syntax, module)
+    problem = _problem(tree.root_node)
+    doc = reader.language.docstring(syntax, 0)
+    if doc != NONE:
+        set_doc(walk, doc, module)
+    try:
+        walk.descend(0, None)
+    except RecursionError:
+        problem = problem or "nested too deeply to be read whole"
+    reader.language.finish(walk)
+    spoken = remarks(walk)
+    frames = sorted(walk.frames, key=lambda frame: (frame.start, -frame.end))
+    chunks = [
+        frame.chunk(syntax) for frame in frames if frame is not module or not module.is_blank(data)
+    ]
+    return Parsed(chunks, list(walk.imports), list(walk.exports), spoken, problem)
+
+
+def _problem(root: Node) -> str:
+    if not root.has_error:
+        return ""
+    node = root
+    while not (node.is_error or node.is_missing):
+        below = next(
+            (child for child in node.children if child.has_error or child.is_missing), None
+        )
+        if below is None:
+            break
+        node = below
+    return f"syntax error near line {node.start_point.row + 1}"

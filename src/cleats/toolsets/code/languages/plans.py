@@ -1,0 +1,200 @@
+"""A language's table as one function per kind of node: what the walk does there."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from cleats.toolsets.code.languages import assignments, heads
+from cleats.toolsets.code.languages.table import Hook, Language
+from cleats.toolsets.code.languages.walk import Action, Flow, Plan, Walk
+
+
+def plan_for(language: Language) -> Plan:
+    """The actions of a language. Where a kind is in several rows, the later one here comes first,
+    and does what the earlier ones would do when it declines."""
+    plan: dict[str, Action] = {}
+
+    def add(kinds: Iterable[str], action: Action) -> None:
+        for kind in kinds:
+            plan[kind] = action
+
+    add(language.ignored, _nothing)
+    add(language.types | language.type_names, _type)
+    add(language.names, _name)
+    add([*language.members, *language.indexes], _path)
+    add(language.calls, _call)
+    add(language.texts, _text)
+    add(language.comments, _comment)
+    add(language.decorators, _decorator)
+    add(language.returns, _return)
+    add(language.throws, _throw)
+    add(language.awaits, _await)
+    add(language.yields, _yield)
+    add(language.removes, assignments.remove)
+    add(language.updates, assignments.update)
+    add(language.assigns, assignments.assign)
+    add(language.closures, heads.closure)
+    add(language.imports, _import)
+    for kind in [*language.carriers, *language.declares]:
+        plan[kind] = partial(heads.declaration, otherwise=plan.get(kind, Walk.descend))
+    for kind in (*language.breaks, *language.continues, *language.loops):
+        plan[kind] = _counting(language, kind, plan.get(kind, Walk.descend))
+    for kind in language.branches:
+        parent, _, child = kind.rpartition(">")
+        plan[child] = _branching(parent, plan.get(child, Walk.descend))
+    for kind, hook in language.hooks.items():
+        plan[kind] = _hooked(hook, plan.get(kind, Walk.descend))
+    return plan
+
+
+def _counting(language: Language, kind: str, action: Action) -> Action:
+    is_break, is_loop = kind in language.breaks, kind in language.loops
+    plain = is_loop and action is Walk.descend
+
+    def count(walk: Walk, node: int, flow: Flow | None) -> None:
+        frame = walk.frame
+        if is_loop:
+            frame.loops += 1
+        elif is_break:
+            frame.breaks += 1
+        else:
+            frame.continues += 1
+        if plain and flow is None:
+            walk.arms(walk.syntax.children(node))
+        else:
+            action(walk, node, flow)
+
+    return count
+
+
+def _branching(parent: str, action: Action) -> Action:
+    plain = action is Walk.descend
+
+    def branch(walk: Walk, node: int, flow: Flow | None) -> None:
+        if not parent or walk.syntax.kinds[walk.syntax.parents[node]] == parent:
+            walk.frame.branches += 1
+        if plain and flow is None:
+            walk.arms(walk.syntax.children(node))
+        else:
+            action(walk, node, flow)
+
+    return branch
+
+
+def _hooked(hook: Hook, action: Action) -> Action:
+    def hooked(walk: Walk, node: int, flow: Flow | None) -> None:
+        if not hook(walk, node, flow):
+            action(walk, node, flow)
+
+    return hooked
+
+
+def _nothing(_walk: Walk, _node: int, _flow: Flow | None) -> None:
+    pass
+
+
+def _type(walk: Walk, node: int, _flow: Flow | None) -> None:
+    walk.use(node)
+
+
+def _decorator(walk: Walk, node: int, _flow: Flow | None) -> None:
+    # One in a wrap is part of the head of the declaration in there.
+    if walk.syntax.kinds[walk.syntax.parents[node]] not in walk.language.wraps:
+        walk.use(node)
+
+
+def _name(walk: Walk, node: int, flow: Flow | None) -> None:
+    syntax = walk.syntax
+    name = syntax.data[syntax.starts[node] : syntax.ends[node]].decode("utf-8", "replace")
+    walk.frame.reads[name] = None
+    if flow is not None:
+        flow.names.append(name)
+
+
+def _path(walk: Walk, node: int, flow: Flow | None) -> None:
+    if flow is None:
+        saved, walk.calls = walk.calls, []
+        _path(walk, node, value := Flow())
+        walk.step(node, [], value)
+        walk.calls = saved
+        return
+    path = walk.path(node, flow)
+    if path:
+        walk.frame.reads[path] = None
+        flow.names.append(path)
+
+
+def _call(walk: Walk, node: int, flow: Flow | None) -> None:
+    walk.call(node, flow)
+
+
+def _text(walk: Walk, node: int, flow: Flow | None) -> None:
+    if flow is not None:
+        if len(flow.text) < 120:
+            flow.text += walk.syntax.text(node)
+        walk.descend(node, flow)
+
+
+def _comment(walk: Walk, node: int, _flow: Flow | None) -> None:
+    walk.comments.append((node, walk.frame))
+
+
+def _import(walk: Walk, node: int, _flow: Flow | None) -> None:
+    read = walk.language.imports[walk.syntax.kinds[node]]
+    walk.imports.update(dict.fromkeys(read(walk.syntax, node)))
+
+
+def _return(walk: Walk, node: int, _flow: Flow | None) -> None:
+    syntax, language = walk.syntax, walk.language
+    for child in syntax.children(node):
+        if syntax.kinds[child] in language.comments:
+            walk.visit(child, None)
+            continue
+        if syntax.kinds[child] not in language.nothing and not walk.silent:
+            walk.frame.returns = True
+            assignments.infer(walk, child, "return", "")
+        walk.give(child)
+
+
+def _throw(walk: Walk, node: int, _flow: Flow | None) -> None:
+    first = True
+    for child in walk.syntax.children(node):
+        if first and walk.syntax.kinds[child] not in walk.language.comments:
+            first = False
+            named = _named(walk, child, None)
+            if named:
+                walk.frame.throws[named] = None
+        else:
+            walk.visit(child, None)
+
+
+def _await(walk: Walk, node: int, flow: Flow | None) -> None:
+    for child in walk.syntax.children(node):
+        named = _named(walk, child, flow)
+        if named and not walk.silent:
+            walk.frame.awaits[named] = None
+
+
+def _named(walk: Walk, node: int, flow: Flow | None) -> str:
+    """Visit an expression; gives the callee of a call, the name of anything else that has one."""
+    language, kind = walk.language, walk.syntax.kinds[node]
+    if kind in language.calls:
+        return walk.call(node, flow)
+    if kind in language.members or kind in language.names:
+        walk.visit(node, flow)
+        return walk.path(node, Flow()) if kind in language.names else _last(walk)
+    walk.visit(node, flow)
+    return ""
+
+
+def _last(walk: Walk) -> str:
+    return next(reversed(walk.frame.reads), "")
+
+
+def _yield(walk: Walk, node: int, flow: Flow | None) -> None:
+    if not walk.silent:
+        walk.frame.is_generator = True
+    if flow is not None:
+        walk.descend(node, flow)
+        return
+    for child in walk.syntax.children(node):
+        walk.give(child)

@@ -1,0 +1,13 @@
+"""The languages that have a table, by id."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cleats.toolsets.code.languages.javascript import JAVASCRIPT
+from cleats.toolsets.code.languages.python import PYTHON
+from cleats.toolsets.code.languages.table import Language
+from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
+
+LANGUAGES: Final[Mapping[str, Language]] = {
+    language.id: language for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX)
+}

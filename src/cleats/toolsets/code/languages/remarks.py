@@ -1,0 +1,135 @@
+"""Comments and documentation: whose they are, and what they say without their markers."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.syntax import NONE, Syntax
+from cleats.toolsets.code.languages.walk import Walk
+
+_OPENING = re.compile(r"^\s*(?:/\*+!?|//+!?|#+!?|--+|\*+(?!/)|<!--)?[ \t]?")
+_CLOSING = re.compile(r"\s*(?:\*+/|-->)\s*$")
+_QUOTES = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+
+
+class Remark(Struct, frozen=True):
+    """A comment or a piece of documentation, as prose."""
+
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    text: str
+    kind: Literal["comment", "docstring"]
+    owner: str
+    """The qualified name of the declaration it is in or about; empty for the file's own."""
+
+
+def uncommented(text: str) -> str:
+    """A comment without its markers."""
+    lines = [_OPENING.sub("", _CLOSING.sub("", line)) for line in text.splitlines()]
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
+def unquoted(text: str) -> str:
+    """A docstring without its quotes and its indentation."""
+    found = _QUOTES.match(text.strip())
+    inner = found.group(2) if found else text
+    lines = inner.splitlines()
+    indents = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
+    indent = min(indents, default=0)
+    return "\n".join(
+        [line.strip() for line in lines[:1]] + [line[indent:].rstrip() for line in lines[1:]]
+    ).strip()
+
+
+def set_doc(walk: Walk, node: int, frame: Frame) -> None:
+    """Take a string in a body for its documentation."""
+    frame.doc = unquoted(walk.syntax.text(node))
+    frame.doc_range = walk.syntax.starts[node], walk.syntax.ends[node]
+
+
+def take_doc(walk: Walk, node: int, frame: Frame) -> None:
+    """Take what stands right above a declaration and documents it, decorators in between.
+
+    Comments above have been visited just before, so they are the last that the walk has seen.
+    """
+    syntax, language = walk.syntax, walk.language
+    found: list[int] = []
+    top, above = node, syntax.before(node)
+    while above != NONE:
+        kind = syntax.kinds[above]
+        if kind in language.decorators:
+            frame.decorators.insert(0, " ".join(syntax.text(above).lstrip("@#![").split())[:120])
+        elif kind not in language.comments or not _documents(walk, above, top):
+            break
+        else:
+            found.insert(0, above)
+        top, above = above, syntax.before(above)
+    frame.start = syntax.starts[top]
+    if found:
+        while walk.comments and walk.comments[-1][0] >= found[0]:
+            walk.comments.pop()
+        frame.doc = "\n".join(uncommented(syntax.text(each)) for each in found).strip()
+        frame.doc_range = syntax.starts[found[0]], syntax.ends[found[-1]]
+
+
+def _documents(walk: Walk, comment: int, below: int) -> bool:
+    syntax = walk.syntax
+    gap = syntax.data[syntax.ends[comment] : syntax.starts[below]]
+    beginning = syntax.data[syntax.starts[comment] : syntax.starts[comment] + 4]
+    return (
+        gap.count(b"\n") + syntax.data[syntax.ends[comment] - 1 : syntax.ends[comment]].count(b"\n")
+        <= 1
+        and not gap.strip()
+        and beginning.startswith(tuple(mark.encode() for mark in walk.language.doc_comments))
+        and syntax.opens_line(comment)
+    )
+
+
+def remarks(walk: Walk) -> list[Remark]:
+    """All comments and documentation of a file, in order; line comments that follow one another
+    are one. Gives each frame the text of its own comments as well."""
+    syntax = walk.syntax
+    found = [_doc(syntax, frame) for frame in walk.frames if frame.doc]
+    runs: list[tuple[int, int, Frame]] = []
+    for node, frame in walk.comments:
+        start, end = syntax.starts[node], syntax.ends[node]
+        if runs and runs[-1][2] is frame and _continues(syntax, runs[-1], start):
+            runs[-1] = (runs[-1][0], end, frame)
+        else:
+            runs.append((start, end, frame))
+    for start, end, frame in runs:
+        text = uncommented(syntax.data[start:end].decode("utf-8", "replace"))
+        if text:
+            frame.comments.append(text)
+            found.append(_remark(syntax, start, end, text, "comment", _owner(frame)))
+    return sorted(found, key=lambda remark: (remark.start, remark.end))
+
+
+def _continues(syntax: Syntax, run: tuple[int, int, Frame], start: int) -> bool:
+    gap = syntax.data[run[1] : start]
+    return not gap.strip() and gap.count(b"\n") <= 1
+
+
+def _doc(syntax: Syntax, frame: Frame) -> Remark:
+    start, end = frame.doc_range
+    return _remark(syntax, start, end, frame.doc, "docstring", _owner(frame))
+
+
+def _owner(frame: Frame) -> str:
+    return frame.qualified if frame.around is not None else ""
+
+
+def _remark(
+    syntax: Syntax,
+    start: int,
+    end: int,
+    text: str,
+    kind: Literal["comment", "docstring"],
+    owner: str,
+) -> Remark:
+    last = syntax.line(max(start, end - 1))
+    return Remark(start, end, syntax.line(start), last, text, kind, owner)

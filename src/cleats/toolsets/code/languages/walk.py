@@ -1,0 +1,251 @@
+"""One walk over the tree of a file, which fills the frames of its declarations.
+
+What happens at a node is decided by its kind alone: `plans` turns a language's table into one
+function per kind. Values flow upwards: an expression is visited with the flow it is part of, and
+adds its names, calls and literal text to it. An expression without a flow is a statement and makes
+a step of its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from cleats.toolsets.code.facts import Argument, Invocation, Step
+from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.syntax import NONE, Syntax
+from cleats.toolsets.code.languages.table import Language
+
+LONGEST_TEXT = 120
+"""Characters of literal text that a step keeps, as `facts.Step.text` promises."""
+
+ARMS = frozenset({"consequence", "alternative", "body"})
+"""Fields of a branch or a loop that do not run always."""
+
+LISTS = ("arguments", "argument_list")
+"""How kinds end that hold arguments; anything else in their place is one argument itself."""
+
+
+class Flow:
+    """What goes into a value."""
+
+    __slots__ = ("calls", "names", "text")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.calls: list[int] = []
+        self.text = ""
+
+
+Action: TypeAlias = "Callable[[Walk, int, Flow | None], None]"
+Plan: TypeAlias = Mapping[str, Action]
+
+
+class Walk:
+    """The state of the walk: where it is, and what it has found."""
+
+    def __init__(self, language: Language, plan: Plan, syntax: Syntax, module: Frame) -> None:
+        self.language = language
+        self.plan = plan
+        self.syntax = syntax
+        self.module = module
+        self.frame = module
+        self.frames: list[Frame] = [module]
+        self.calls: list[Invocation] = []
+        """The calls of the statement at hand."""
+        self.silent = 0
+        """How many functions without a chunk the walk is inside of: what they return, yield or
+        await is not returned by the chunk."""
+        self.block = 0
+        """The branch or loop body the walk is in, as `facts.Step.block` counts them."""
+        self.imports: dict[str, None] = {}
+        self.exports: dict[str, None] = {}
+        self.comments: list[tuple[int, Frame]] = []
+
+    def visit(self, node: int, flow: Flow | None) -> None:
+        """A node."""
+        act = self.plan.get(self.syntax.kinds[node])
+        if act is None:
+            self.descend(node, flow)
+        else:
+            act(self, node, flow)
+
+    def descend(self, node: int, flow: Flow | None) -> None:
+        """Everything right below a node."""
+        syntax = self.syntax
+        kinds, stops, plan = syntax.kinds, syntax.stops, self.plan
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            act = plan.get(kinds[child])
+            following = stops[child]
+            if act is not None:
+                act(self, child, flow)
+            elif following - child > 1:
+                self.descend(child, flow)
+            child = following
+
+    def arms(self, nodes: Iterable[int]) -> None:
+        """Parts of a branch or loop, of which some do not run always and are blocks of their own.
+        Parts that are the same field, such as the statements of a `case`, are one block."""
+        syntax, language, frame, outside = self.syntax, self.language, self.frame, self.block
+        numbers: dict[str, int] = {}
+        for node in nodes:
+            field, kind = syntax.fields[node], syntax.kinds[node]
+            if field in ARMS or kind in language.arms:
+                name = field or str(node)
+                if name not in numbers:
+                    frame.blocks += 1
+                    numbers[name] = frame.blocks
+                self.block = numbers[name]
+                self.visit(node, None)
+                self.block = outside
+            else:
+                self.visit(node, None)
+
+    def path(self, node: int, flow: Flow | None) -> str:
+        """The dotted name of an expression, as far as it has one; what is in it is visited."""
+        if node == NONE:
+            return ""
+        syntax, language = self.syntax, self.language
+        kind = syntax.kinds[node]
+        if kind in language.names or kind in language.type_names:
+            return syntax.text(node)
+        if kind in language.members:
+            return self._member(node, flow)
+        if kind in language.indexes:
+            return self._index(node, flow)
+        if kind in language.calls:
+            callee = self.call(node, flow)
+            return f"{callee}()" if callee else ""
+        if kind in language.transparent:
+            for child in syntax.children(node):
+                if syntax.kinds[child] not in language.comments:
+                    return self.path(child, flow)
+        self.visit(node, flow)
+        return ""
+
+    def call(self, node: int, flow: Flow | None) -> str:
+        """A call with all that is in it; gives its callee."""
+        if flow is None:
+            saved, self.calls = self.calls, []
+            callee = self.call(node, value := Flow())
+            self.step(node, [], value)
+            self.calls = saved
+            return callee
+        syntax, row = self.syntax, self.language.calls[self.syntax.kinds[node]]
+        callee = receiver = ""
+        arguments: list[Argument] = []
+        for child in syntax.children(node):
+            field, kind = syntax.fields[child], syntax.kinds[child]
+            if field in row.function or kind in row.function:
+                callee = self.path(child, flow)
+            elif field in row.arguments or kind in row.arguments:
+                self._arguments(child, arguments)
+            elif row.receiver and (field in row.receiver or kind in row.receiver):
+                receiver = self.path(child, flow)
+            else:
+                self.visit(child, flow)
+        if receiver:
+            callee = f"{receiver}.{callee}"
+        self.record_call(node, callee, arguments, flow, row.prefix)
+        return callee
+
+    def record_call(
+        self, node: int, callee: str, arguments: list[Argument], flow: Flow, prefix: str = ""
+    ) -> None:
+        """Note a call whose parts are known."""
+        frame = self.frame
+        line = self.syntax.line(self.syntax.starts[node])
+        flow.calls.append(len(self.calls))
+        self.calls.append(Invocation(prefix + callee, arguments, line))
+        if callee:
+            frame.calls[callee] = None
+            receiver = callee.rpartition(".")[0]
+            if receiver:
+                frame.reads[receiver] = None
+            if callee in self.language.panics and not self.silent:
+                frame.throws[callee] = None
+
+    def argument(self, node: int, keyword: str = "") -> Argument:
+        """One argument of a call."""
+        self.visit(node, flow := Flow())
+        return Argument(unique(flow.names), flow.calls, flow.text[:LONGEST_TEXT], keyword)
+
+    def _arguments(self, node: int, into: list[Argument]) -> None:
+        syntax, language = self.syntax, self.language
+        kinds = syntax.kinds
+        if not kinds[node].endswith(LISTS):
+            into.append(self.argument(node))
+            return
+        for child in syntax.children(node):
+            kind = kinds[child]
+            if kind in language.comments:
+                self.visit(child, None)
+            elif kind in language.keywords:
+                name, value = language.keywords[kind]
+                named, given = syntax.child(child, name), syntax.child(child, value)
+                keyword = syntax.text(named) if named != NONE else ""
+                if given == NONE:
+                    given = syntax.stops[named] if named != NONE else child + 1
+                if given < syntax.stops[child]:
+                    into.append(self.argument(given, keyword))
+            else:
+                into.append(self.argument(child))
+
+    def _member(self, node: int, flow: Flow | None) -> str:
+        syntax = self.syntax
+        text = syntax.text(node)
+        if text.replace(".", "").isidentifier():
+            return text
+        of, member = self.language.members[syntax.kinds[node]]
+        base = self.path(syntax.child(node, of), flow)
+        named = syntax.child(node, member)
+        name = syntax.text(named) if named != NONE else ""
+        return f"{base}.{name}" if base else name
+
+    def _index(self, node: int, flow: Flow | None) -> str:
+        syntax = self.syntax
+        of = syntax.child(node, self.language.indexes[syntax.kinds[node]])
+        if of == NONE:
+            of = node + 1
+        base = ""
+        for child in syntax.children(node):
+            if child == of:
+                base = self.path(child, flow)
+            else:
+                self.visit(child, Flow())
+        return f"{base}[]"
+
+    def step(self, node: int, targets: list[str], value: Flow) -> None:
+        """Note a statement, unless no value flows anywhere in it."""
+        if targets or self.calls:
+            syntax = self.syntax
+            self.frame.steps.append(
+                Step(
+                    syntax.line(syntax.starts[node]),
+                    unique(targets),
+                    unique(value.names),
+                    self.calls,
+                    value.calls,
+                    value.text[:LONGEST_TEXT],
+                    self.block,
+                )
+            )
+
+    def give(self, node: int) -> None:
+        """A value that is returned."""
+        saved, self.calls = self.calls, []
+        self.visit(node, value := Flow())
+        self.step(node, [] if self.silent else ["return"], value)
+        self.calls = saved
+
+    def use(self, node: int) -> None:
+        """Names that are only referred to, such as those in a type."""
+        syntax, language = self.syntax, self.language
+        for at in range(node, syntax.stops[node]):
+            kind = syntax.kinds[at]
+            if kind in language.names or kind in language.type_names:
+                self.frame.uses[syntax.text(at)] = None
+
+
+def unique(names: list[str]) -> list[str]:
+    """Without duplicates, in order."""
+    return list(dict.fromkeys(names)) if len(names) > 1 else names
