@@ -105,8 +105,8 @@ class Git:
         spread = (word for setting in settings for word in ("-c", setting))
         return [self.program, "--no-pager", "--no-optional-locks", *spread, *words]
 
-    async def ask(self, *words: str) -> bytes:
-        """Return what git answers.
+    async def ask(self, *words: str, given: bytes | None = None) -> bytes:
+        """Return what git answers; `given` is what it reads.
 
         Raises:
             GitError: it cannot be started, or fails.
@@ -114,7 +114,11 @@ class Git:
         try:
             with anyio.fail_after(TIMEOUT):
                 done = await process.run(
-                    self.argv(words), cwd=self.root, env=self._environment(), output_limit=_MOST
+                    self.argv(words),
+                    cwd=self.root,
+                    env=self._environment(),
+                    stdin=given,
+                    output_limit=_MOST,
                 )
         except TimeoutError as error:
             raise GitError(f"git {words[0]} took longer than {TIMEOUT:.0f} s") from error
