@@ -44,9 +44,9 @@ def _parts(walk: Walk, node: int, row: Assign) -> tuple[list[int], int, int, lis
     right = type_node = NONE
     for child in syntax.children(node):
         field, kind = syntax.fields[child], syntax.kinds[child]
-        if field == row.left or kind == row.left:
+        if row.left in (field, kind):
             lefts.append(child)
-        elif right == NONE and row.right and (field == row.right or kind == row.right):
+        elif right == NONE and row.right and row.right in (field, kind):
             right = child
         elif field == row.type or kind in walk.language.types:
             type_node = child
@@ -94,7 +94,7 @@ def _defaulted(walk: Walk, node: int, into: list[str]) -> None:
 def update(walk: Walk, node: int, flow: Flow | None) -> None:
     """`i++`."""
     targets: list[str] = []
-    target(walk, node + 1, targets) if node + 1 < walk.syntax.stops[node] else None
+    target(walk, node, targets)
     walk.frame.reads.update(dict.fromkeys(targets))
     if flow is not None:
         flow.names += targets
@@ -110,10 +110,10 @@ def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
     if row.augmented or row.loop or len(targets) != 1:
         return
     if kind in language.names or kind in language.members:
-        name = (
-            walk.path(right, Flow()) if kind in language.names else next(reversed(walk.frame.reads))
-        )
-        if "(" not in name:
+        name = "".join(walk.syntax.text(right).split())
+        for separator in ("?.", "?->", "->"):
+            name = name.replace(separator, ".")
+        if "(" not in name and "[" not in name:
             walk.frame.aliases[f"{targets[0]}={name}"] = None
 
 

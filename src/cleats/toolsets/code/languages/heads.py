@@ -90,7 +90,10 @@ def declare(walk: Walk, node: int, head: int, row: Declares, name: str) -> Frame
         _words(walk, layer, frame)
     body = syntax.child(head, *row.body)
     frame.signature = _signature(walk, outermost, node, head, body)
-    _read(walk, node, head, row, body, frame)
+    if head == node and syntax.kinds[node] in walk.language.assigns:
+        assign(walk, node, None)
+    else:
+        _read(walk, head, row, body, is_named=head == node)
     frame.visibility = frame.visibility or around.section
     walk.language.settle(frame, around)
     walk.calls, walk.silent, walk.block = saved
@@ -101,8 +104,10 @@ def declare(walk: Walk, node: int, head: int, row: Declares, name: str) -> Frame
 
 
 def _extent(walk: Walk, node: int) -> tuple[int, list[int]]:
-    """The outermost node that is all about this declaration, and the layers whose words are about
-    it: `export const a = …, b = …` says `export` of both, and is the range of neither."""
+    """The outermost node that is all about this declaration, and the layers with words about it.
+
+    `export const a = …, b = …` says `export` of both, and is the range of neither.
+    """
     syntax, language = walk.syntax, walk.language
     layers, outermost = [node], node
     while True:
@@ -164,18 +169,15 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
     return text[:LONGEST_HEAD]
 
 
-def _read(walk: Walk, node: int, head: int, row: Declares, body: int, frame: Frame) -> None:
-    syntax, language = walk.syntax, walk.language
-    if syntax.kinds[node] in language.assigns and head == node:
-        assign(walk, node, None)
-        return
+def _read(walk: Walk, head: int, row: Declares, body: int, *, is_named: bool) -> None:
+    syntax, language, frame = walk.syntax, walk.language, walk.frame
     result = syntax.child(head, *row.result)
     if result != NONE:
         frame.return_type = type_text(walk, result)
         frame.types[Typed("return", "", frame.return_type, "annotation")] = None
         frame.returns = frame.return_type not in language.void
         walk.use(result)
-    named = syntax.child(head, *row.name) if head == node else syntax.child(head, "name")
+    named = syntax.child(head, *(row.name if is_named else ("name",)))
     for child in syntax.children(head):
         field, kind = syntax.fields[child], syntax.kinds[child]
         if child in (named, result) or kind in language.modifier_lists:

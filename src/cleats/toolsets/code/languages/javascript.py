@@ -72,7 +72,7 @@ def called(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`require("x")` and `import("x")` import."""
     syntax = walk.syntax
     function, arguments = syntax.child(node, "function"), syntax.child(node, "arguments")
-    if function == NONE or arguments == NONE or syntax.ends[function] - syntax.starts[function] > 7:
+    if NONE in (function, arguments) or syntax.ends[function] - syntax.starts[function] > 7:
         return False
     first = arguments + 1
     if syntax.text(function) not in ("require", "import") or first >= syntax.stops[arguments]:
@@ -86,7 +86,7 @@ def assigned(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`module.exports = { a, b }` exports."""
     syntax = walk.syntax
     left, right = syntax.child(node, "left"), syntax.child(node, "right")
-    if walk.frame is not walk.module or left == NONE or right == NONE:
+    if walk.frame is not walk.module or NONE in (left, right):
         return False
     name = syntax.text(left)
     if name == "module.exports":

@@ -9,8 +9,11 @@ from cleats.toolsets.code.languages.walk import Action, Flow, Plan, Walk
 
 
 def plan_for(language: Language) -> Plan:
-    """The actions of a language. Where a kind is in several rows, the later one here comes first,
-    and does what the earlier ones would do when it declines."""
+    """The actions of a language.
+
+    Where a kind is in several rows, the later one here comes first, and does what the earlier ones
+    would do when it declines.
+    """
     plan: dict[str, Action] = {}
 
     def add(kinds: Iterable[str], action: Action) -> None:
@@ -170,7 +173,7 @@ def _throw(walk: Walk, node: int, _flow: Flow | None) -> None:
 def _await(walk: Walk, node: int, flow: Flow | None) -> None:
     for child in walk.syntax.children(node):
         named = _named(walk, child, flow)
-        if named and not walk.silent:
+        if named:
             walk.frame.awaits[named] = None
 
 
@@ -180,14 +183,13 @@ def _named(walk: Walk, node: int, flow: Flow | None) -> str:
     if kind in language.calls:
         return walk.call(node, flow)
     if kind in language.members or kind in language.names:
-        walk.visit(node, flow)
-        return walk.path(node, Flow()) if kind in language.names else _last(walk)
+        path = walk.path(node, flow)
+        walk.frame.reads[path] = None
+        if flow is not None:
+            flow.names.append(path)
+        return path
     walk.visit(node, flow)
     return ""
-
-
-def _last(walk: Walk) -> str:
-    return next(reversed(walk.frame.reads), "")
 
 
 def _yield(walk: Walk, node: int, flow: Flow | None) -> None:

@@ -1,5 +1,6 @@
 """Python."""
 
+from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Assign, Call, Declares, Language, Parameter
@@ -18,7 +19,7 @@ _MODIFIERS = {
 }
 
 
-def _settle(frame: Frame, around: Frame) -> None:
+def _settle(frame: Frame, _around: Frame) -> None:
     name = frame.name
     if name.startswith("__") and name.endswith("__") and len(name) > 4:
         frame.visibility = "dunder"
@@ -38,10 +39,10 @@ def _settle(frame: Frame, around: Frame) -> None:
         if decorator in _MODIFIERS:
             frame.modifiers[_MODIFIERS[decorator]] = None
     if frame.kind == "class":
-        _settle_class(frame, around)
+        _settle_class(frame)
 
 
-def _settle_class(frame: Frame, _around: Frame) -> None:
+def _settle_class(frame: Frame) -> None:
     bases = {base.rpartition(".")[2].partition("[")[0] for base in frame.bases}
     if "Protocol" in bases:
         frame.kind = "interface"
@@ -64,10 +65,10 @@ def _docstring(syntax: Syntax, body: int) -> int:
 def _imported(syntax: Syntax, node: int) -> list[str]:
     found = []
     for child in syntax.children(node):
-        if syntax.kinds[child] == "aliased_import":
-            child = syntax.child(child, "name")
-        if child != NONE:
-            found.append(syntax.text(child))
+        aliased = syntax.kinds[child] == "aliased_import"
+        name = syntax.child(child, "name") if aliased else child
+        if name != NONE:
+            found.append(syntax.text(name))
     return found
 
 
@@ -96,6 +97,19 @@ def _all(walk: Walk, node: int, _flow: Flow | None) -> bool:
             if syntax.kinds[at] == "string_content":
                 walk.exports[syntax.text(at)] = None
     return False
+
+
+def _caught(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`except E as e` says the type of `e`; no value is given from one name to another."""
+    syntax = walk.syntax
+    alias = syntax.child(node, "alias")
+    if alias == NONE or not syntax.kinds[syntax.parents[node]].startswith("except"):
+        return False
+    name = syntax.text(alias)
+    walk.frame.writes[name] = None
+    add_type(walk, "local", name, type_text(walk, node + 1), "annotation")
+    walk.visit(node + 1, None)
+    return True
 
 
 def _finish(walk: Walk) -> None:
@@ -198,6 +212,6 @@ PYTHON = Language(
         "future_import_statement": lambda _syntax, _node: ["__future__"],
     },
     ignored=frozenset({"global_statement", "nonlocal_statement", "type_conversion"}),
-    hooks={"assignment": _all},
+    hooks={"assignment": _all, "as_pattern": _caught},
     finish=_finish,
 )

@@ -90,8 +90,10 @@ def _documents(walk: Walk, comment: int, below: int) -> bool:
 
 
 def remarks(walk: Walk) -> list[Remark]:
-    """All comments and documentation of a file, in order; line comments that follow one another
-    are one. Gives each frame the text of its own comments as well."""
+    """All comments and documentation of a file, in order.
+
+    Line comments that follow one another are one. Each frame gets the text of its own as well.
+    """
     syntax = walk.syntax
     found = [_doc(syntax, frame) for frame in walk.frames if frame.doc]
     runs: list[tuple[int, int, Frame]] = []
@@ -105,7 +107,7 @@ def remarks(walk: Walk) -> list[Remark]:
         text = uncommented(syntax.data[start:end].decode("utf-8", "replace"))
         if text:
             frame.comments.append(text)
-            found.append(_remark(syntax, start, end, text, "comment", _owner(frame)))
+            found.append(_remark(syntax, (start, end), text, "comment", frame))
     return sorted(found, key=lambda remark: (remark.start, remark.end))
 
 
@@ -115,21 +117,17 @@ def _continues(syntax: Syntax, run: tuple[int, int, Frame], start: int) -> bool:
 
 
 def _doc(syntax: Syntax, frame: Frame) -> Remark:
-    start, end = frame.doc_range
-    return _remark(syntax, start, end, frame.doc, "docstring", _owner(frame))
-
-
-def _owner(frame: Frame) -> str:
-    return frame.qualified if frame.around is not None else ""
+    return _remark(syntax, frame.doc_range, frame.doc, "docstring", frame)
 
 
 def _remark(
     syntax: Syntax,
-    start: int,
-    end: int,
+    span: tuple[int, int],
     text: str,
     kind: Literal["comment", "docstring"],
-    owner: str,
+    frame: Frame,
 ) -> Remark:
+    start, end = span
     last = syntax.line(max(start, end - 1))
+    owner = frame.qualified if frame.around is not None else ""
     return Remark(start, end, syntax.line(start), last, text, kind, owner)

@@ -7,8 +7,10 @@ walk of a cursor, and everything else is integers and slices.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from tree_sitter import Tree
+if TYPE_CHECKING:
+    from tree_sitter import Tree
 
 DEEPEST = 200
 """Levels that are kept as a tree. What lies deeper is kept flat, as leaves of the last level, so
@@ -98,7 +100,7 @@ class Syntax:
 
 
 def flatten(
-    tree: Tree, data: bytes, kinds: Mapping[int, str], fields: Mapping[int | None, str]
+    tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int | None, str]
 ) -> Syntax:
     """Copy a tree; nodes whose kind is not among `kinds` are left out with all below them."""
     syntax = Syntax(data)

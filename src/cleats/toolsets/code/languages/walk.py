@@ -52,8 +52,8 @@ class Walk:
         self.calls: list[Invocation] = []
         """The calls of the statement at hand."""
         self.silent = 0
-        """How many functions without a chunk the walk is inside of: what they return, yield or
-        await is not returned by the chunk."""
+        """How many functions without a chunk the walk is inside of: what they return or yield
+        is not returned by the chunk."""
         self.block = 0
         """The branch or loop body the walk is in, as `facts.Step.block` counts them."""
         self.imports: dict[str, None] = {}
@@ -84,7 +84,9 @@ class Walk:
 
     def arms(self, nodes: Iterable[int]) -> None:
         """Parts of a branch or loop, of which some do not run always and are blocks of their own.
-        Parts that are the same field, such as the statements of a `case`, are one block."""
+
+        Parts that are the same field, such as the statements of a `case`, are one block.
+        """
         syntax, language, frame, outside = self.syntax, self.language, self.frame, self.block
         numbers: dict[str, int] = {}
         for node in nodes:
@@ -102,10 +104,8 @@ class Walk:
 
     def path(self, node: int, flow: Flow | None) -> str:
         """The dotted name of an expression, as far as it has one; what is in it is visited."""
-        if node == NONE:
-            return ""
         syntax, language = self.syntax, self.language
-        kind = syntax.kinds[node]
+        kind = syntax.kinds[node] if node != NONE else ""
         if kind in language.names or kind in language.type_names:
             return syntax.text(node)
         if kind in language.members:
@@ -119,7 +119,8 @@ class Walk:
             for child in syntax.children(node):
                 if syntax.kinds[child] not in language.comments:
                     return self.path(child, flow)
-        self.visit(node, flow)
+        if node != NONE:
+            self.visit(node, flow)
         return ""
 
     def call(self, node: int, flow: Flow | None) -> str:
@@ -161,7 +162,7 @@ class Walk:
             receiver = callee.rpartition(".")[0]
             if receiver:
                 frame.reads[receiver] = None
-            if callee in self.language.panics and not self.silent:
+            if callee in self.language.panics:
                 frame.throws[callee] = None
 
     def argument(self, node: int, keyword: str = "") -> Argument:
