@@ -97,7 +97,7 @@ def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> di
 
 def _texts(values: Sequence[str]) -> dict[str, Any]:
     lowered = [value.lower() for value in values]
-    arrays = {}
+    arrays: dict[str, Any] = {}
     arrays["text"], arrays["starts"] = _blob(values)
     if lowered != list(values):
         arrays["lower"], arrays["lower_starts"] = _blob(lowered)

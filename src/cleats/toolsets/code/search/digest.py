@@ -1,0 +1,200 @@
+"""What one file gives to the index, from its bytes alone: made where the file is read.
+
+Everything here is kept in the catalogue by the file's content, so that an update works on the files
+that changed and only puts the others together again.
+"""
+
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
+from cleats.toolsets.code.search import tokens
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.dense.table import WordTable
+
+MODES: Final[tuple[Mode, ...]] = ("code", "prose", "extracted-prose", "records")
+"""By the number that stands for each in the index."""
+
+LONGEST: Final = 1000
+"""Characters of a value that filters see."""
+
+ASYNC, GENERATOR, RETURNS = 1, 2, 4
+"""Bits of the flags."""
+
+UNCOUNTED: Final = -1
+"""Instead of a count for what cannot have one: a paragraph has no branches, not even none."""
+
+_Get = Callable[[Chunk, FileFacts], Iterable[str]]
+
+COLUMNS: Final[Mapping[str, _Get]] = {
+    "kind": lambda c, _: [c.kind],
+    "name": lambda c, _: [c.name],
+    "lang": lambda c, f: [c.lang or f.lang],
+    "signature": lambda c, _: [c.signature],
+    "param": lambda c, _: c.params,
+    "decorator": lambda c, _: c.decorators,
+    "extends": lambda c, _: c.bases,
+    "visibility": lambda c, _: [c.visibility, *c.modifiers],
+    "inferredType": lambda c, _: [t.type for t in c.types],
+    "returnType": lambda c, _: _declared_result(c),
+    "calls": lambda c, _: [c.name, *c.calls] if c.calls else [],
+    "uses": lambda c, _: c.uses,
+    "reads": lambda c, _: c.reads,
+    "writes": lambda c, _: c.writes,
+    "mutates": lambda c, _: c.mutates,
+    "alias": lambda c, _: c.aliases,
+    "awaits": lambda c, _: c.awaits,
+    "throws": lambda c, _: c.throws,
+    "fields": lambda c, _: [f"{key}={value}" for key, value in c.fields.items()],
+}
+"""The values that a chunk has in each column; empty ones do not count."""
+
+COUNTS: Final[Mapping[str, Callable[[Chunk], int]]] = {
+    "branches": lambda c: c.branches,
+    "loops": lambda c: c.loops,
+    "breaks": lambda c: c.breaks,
+    "continues": lambda c: c.continues,
+}
+
+
+class Texts(Struct, array_like=True, frozen=True):
+    """A chunk as text, in the forms that are indexed."""
+
+    cased: str
+    stems: str
+    whole: str
+    name: str
+    label: str
+    """The stems of the name, and the name whole."""
+    signature: str
+    doc: str
+
+
+class Values(Struct, array_like=True, frozen=True):
+    """One column of one file: distinct values, and pairs of a chunk and the number of a value."""
+
+    values: list[str]
+    owners: bytes
+    ids: bytes
+
+
+class Attributes(Struct, array_like=True, frozen=True):
+    """All columns and texts of one file."""
+
+    extension: str
+    columns: dict[str, Values]
+    counts: dict[str, bytes]
+    flags: bytes
+    modes: bytes
+    texts: list[Texts]
+
+
+class Digest(NamedTuple):
+    """What the catalogue keeps of a file for the index."""
+
+    attributes: bytes
+    vectors: bytes
+    """int8, one row per chunk; empty without a word table."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Attributes)
+
+
+def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
+    """Everything that filters and ranking need to know of a file's chunks, in their order."""
+    spoken = [_own_text(chunk, data) for chunk in facts.chunks]
+    attributes = Attributes(
+        extension=PurePosixPath(path).suffix.lower().lstrip("."),
+        columns=dict(_columns(facts)),
+        counts={name: _counts(facts.chunks, get) for name, get in COUNTS.items()},
+        flags=bytes(_flags(chunk) for chunk in facts.chunks),
+        modes=bytes(MODES.index(chunk.mode) for chunk in facts.chunks),
+        texts=[_texts(c, text) for c, text in zip(facts.chunks, spoken, strict=True)],
+    )
+    packed = zlib.compress(_encoder.encode(attributes), 1)
+    return Digest(packed, _vectors(facts.chunks, spoken))
+
+
+def attributes(packed: bytes) -> Attributes:
+    """Read what `digest` wrote."""
+    return _decoder.decode(zlib.decompress(packed))
+
+
+def _own_text(chunk: Chunk, data: bytes) -> str:
+    ranges = chunk.own or [(chunk.start, chunk.end)]
+    return "\n".join(data[start:end].decode(errors="replace") for start, end in ranges)
+
+
+def _texts(chunk: Chunk, text: str) -> Texts:
+    made = tokens.streams(text)
+    name = chunk.name
+    return Texts(
+        cased=made.cased,
+        stems=made.stems,
+        whole=" ".join(made.whole.split()),
+        name=" ".join(tokens.pieces(name)),
+        label=" ".join((tokens.stemmed(name), *tokens.wholes(name))),
+        signature=tokens.stemmed(chunk.signature),
+        doc=tokens.stemmed(chunk.doc),
+    )
+
+
+def _columns(facts: FileFacts) -> Iterator[tuple[str, Values]]:
+    for column, get in COLUMNS.items():
+        numbers: dict[str, int] = {}
+        owners, ids = array("i"), array("i")
+        for ordinal, chunk in enumerate(facts.chunks):
+            for value in get(chunk, facts):
+                if value:
+                    ids.append(numbers.setdefault(value[:LONGEST], len(numbers)))
+                    owners.append(ordinal)
+        if ids:
+            yield column, Values(list(numbers), owners.tobytes(), ids.tobytes())
+
+
+def _counts(chunks: Iterable[Chunk], get: Callable[[Chunk], int]) -> bytes:
+    return array(
+        "i", [get(chunk) if chunk.mode == "code" else UNCOUNTED for chunk in chunks]
+    ).tobytes()
+
+
+def _flags(chunk: Chunk) -> int:
+    return ASYNC * chunk.is_async + GENERATOR * chunk.is_generator + RETURNS * bool(chunk.returns)
+
+
+def _declared_result(chunk: Chunk) -> list[str]:
+    declared = [t.type for t in chunk.types if t.where == "return" and t.origin == "annotation"]
+    return [chunk.return_type, *declared]
+
+
+def _vectors(chunks: Iterable[Chunk], spoken: Iterable[str]) -> bytes:
+    table = word_table()
+    if table is None:
+        return b""
+    # The name counts again: it is what the author thought the whole is about.
+    words = [
+        [*tokens.pieces(chunk.name), *tokens.pieces(text)]
+        for chunk, text in zip(chunks, spoken, strict=True)
+    ]
+    made: Any = table.encode(words)
+    return bytes(made.tobytes())
+
+
+@cache
+def word_table() -> "WordTable | None":
+    """The table that gives words their meaning; None where it is not installed."""
+    from cleats.toolsets.code.dense.table import WordTable  # noqa: PLC0415 - numpy
+
+    try:
+        return WordTable.load()
+    except FileNotFoundError:
+        return None
