@@ -126,7 +126,9 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 def _commit(line: bytes) -> Commit:
     sha, parents, time, author = line[1:].decode(errors="replace").split("\0", 3)
-    return Commit(sha, tuple(parents.split()), min(int(time), LATEST), author)
+    # A commit may have been made by hand, and have anything for a time.
+    seconds = int(time) if time.isascii() and time.isdigit() else 0
+    return Commit(sha, tuple(parents.split()), min(seconds, LATEST), author)
 
 
 def _note(patch: Patch, line: bytes) -> None:
