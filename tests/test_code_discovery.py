@@ -1,0 +1,317 @@
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.code.discovery.files import Discovery, Limits, discover
+from cleats.toolsets.code.discovery.reasons import REASONS
+
+WHO = ("-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always")
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", *WHO, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def write(root: Path, *paths: str, text: str = "text\n") -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def repository(root: Path, *paths: str) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    git(root, "init", "-q")
+    write(root, *paths)
+    if paths:
+        git(root, "add", "-f", "--all")
+        git(root, "commit", "-qm", "All")
+    return root
+
+
+def found(discovery: Discovery) -> list[str]:
+    return [file.path for file in discovery.files]
+
+
+def reasons(discovery: Discovery) -> dict[str, str]:
+    return {skipped.path: skipped.reason for skipped in discovery.skipped}
+
+
+def test_tracked_files_and_new_ones_that_are_not_ignored_are_found(tmp_path: Path) -> None:
+    root = repository(tmp_path, "a.py", "kept.log")
+    write(root, ".gitignore", text="*.log\n")
+    write(root, "new.py", "new.log")
+
+    discovery = discover(root)
+
+    assert discovery.source == "git"
+    assert found(discovery) == [".gitignore", "a.py", "kept.log", "new.py"]
+
+
+def test_a_file_says_its_size_time_language_and_where_to_open_it(tmp_path: Path) -> None:
+    root = repository(tmp_path, "src/a.py")
+
+    (file,) = discover(root).files
+
+    status = (root / "src/a.py").stat()
+    assert (file.size, file.mtime_ns) == (status.st_size, status.st_mtime_ns)
+    assert (file.lang, file.mode) == ("python", "code")
+    assert Path(file.fs_path).samefile(root / "src/a.py")
+
+
+def test_a_deleted_file_that_is_still_tracked_is_not_found(tmp_path: Path) -> None:
+    root = repository(tmp_path, "a.py", "gone.py", "folder/gone.py")
+    (root / "gone.py").unlink()
+    (root / "folder" / "gone.py").unlink()
+    (root / "folder").rmdir()
+    write(root, "folder")
+
+    assert found(discover(root)) == ["a.py", "folder"]
+
+
+def test_a_repository_without_commits_has_files(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    write(tmp_path, "a.py")
+
+    discovery = discover(tmp_path)
+
+    assert (discovery.source, found(discovery)) == ("git", ["a.py"])
+
+
+def test_an_empty_repository_has_none(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+
+    assert discover(tmp_path) == Discovery([], [], "git")
+
+
+def test_a_file_in_conflict_is_found_once(tmp_path: Path) -> None:
+    root = repository(tmp_path, "a.py")
+    git(root, "checkout", "-qb", "other")
+    write(root, "a.py", text="other\n")
+    git(root, "commit", "-qam", "Other")
+    git(root, "checkout", "-q", "-")
+    write(root, "a.py", text="mine\n")
+    git(root, "commit", "-qam", "Mine")
+    subprocess.run(["git", *WHO, "merge", "other"], cwd=root, check=False, capture_output=True)
+
+    assert found(discover(root)) == ["a.py"]
+
+
+def test_submodules_and_repositories_within_are_read_to_any_depth(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", "inner.py")
+    middle = repository(tmp_path / "middle", "middle.py")
+    git(middle, "submodule", "--quiet", "add", str(inner), "deep")
+    git(middle, "commit", "-qm", "Deep")
+    root = repository(tmp_path / "root", "outer.py")
+    git(root, "submodule", "--quiet", "add", str(middle), "sub")
+    git(root, "submodule", "--quiet", "update", "--init", "--recursive")
+    repository(root / "nested", "own.py")
+
+    assert found(discover(root)) == [
+        ".gitmodules",
+        "nested/own.py",
+        "outer.py",
+        "sub/.gitmodules",
+        "sub/deep/inner.py",
+        "sub/middle.py",
+    ]
+
+
+def test_a_submodule_that_was_not_fetched_is_empty(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", "inner.py")
+    root = repository(tmp_path / "root", "outer.py")
+    git(root, "submodule", "--quiet", "add", str(inner), "sub")
+    git(root, "commit", "-qm", "Sub")
+    git(root, "submodule", "--quiet", "deinit", "-f", "sub")
+
+    assert found(discover(root)) == [".gitmodules", "outer.py"]
+
+
+def test_a_part_of_a_repository_can_be_named(tmp_path: Path) -> None:
+    root = repository(tmp_path, "top.py", "part/a.py", "part/deep/b.py")
+
+    assert found(discover(root / "part")) == ["a.py", "deep/b.py"]
+
+
+def test_an_ignored_folder_that_is_named_itself_is_read(tmp_path: Path) -> None:
+    root = repository(tmp_path, "top.py")
+    write(root, ".gitignore", text="out/\n")
+    write(root, "out/a.py")
+
+    discovery = discover(root / "out")
+
+    assert (discovery.source, found(discovery)) == ("walk", ["a.py"])
+
+
+def test_our_own_ignore_file_holds_in_a_repository_and_in_a_walk(tmp_path: Path) -> None:
+    for root in (repository(tmp_path / "git"), tmp_path / "walk"):
+        write(root, "a.py", "drop.py", "sub/drop.py", "sub/keep.py", "vendor/x/y.py")
+        write(root, ".cleatsignore", text="drop.py\nvendor/\n")
+        write(root, "sub/.cleatsignore", text="!drop.py\nkeep.py\n")
+
+        discovery = discover(root)
+
+        kept = [path for path in found(discovery) if not path.endswith(".cleatsignore")]
+        assert kept == ["a.py", "sub/drop.py"]
+        assert discovery.counts()["ignored"] >= 3
+
+
+def test_our_own_ignore_file_holds_when_git_ignores_it(tmp_path: Path) -> None:
+    root = repository(tmp_path, "a.py", "drop.py")
+    write(root, ".gitignore", text=".cleatsignore\n")
+    write(root, ".cleatsignore", text="drop.py\n")
+
+    assert found(discover(root)) == [".gitignore", "a.py"]
+
+
+@pytest.mark.parametrize("name", ["tools", "build", "dist", "img", "gen", "node_modules", ".tox"])
+def test_no_folder_is_skipped_for_its_name_when_its_files_are_tracked(
+    tmp_path: Path, name: str
+) -> None:
+    root = repository(tmp_path, f"{name}/a.py")
+
+    assert found(discover(root)) == [f"{name}/a.py"]
+
+
+def test_what_tools_made_is_skipped_and_said_once(tmp_path: Path) -> None:
+    for root in (repository(tmp_path / "git", "a.py"), tmp_path / "walk"):
+        write(root, "a.py", "node_modules/x/i.js", "node_modules/y.js", "p/__pycache__/a.txt")
+        write(root, "env/pyvenv.cfg", "env/lib/x.py", "cache/CACHEDIR.TAG", "cache/y.py")
+        write(root, ".svn/entries")
+
+        discovery = discover(root)
+
+        assert found(discovery) == ["a.py"]
+        skipped = {path: why for path, why in reasons(discovery).items() if path != ".git"}
+        assert skipped == {
+            ".svn": "version_control",
+            "cache": "tool_output",
+            "env": "tool_output",
+            "node_modules": "tool_output",
+            "p/__pycache__": "tool_output",
+        }
+        assert all(skip.detail for skip in discovery.skipped if skip.reason == "tool_output")
+
+
+def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:
+    write(tmp_path / "outside", "secret.py")
+    for root in (repository(tmp_path / "git", "a.py", "was/x.py"), tmp_path / "walk"):
+        write(root, "a.py")
+        (root / "loop").symlink_to(root)
+        (root / "file").symlink_to(root / "a.py")
+        (root / "broken").symlink_to("nowhere")
+        if (root / "was").exists():
+            (root / "was").rename(root / "moved")
+        (root / "was").symlink_to(tmp_path / "outside")
+        write(tmp_path / "outside", "x.py")
+
+        discovery = discover(root)
+
+        assert [path for path in found(discovery) if path != "moved/x.py"] == ["a.py"]
+        assert {"loop", "file", "broken", "was"} <= {
+            path for path, reason in reasons(discovery).items() if reason == "symlink"
+        }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes in folders")
+def test_pipes_and_sockets_are_reported(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / ".gitignore")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(tmp_path / "sock"))
+
+        discovery = discover(tmp_path)
+
+    assert reasons(discovery) == {".gitignore": "special", "pipe": "special", "sock": "special"}
+
+
+def test_names_of_any_bytes_are_found_and_told_apart(tmp_path: Path) -> None:
+    names = [b"new\nline.py", b"b\xff%.py", "é.py".encode(), b'"q".py', b" lead.py", b"-x.py"]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_text("x\n")
+    for root in (tmp_path, repository(tmp_path)):
+        discovery = discover(root)
+
+        assert found(discovery) == [
+            " lead.py",
+            '"q".py',
+            "-x.py",
+            "b%FF%25.py",
+            "new\nline.py",
+            "é.py",
+        ]
+        for file in discovery.files:
+            assert Path(file.fs_path).read_text() == "x\n"
+            assert file.path.encode()
+
+
+def test_two_names_that_read_the_same_are_not_mixed_up(tmp_path: Path) -> None:
+    for name in (b"b\xff.py", b"b%FF.py"):
+        (tmp_path / os.fsdecode(name)).write_text("x\n")
+
+    discovery = discover(tmp_path)
+
+    assert (found(discovery), reasons(discovery)) == (["b%FF.py"], {"b%FF.py": "unnameable"})
+
+
+def test_a_very_deep_tree_is_walked_or_reported(tmp_path: Path) -> None:
+    place = tmp_path
+    here = Path.cwd()
+    try:
+        for _ in range(2200):
+            os.chdir(place)
+            Path("d").mkdir()
+            place = Path("d")
+        Path("deep.py").write_text("x\n")
+    finally:
+        os.chdir(here)
+
+    discovery = discover(tmp_path)
+
+    assert found(discovery) == []
+    assert list(reasons(discovery).values()) == ["unreadable"]
+    subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+
+
+def test_large_files_are_reported_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.py").open("wb") as file:
+        file.truncate(50 * 1024 * 1024)
+    write(tmp_path, "a.py")
+
+    discovery = discover(tmp_path)
+
+    assert found(discovery) == ["a.py"]
+    assert discovery.skipped[0] == ("huge.py", "too_large", "52428800 bytes")
+
+
+def test_files_beyond_the_limit_are_reported_together(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", "b.py", "c.py")
+
+    discovery = discover(tmp_path, Limits(max_files=1))
+
+    assert found(discovery) == ["a.py"]
+    assert discovery.skipped == [("b.py", "too_many_files", "this and 1 more")]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("uv.lock", "lockfile"),
+        ("sub/package-lock.json", "lockfile"),
+        ("api_pb2.py", "generated"),
+        ("api.pb.go", "generated"),
+        ("jquery.min.js", "minified"),
+        ("logo.PNG", "binary"),
+    ],
+)
+def test_a_name_alone_may_be_a_reason(tmp_path: Path, name: str, reason: str) -> None:
+    write(tmp_path, name)
+
+    assert reasons(discover(tmp_path)) == {name: reason}
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert all(sentence.endswith(".") for sentence in REASONS.values())
