@@ -1,0 +1,176 @@
+"""From the catalogue to the parts that searches read.
+
+Files are dealt into shards by the hash of their paths. A shard is named after its content, so one
+that has not changed is taken over from the generation before, by hard links, and the rest is made
+anew: what a generation answers depends on its catalogue alone, never on how it came about.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from cleats.toolsets.code.risk.summary import Risk
+from cleats.toolsets.code.search import columns, shards, tokens, vectors
+from cleats.toolsets.code.search.digest import Attributes, Texts, attributes
+from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.store.rows import Relations
+
+FOLDER: Final = "shards"
+TABLE: Final = "shards.json"
+
+FORMAT: Final = 1
+"""Rises when the same catalogue makes other parts."""
+
+FILES: Final = 1024
+"""Files of a shard, about: what one changed file makes anew."""
+
+_FILES = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
+_CONTENT = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
+_CHUNKS = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordinal"
+
+_relations = msgspec.msgpack.Decoder(Relations)
+_risk = msgspec.msgpack.Decoder(Risk)
+_names = msgspec.msgpack.Decoder(list[str])
+
+
+class Progress(Protocol):
+    """Told how far it is."""
+
+    def __call__(self, message: str, done: int = 0, total: int = 0) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    id: int
+    path: str
+    hash: bytes
+    problem: str
+    author: str | None
+    modified: int | None
+    churn: int | None
+
+
+def write_parts(
+    catalogue: Path,
+    folder: Path,
+    previous: Path | None,
+    changed: Iterable[str] | None,  # noqa: ARG001 - the content decides
+    progress: Progress,
+) -> None:
+    """Make everything in `folder` that a search reads besides the catalogue.
+
+    Args:
+        catalogue: A complete one, which nobody writes any more.
+        folder: The generation that is being built.
+        previous: An earlier generation, whose shards are taken over where they are the same.
+        changed: The files that differ from it; only a hint.
+        progress: Told how far it is.
+    """
+    with Catalogue.open(catalogue) as source:
+        dealt = _dealt(source)
+        form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
+        (folder / FOLDER).mkdir()
+        names = []
+        for done, files in enumerate(dealt):
+            progress("making it searchable", done, len(dealt))
+            name = f"{done:04d}-{_content_name(form, files)}"
+            _shard(source, folder / FOLDER / name, previous and previous / FOLDER / name, files)
+            names.append(name)
+    (folder / TABLE).write_text(json.dumps({"format": FORMAT, "shards": names}), "utf-8")
+
+
+def shard_folders(folder: Path) -> list[Path]:
+    """The shards of a generation, in the order of their positions."""
+    table = json.loads((folder / TABLE).read_text("utf-8"))
+    return [folder / FOLDER / name for name in table["shards"]]
+
+
+def _dealt(source: Catalogue) -> list[list[_File]]:
+    files = sorted((_File(*row) for row in source.connection.execute(_FILES)), key=_by_path)
+    count = 1
+    while count * FILES < len(files):
+        count *= 2
+    dealt: list[list[_File]] = [[] for _ in range(count)]
+    for file in files:
+        dealt[_number(file.path) % count].append(file)
+    return dealt
+
+
+def _by_path(file: _File) -> str:
+    return file.path
+
+
+def _number(path: str) -> int:
+    raw = path.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
+
+
+def _content_name(form: str, files: Sequence[_File]) -> str:
+    made = hashlib.blake2b(form.encode(), digest_size=12)
+    for file in files:
+        made.update(repr((file.path, file.hash, file.problem)).encode(errors="surrogatepass"))
+    return made.hexdigest()
+
+
+def _shard(source: Catalogue, folder: Path, before: Path | None, files: Sequence[_File]) -> None:
+    if before is not None and (before / columns.CONTENT).exists():
+        shutil.copytree(before, folder, copy_function=_linked, ignore=lambda *_: {columns.LATE})
+    else:
+        folder.mkdir()
+        _write_content(source, folder, files)
+    _write_late(source, folder, files)
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)
+
+
+def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> None:
+    content = columns.Content()
+    rows: list[bytes] = []
+
+    def documents() -> Iterator[tuple[str, int, Texts]]:
+        for file in files:
+            facts, packed, row = next(source.connection.execute(_CONTENT, (file.id,)))
+            found: Attributes = attributes(packed)
+            content.add(file.path, _relations.decode(facts).imports, found)
+            rows.append(row)
+            path = tokens.stemmed(file.path)
+            for mode, texts in zip(found.modes, found.texts, strict=True):
+                yield path, mode, texts
+
+    shards.write(folder, documents())
+    content.save(folder)
+    vectors.write(folder, rows)
+
+
+def _write_late(source: Catalogue, folder: Path, files: Sequence[_File]) -> None:
+    late = columns.Late()
+    for file in files:
+        late.add_file(file.author, file.modified, file.churn)
+        for risk, authors, lint in source.connection.execute(_CHUNKS, (file.id,)):
+            values = _risks(risk) if risk else {}
+            values["chunkAuthor"] = _names.decode(authors) if authors else [file.author or ""]
+            late.add_chunk(values, lint=bool(lint))
+    late.save(folder)
+
+
+def _risks(packed: bytes) -> dict[str, list[str]]:
+    risk = _risk.decode(packed)
+    return {
+        "riskTag": risk.tags,
+        "riskSource": risk.sources,
+        "riskSink": risk.sinks,
+        "riskCategory": risk.categories,
+        "riskFlow": [str(flow) for flow in risk.flows],
+    }

@@ -1,0 +1,228 @@
+"""A Tantivy index of one shard's chunks, written once and never changed.
+
+A document's number is its chunk's position, because one thread writes them in order into one
+segment. Texts come in indexed form, with a space between words, so nothing is analysed here.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+from tantivy import Occur, Query
+
+from cleats.toolsets.code.search import expressions as ex
+from cleats.toolsets.code.search.digest import Texts
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
+
+FOLDER: Final = "words"
+POSITIONAL: Final = ("words", "cased", "name", "path")
+"""Fields in which words are found in a row."""
+COUNTED: Final = ("stems", "whole", "label", "signature", "doc")
+
+HEAP: Final = 1 << 30
+"""Bytes before a segment is written out: more than a shard has, so that it becomes one."""
+
+FEW: Final = 2000
+"""Chunks that a filter may leave to be named one by one in a query; above that, more is fetched
+than needed and thrown away."""
+
+Scores = NDArray[np.float32]
+
+
+def _schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    for name in POSITIONAL:
+        builder.add_text_field(name, tokenizer_name="spaced", index_option="position")
+    for name in COUNTED:
+        builder.add_text_field(name, tokenizer_name="spaced", index_option="freq")
+    builder.add_unsigned_field("mode", indexed=True)
+    builder.add_unsigned_field("position", indexed=True, fast=True)
+    return builder.build()
+
+
+SCHEMA: Final = _schema()
+
+
+def write(folder: Path, documents: Iterable[tuple[str, int, Texts]]) -> None:
+    """Index chunks in the order of their positions: the stems of the path, the mode, the texts."""
+    place = folder / FOLDER
+    place.mkdir()
+    index = tantivy.Index(SCHEMA, path=str(place))
+    spaced = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer("spaced", spaced)
+    writer = index.writer(heap_size=HEAP, num_threads=1)
+    for position, (path, mode, texts) in enumerate(documents):
+        writer.add_document(_document(position, path, mode, texts))
+    writer.commit()
+    writer.wait_merging_threads()
+    with suppress(OSError):  # only for writers, of which there will be none
+        for lock in place.glob(".*.lock"):
+            lock.unlink()
+
+
+def _document(position: int, path: str, mode: int, texts: Texts) -> Any:
+    document = tantivy.Document()
+    document.add_text("words", texts.cased.lower())
+    document.add_text("cased", texts.cased)
+    document.add_text("stems", texts.stems)
+    document.add_text("name", texts.name)
+    document.add_text("label", texts.label)
+    document.add_text("path", path)
+    for field in ("whole", "signature", "doc"):
+        if text := getattr(texts, field):
+            document.add_text(field, text)
+    document.add_unsigned("mode", mode)
+    document.add_unsigned("position", position)
+    return document
+
+
+class Shard:
+    """One shard, for reading. Safe for several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        index = tantivy.Index.open(str(folder / FOLDER))
+        index.config_reader(reload_policy="Manual")  # nothing will ever change: watch for nothing
+        self._searcher = index.searcher()
+        self._in_order = self._searcher.num_segments <= 1
+        self.chunks = int(self._searcher.num_docs)
+
+    def frequency(self, field: str, word: str) -> int:
+        """In how many chunks a field has a word."""
+        return int(self._searcher.doc_freq(field, word))
+
+    def search(self, query: Query, limit: int) -> tuple[Ids, Scores]:
+        """The best chunks and their scores, best first."""
+        hits = self._searcher.search(query, limit, count=False).hits
+        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
+        if self._in_order:
+            found = np.fromiter((address.doc for _, address in hits), np.int32, len(hits))
+        else:
+            addresses = [address for _, address in hits]
+            values = self._searcher.fast_field_values("position", addresses)
+            found = np.asarray(values, np.int32)
+        return found, scores
+
+
+class Words:
+    """All shards together: what the `tantivy` backend ranks with."""
+
+    name = "tantivy"
+
+    def __init__(self, shards: Sequence[Shard], starts: Sequence[int]) -> None:
+        self._shards = shards
+        self._starts = starts
+        self._total = sum(shard.chunks for shard in shards)
+
+    def rank(
+        self, expression: ex.Expression, mode: int, mask: Mask | None, limit: int
+    ) -> tuple[Ids, Scores]:
+        """The best chunks of a mode that match, within a mask if there is one; best first."""
+        ranked = []
+        for shard, start in zip(self._shards, self._starts, strict=True):
+            own = None if mask is None else mask[start : start + shard.chunks]
+            found, scores = _within(shard, self._query(shard, expression, mode), own, limit)
+            ranked.append((found + np.int32(start), scores))
+        if len(ranked) == 1:
+            return ranked[0]
+        positions = np.concatenate([found for found, _ in ranked])
+        scores = np.concatenate([points for _, points in ranked])
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return positions[order], scores[order]
+
+    def _query(self, shard: Shard, expression: ex.Expression, mode: int) -> Query:
+        matching = _Translation(shard, self._shards, self._total).query(expression)
+        return _and(matching, Query.term_query(SCHEMA, "mode", mode))
+
+
+def _within(shard: Shard, query: Query, mask: Mask | None, limit: int) -> tuple[Ids, Scores]:
+    if mask is None:
+        return shard.search(query, limit)
+    left = np.flatnonzero(mask)
+    if len(left) > FEW:
+        return _sieved(shard, query, mask, limit)
+    if not len(left):
+        return np.zeros(0, np.int32), np.zeros(0, np.float32)
+    among = Query.term_set_query(SCHEMA, "position", left.tolist())
+    return shard.search(_and(query, among), limit)
+
+
+def _sieved(shard: Shard, query: Query, mask: Mask, limit: int) -> tuple[Ids, Scores]:
+    """Fetch more and more until enough of it is within the mask."""
+    share = mask.sum() / len(mask)
+    fetch = min(shard.chunks, int(limit / share * 1.5) + 50)
+    while True:
+        found, scores = shard.search(query, fetch)
+        kept = mask[found]
+        if kept.sum() >= limit or len(found) < fetch:
+            return found[kept][:limit], scores[kept][:limit]
+        fetch = min(shard.chunks, fetch * 4)
+
+
+def _and(query: Query, condition: Query) -> Query:
+    """A query under a condition that does not count."""
+    return Query.boolean_query(
+        [(Occur.Must, query), (Occur.Must, Query.const_score_query(condition, 0.0))]
+    )
+
+
+class _Translation:
+    """Expressions as queries of one shard.
+
+    How rare a word is counts over all shards: where one shard has its own idea, the boost makes up
+    for it.
+    """
+
+    def __init__(self, shard: Shard, shards: Sequence[Shard], total: int) -> None:
+        self._shard, self._shards, self._total = shard, shards, total
+
+    def query(self, expression: ex.Expression) -> Query:
+        match expression:
+            case ex.Word(field, word, boost):
+                option = "position" if field in POSITIONAL else "freq"
+                found = Query.term_query(SCHEMA, field, word, option)
+                return _boosted(found, boost * self._levelled(field, [word]))
+            case ex.Sequence(field, words, boost):
+                found = Query.phrase_query(SCHEMA, field, list(words))
+                return _boosted(found, boost * self._levelled(field, words))
+            case ex.AnyOf(parts):
+                return Query.boolean_query([(Occur.Should, self.query(part)) for part in parts])
+            case ex.AllOf(parts):
+                return Query.boolean_query(list(self._all(parts)))
+            case ex.Without():
+                return Query.boolean_query(list(self._all((expression,))))
+            case ex.Bonus(part, points):
+                return Query.const_score_query(self.query(part), points)
+
+    def _all(self, parts: Iterable[ex.Expression]) -> Iterator[tuple[Occur, Query]]:
+        positive = False
+        for part in parts:
+            if isinstance(part, ex.Without):
+                yield Occur.MustNot, self.query(part.part)
+            else:
+                positive = True
+                yield Occur.Must, self.query(part)
+        if not positive:
+            yield Occur.Must, Query.const_score_query(Query.all_query(), 0.0)
+
+    def _levelled(self, field: str, words: Iterable[str]) -> float:
+        if len(self._shards) == 1:
+            return 1.0
+        here = there = 0.0
+        for word in words:
+            here += _rarity(self._shard.chunks, self._shard.frequency(field, word))
+            everywhere = sum(shard.frequency(field, word) for shard in self._shards)
+            there += _rarity(self._total, everywhere)
+        return there / here if here else 1.0
+
+
+def _rarity(chunks: int, having: int) -> float:
+    return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
+
+
+def _boosted(query: Query, boost: float) -> Query:
+    return query if boost == 1.0 else Query.boost_query(query, boost)
