@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def _code(_settings: Settings, vitals: Vitals) -> Toolset:
+def _code(settings: Settings, vitals: Vitals) -> Toolset:
     from cleats.toolsets.code.tools import toolset  # noqa: PLC0415 - only when it is served
 
-    return toolset(vitals)
+    return toolset(settings, vitals)
 
 
 def _assets(settings: Settings, _vitals: Vitals) -> Toolset:

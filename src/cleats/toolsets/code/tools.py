@@ -7,6 +7,9 @@ from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime import capabilities
 from cleats.runtime.vitals import Vitals
+from cleats.settings import Settings
+from cleats.toolsets.code.indexing.access import Indexes
+from cleats.toolsets.code.indexing.tool import IndexTools
 
 _QUEUE = {
     "type": "object",
@@ -76,8 +79,9 @@ STATUS = {
 }
 
 
-def toolset(vitals: Vitals) -> Toolset:
-    """The tools, over the server they report on."""
+def toolset(settings: Settings, vitals: Vitals) -> Toolset:
+    """The tools, over the indexes of this machine and the server they report on."""
+    indexes = Indexes(settings)
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         return {
@@ -96,8 +100,9 @@ def toolset(vitals: Vitals) -> Toolset:
 
     return Toolset(
         name="code",
-        purpose="Report on this server. Indexing and search are not in this version yet.",
+        purpose="Index repositories, and report on the indexes and on this server.",
         tools=(
+            *IndexTools(indexes).tools(),
             Tool(
                 name="check_status",
                 title="Check server status",

@@ -1,47 +1,53 @@
 """Which commit a work tree stands on, read from git's own files.
 
-A refresh asks this all the time, and git itself takes longer to start than everything else that a
-refresh does. Where the files are of a kind that is not known here, the answer is unknown, and git
-has to be asked.
+A refresh asks this all the time, and git takes longer to start than everything else that a refresh
+does. Only where the files are of a kind that is not known here is git itself asked.
 """
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
-
-class Head(NamedTuple):
-    """What is checked out; a commit of None is one that is not there yet."""
-
-    branch: str | None
-    commit: str | None
+Stand: TypeAlias = list[str | None]
+"""A commit and a branch: None before the first commit, and where no branch is checked out."""
 
 
-def head(root: Path) -> Head | None:
-    """What is checked out in a work tree; None when its files do not tell."""
-    try:
-        own = _own_folder(root)
-        text = (own / "HEAD").read_text(encoding="utf-8").strip()
-        if _COMMIT.fullmatch(text):
-            return Head(None, text)
-        if not text.startswith("ref: refs/heads/"):
-            return None
-        reference = text.removeprefix("ref: ")
-        shared = _shared_folder(own)
-        if (shared / "reftable").exists():
-            return None
-        return Head(reference.removeprefix("refs/heads/"), _commit(own, shared, reference))
-    except (OSError, UnicodeDecodeError):
+def stand(root: Path) -> Stand | None:
+    """What is checked out around a folder; None when no repository is."""
+    mark = next((each / ".git" for each in (root, *root.parents) if (each / ".git").exists()), None)
+    if mark is None:
         return None
+    try:
+        return _read(_own_folder(mark))
+    except (OSError, ValueError):
+        return _asked(root)
 
 
-def _own_folder(root: Path) -> Path:
-    mark = root / ".git"
+def _asked(root: Path) -> Stand | None:
+    from cleats.toolsets.code.history.state import state  # noqa: PLC0415 - hardly ever
+
+    git = state(root)
+    return [git.commit, git.branch] if git is not None and git.is_repo else None
+
+
+def _own_folder(mark: Path) -> Path:
     if mark.is_dir():
         return mark
-    return root / mark.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+    return mark.parent / mark.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+
+
+def _read(own: Path) -> Stand:
+    text = (own / "HEAD").read_text(encoding="utf-8").strip()
+    if _COMMIT.fullmatch(text):
+        return [text, None]
+    shared = _shared_folder(own)
+    if not text.startswith("ref: refs/heads/") or (shared / "reftable").exists():
+        raise ValueError("not a kind of HEAD that is known here")
+    reference = text.removeprefix("ref: ")
+    commit = _loose(shared / reference) or _packed(shared / "packed-refs", reference)
+    return [commit, reference.removeprefix("refs/heads/")]
 
 
 def _shared_folder(own: Path) -> Path:
@@ -51,17 +57,18 @@ def _shared_folder(own: Path) -> Path:
         return own
 
 
-def _commit(own: Path, shared: Path, reference: str) -> str | None:
-    for folder in dict.fromkeys((own, shared)):
-        try:
-            text = (folder / reference).read_text(encoding="utf-8").strip()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            continue
-        if _COMMIT.fullmatch(text):
-            return text
+def _loose(path: Path) -> str | None:
     try:
-        packed = (shared / "packed-refs").read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _packed(path: Path, reference: str) -> str | None:
+    try:
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    found = re.search(rf"^([0-9a-f]+) {re.escape(reference)}$", packed, re.MULTILINE)
+    found = re.search(rf"^([0-9a-f]+) {re.escape(reference)}$", text, re.MULTILINE)
     return found[1] if found else None

@@ -1,17 +1,9 @@
-"""What a build has done, and what an index says about itself."""
+"""What a build has done: the value that goes from the builder to the caller."""
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
-
-from cleats.toolsets.code.discovery.files import Discovery
-from cleats.toolsets.code.store.catalogue import Catalogue
-
-PROBLEMS: Final = 20
-SKIPPED: Final = 200
-"""How many are named; the rest is counted."""
 
 
 class Files(Struct):
@@ -66,22 +58,3 @@ class BuildReport(Struct, kw_only=True, rename="camel"):
             skipped_reasons=meta["skipped"],
             **facts,
         )
-
-
-def described(catalogue: Catalogue, found: Discovery) -> dict[str, Any]:
-    """What a generation says about its files and those that it left out."""
-    counts = catalogue.counts()
-    skipped = Counter(found.counts()) + Counter(counts.skipped)
-    left_out = [*found.skipped, *catalogue.left_out()]
-    return {
-        "counts": {
-            "files": counts.files,
-            "problems": counts.problems,
-            "chunks": counts.chunks,
-            "languages": counts.languages,
-        },
-        "problems": catalogue.problems(PROBLEMS),
-        "source": found.source,
-        "skipped": dict(sorted(skipped.items())),
-        "left_out": sorted(left_out)[:SKIPPED],
-    }

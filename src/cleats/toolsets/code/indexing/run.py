@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.code.discovery.files import Discovery, discover
 from cleats.toolsets.code.history.state import GitState, state
-from cleats.toolsets.code.indexing import parts
+from cleats.toolsets.code.indexing import description, parts
 from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.enrichment import Enrichment
 from cleats.toolsets.code.indexing.failures import explained
+from cleats.toolsets.code.indexing.heads import Stand, stand
 from cleats.toolsets.code.indexing.intake import Intake, take_in
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.plan import Checked, Plan, check, compare, tasks
 from cleats.toolsets.code.indexing.progress import Counter, Progress, Report
 from cleats.toolsets.code.indexing.reading import Reader
-from cleats.toolsets.code.indexing.report import BuildReport, Files, described
+from cleats.toolsets.code.indexing.report import BuildReport, Files
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.files import clone
@@ -69,7 +69,7 @@ class Survey:
     found: Discovery
     plan: Plan
     checked: Checked
-    git: GitState | None
+    head: Stand | None
 
     @property
     def changed(self) -> list[str]:
@@ -103,37 +103,42 @@ class Build:
 
     def _survey(self) -> Survey:
         self.report(Progress("look", "looking for files"))
+        head = stand(self.root) if self.options.git else None
         found = discover(self.root, self.options.limits)
         plan = compare(found.files, self.basis.known)
-        git = state(self.root) if self.options.git else None
-        if git is not None and git.warning:
-            self.warnings.append(git.warning)
-        return Survey(found, plan, check(plan.suspects, self.basis.known), git)
+        return Survey(found, plan, check(plan.suspects, self.basis.known), head)
 
     def _up_to_date(self, survey: Survey) -> bool:
-        before = self.basis.meta
+        made_of = description.made_of(self.basis, self.options, survey.head)
         return (
             not (survey.plan.added or survey.plan.removed or survey.changed)
             and survey.checked.bytes < WORTH_NOTING
-            and before.get("head") == stand(survey.git)
-            and before.get("lint") == self.options.lint
-            and before.get("sqlite") == self.basis.sqlite
+            and all(self.basis.meta.get(key) == value for key, value in made_of.items())
         )
 
     def _write(self, draft: Path, survey: Survey) -> tuple[dict[str, Any], Files]:
         previous = self.basis.lease.folder if self.basis.lease else None
+        git = self._git()
         with self._catalogue(draft / schema.FILE) as catalogue:
             intake = self._take_in(catalogue, survey)
             touched = None if previous is None else {*intake.paths, *survey.plan.removed}
-            enrichment = Enrichment(
-                self.root, self.options, survey.git, self.report, draft, previous
-            )
+            enrichment = Enrichment(self.root, self.options, git, self.report, draft, previous)
             self.warnings += enrichment.add(catalogue, touched)
-            meta = self._meta(catalogue, survey)
+            meta = {
+                **description.made_of(self.basis, self.options, survey.head),
+                **description.made_when(git),
+                **description.contents(catalogue, survey.found),
+            }
             catalogue.set_meta(meta)
             catalogue.commit()
         parts.write(draft, previous, touched, self.report, sqlite=self.basis.sqlite)
         return meta, _files(survey, intake, meta)
+
+    def _git(self) -> GitState | None:
+        git = state(self.root) if self.options.git else None
+        if git is not None and git.warning:
+            self.warnings.append(git.warning)
+        return git
 
     def _catalogue(self, path: Path) -> Catalogue:
         if self.basis.lease is None:
@@ -153,23 +158,6 @@ class Build:
         counter = Counter(self.report, "read", "files", len(wanted))
         return take_in(catalogue, wanted, reader, self.options.workers, counter)
 
-    def _meta(self, catalogue: Catalogue, survey: Survey) -> dict[str, Any]:
-        form, git = self.basis.form, survey.git
-        return {
-            "tool": TOOLING_VERSION,
-            "created": time.time(),
-            "modes": form.modes,
-            "vectors": form.vectors,
-            "fingerprint": form.fingerprint,
-            "sqlite": self.basis.sqlite,
-            "lint": self.options.lint,
-            "head": stand(git),
-            "branch": git.branch if git else None,
-            "commit": git.commit if git else None,
-            "dirty": bool(git and git.dirty),
-            **described(catalogue, survey.found),
-        }
-
     def _done(
         self, generation: str, meta: Mapping[str, Any], files: Files, *, published: bool
     ) -> BuildReport:
@@ -184,11 +172,6 @@ class Build:
             warnings=self.warnings,
             seconds=round(time.monotonic() - self.started, 3),
         )
-
-
-def stand(git: GitState | None) -> list[str | None] | None:
-    """The commit and the branch that git facts belong to."""
-    return [git.commit, git.branch] if git is not None and git.is_repo else None
 
 
 def _files(survey: Survey, intake: Intake, meta: dict[str, Any]) -> Files:

@@ -1,0 +1,128 @@
+"""The indexes of this machine, as the tools and the commands reach them.
+
+Imported when a server starts, so whatever opens an index is imported when it is first needed.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+from cleats.toolsets.code.indexing.options import Options, configured
+from cleats.toolsets.code.indexing.progress import Progress
+from cleats.toolsets.code.indexing.report import BuildReport
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.store.generations import Lease, Shelf
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
+
+RECENT: Final = 2.0
+"""Seconds for which a look at the files holds."""
+
+WATCHED: Final = 16
+"""Repositories that are remembered; one costs about a kilobyte for each of its files."""
+
+
+class Indexes:
+    """The index of each repository: where it is, whether it is fresh, and how to make it so."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.options: Options = configured(settings)
+        self._settings = settings
+        self._watched: dict[str, _Watched] = {}
+
+    def repository(self, path: str | None) -> Repository:
+        """The repository that a caller means.
+
+        Raises:
+            ToolError: INVALID_REQUEST, there is no such folder.
+        """
+        return Repository.at(path, self._settings.project_dir, self._indexed)
+
+    def shelf(self, repository: Repository) -> Shelf:
+        """Where the generations of a repository are."""
+        return Shelf(self._settings.cache_dir, repository)
+
+    def _indexed(self, repository: Repository) -> bool:
+        return self.shelf(repository).name() is not None
+
+    def lease(self, repository: Repository) -> Lease:
+        """The index of a repository, to be closed by the caller.
+
+        Raises:
+            ToolError: NO_INDEX, there is none that this version can read.
+        """
+        shelf = self.shelf(repository)
+        lease = shelf.current()
+        if lease is not None:
+            return lease
+        old = " that this version can read" if shelf.outdated() else ""
+        raise ToolError(
+            ErrorCode.NO_INDEX,
+            f"{repository.root} has no index{old}.",
+            hint="Call build_index, or run `cleats index`, in it first.",
+        )
+
+    async def freshness(
+        self, repository: Repository, *, within: float | None = None
+    ) -> "Freshness | None":
+        """How an index compares with its files; None when there is none.
+
+        A look that is not older than `RECENT` is given again. With `within`, the answer comes
+        after so many seconds at most, and is that of the last look if the new one is not done.
+        """
+        watched = self._watch(repository)
+        if watched.generation != self.shelf(repository).name():
+            watched.until = 0.0
+        if time.monotonic() < watched.until:
+            return watched.seen
+        if watched.looking is None or watched.looking.done():
+            watched.looking = asyncio.create_task(watched.look())
+        await asyncio.wait({watched.looking}, timeout=within)
+        if watched.looking.done():
+            watched.looking.result()
+        return watched.seen
+
+    def _watch(self, repository: Repository) -> "_Watched":
+        watched = self._watched.pop(repository.id, None)
+        if watched is None:
+            from cleats.toolsets.code.indexing.freshness import Lookout  # noqa: PLC0415
+
+            watched = _Watched(Lookout(repository.root, self.shelf(repository), self.options))
+            if len(self._watched) >= WATCHED:
+                del self._watched[next(iter(self._watched))]
+        self._watched[repository.id] = watched  # at the end: the first is the longest unused
+        return watched
+
+    async def build(
+        self, repository: Repository, options: Options, report: Callable[[Progress], None]
+    ) -> BuildReport:
+        """Build in another process.
+
+        Raises:
+            ToolError: it could not be done; the last index is as it was.
+        """
+        from cleats.toolsets.code.indexing import builder  # noqa: PLC0415
+
+        order = builder.Order(str(repository.root), str(self._settings.cache_dir), options)
+        return await builder.run(order, report)
+
+
+@dataclass
+class _Watched:
+    lookout: "Lookout"
+    seen: "Freshness | None" = None
+    generation: str | None = None
+    until: float = 0.0
+    looking: "asyncio.Task[None] | None" = None
+
+    async def look(self) -> None:
+        self.seen = await to_thread.run_sync(self.lookout.look, abandon_on_cancel=True)
+        self.generation = self.seen.generation if self.seen else None
+        self.until = time.monotonic() + RECENT

@@ -1,0 +1,145 @@
+"""Whether an index still says what the files say, found out for as little as possible.
+
+A full look lists the files as a build does and compares them with the catalogue. In a process that
+lives on, the next look only asks the system whether anything that the last one saw has changed:
+the files, and the folders that hold them, in which a new file leaves its mark. What neither shows,
+such as a rule to ignore files that lies elsewhere, is found at the next full look.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cleats.toolsets.code.discovery.files import Found, discover
+from cleats.toolsets.code.indexing.basis import Form
+from cleats.toolsets.code.indexing.heads import Stand, stand
+from cleats.toolsets.code.indexing.options import Options
+from cleats.toolsets.code.indexing.plan import check, compare
+from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.store.generations import Lease, Shelf
+
+FULL: Final = 60.0
+"""Seconds after which a look is a full one again."""
+
+
+class Freshness(NamedTuple):
+    """How an index compares with its files."""
+
+    generation: str
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    head_moved: bool = False
+    """Another commit or branch is checked out."""
+    outgrown: bool = False
+    """This version, or these settings, would read the files in another way."""
+
+    @property
+    def stale(self) -> bool:
+        """Whether an update would find anything to do."""
+        return self != Freshness(self.generation)
+
+    def __str__(self) -> str:
+        counts = ((self.added, "new"), (self.changed, "changed"), (self.removed, "removed"))
+        said = [f"{count:,} {word}" for count, word in counts if count]
+        words = [f"{', '.join(said)} file(s)"] if said else []
+        words += ["another commit is checked out"] * self.head_moved
+        words += ["it was built in another way"] * self.outgrown
+        return "; ".join(words) or "up to date"
+
+
+def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"]:
+    """Compare a generation with its files, in full."""
+    sight = Sight.of(root, options)
+    with Catalogue.open(lease.catalogue) as catalogue:
+        meta, known = catalogue.meta(), catalogue.known()
+    plan = compare(sight.found, known)
+    fresh = Freshness(
+        generation=lease.name,
+        added=len(plan.added),
+        changed=len(check(plan.suspects, known).changed),
+        removed=len(plan.removed),
+        head_moved=options.git and meta.get("head") != sight.head,
+        outgrown=not Form.wanted(options, meta).fits(meta),
+    )
+    return fresh, sight
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a full look saw of a folder."""
+
+    found: list[Found]
+    head: Stand | None
+    folders: dict[str, int]
+    """The time of each folder, noted before anything in it was looked at."""
+    at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, root: Path, options: Options) -> "Sight":
+        """See everything."""
+        head = stand(root)
+        began = time.time_ns()
+        found = discover(root, options.limits).files
+        folders = {folder: _time(folder) for folder in _folders(root, found)}
+        # What changed while we looked may have changed after we saw it.
+        certain = {folder: at if at < began else -1 for folder, at in folders.items()}
+        return cls(found, head, certain)
+
+    def holds(self, root: Path) -> bool:
+        """Whether all of it is as it was."""
+        return (
+            time.monotonic() - self.at < FULL
+            and stand(root) == self.head
+            and all(_time(folder) == at for folder, at in self.folders.items())
+            and all(_same(each) for each in self.found)
+        )
+
+
+class Lookout:
+    """Keeps an eye on one repository."""
+
+    def __init__(self, root: Path, shelf: Shelf, options: Options) -> None:
+        self._root, self._shelf, self._options = root, shelf, options
+        self._last: tuple[Freshness, Sight] | None = None
+
+    def look(self) -> Freshness | None:
+        """How the index compares now; None when there is none. Blocks while it looks."""
+        lease = self._shelf.current()
+        if lease is None:
+            return None
+        with lease:
+            last = self._last
+            if last is None or last[0].generation != lease.name or not last[1].holds(self._root):
+                last = self._last = look(self._root, lease, self._options)
+            return last[0]
+
+
+def _folders(root: Path, found: Iterable[Found]) -> set[str]:
+    """The folders with files in them, and those that lead there."""
+    top = os.fspath(root)
+    folders = {top}
+    for each in found:
+        folder = os.path.dirname(each.fs_path)  # noqa: PTH120 - a Path for every file is dear
+        while folder not in folders and len(folder) > len(top):
+            folders.add(folder)
+            folder = os.path.dirname(folder)  # noqa: PTH120
+    return folders
+
+
+def _time(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path for every file is dear
+    except OSError:
+        return 0
+
+
+def _same(found: Found) -> bool:
+    try:
+        status = os.lstat(found.fs_path)
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == (found.size, found.mtime_ns)
