@@ -21,6 +21,8 @@ from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
+    import socket
+
     from cleats.transports.mcp.server import McpServer
 
 log = logging.getLogger(__name__)
@@ -222,6 +224,46 @@ async def serve_legacy(
                 capabilities=capabilities.found(),
                 limit=settings.frame_limit,
                 drain=settings.drain,
+                shutdown=stop,
+            )
+            log.info("serve.end reason=%s", stop.reason)
+
+
+async def serve_http(
+    settings: Settings,
+    served: Sequence[Toolset],
+    vitals: Vitals,
+    listener: "socket.socket",
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve the HTTP API, and MCP over it, on a listening socket until a signal comes."""
+    from cleats.transports.http import serving  # noqa: PLC0415 - only when it is served
+    from cleats.transports.http.fence import Fence  # noqa: PLC0415
+    from cleats.transports.mcp.http import streamable  # noqa: PLC0415
+
+    fence = Fence(settings.project_dir.resolve(), settings.http_roots)
+    fenced = [fence.around(toolset) for toolset in served]
+    with shutdown.on_signals() as stop:
+        async with mcp_server(settings, fenced, vitals) as server, AsyncExitStack() as sessions:
+            endpoint = await sessions.enter_async_context(
+                streamable(server, protocol=settings.protocol, limit=settings.frame_limit)
+            )
+
+            async def hang_up() -> None:
+                server.stopping()
+                await sessions.aclose()
+
+            _settle_memory()
+            log.info("serve.ready wire=http toolsets=%s", ",".join(t.name for t in served))
+            ready()
+            await serving.serve(
+                settings,
+                server.tools.dispatcher,
+                listener,
+                vitals=vitals,
+                fence=fence,
+                mcp=endpoint,
+                hang_up=hang_up,
                 shutdown=stop,
             )
             log.info("serve.end reason=%s", stop.reason)

@@ -108,6 +108,19 @@ class Settings:
         env="MCP_READY_FILE",
         private=True,
     )
+    http_token: str = _setting("", "What callers of the HTTP API must send.", private=True)
+    http_origins: tuple[str, ...] = _setting(
+        (), "Origins or hosts whose pages may use the HTTP API; `*` for any.", private=True
+    )
+    http_hosts: tuple[str, ...] = _setting(
+        (), "More names that the HTTP API goes by, as the Host header has them.", private=True
+    )
+    http_roots: tuple[Path, ...] = _setting(
+        (), "Folders in which callers of the HTTP API may name a repository.", private=True
+    )
+    http_body_limit: int = _setting(
+        1_000_000, "Bytes that the body of an HTTP request may have.", least=1
+    )
     cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
     )

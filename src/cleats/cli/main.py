@@ -25,6 +25,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
+    "http": Entry("cleats.cli.http", "Serve toolsets over HTTP: REST, streams and MCP."),
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
     "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),

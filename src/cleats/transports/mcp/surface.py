@@ -52,7 +52,7 @@ class ToolSurface:
         server_info: Mapping[str, Any],
         validation: Validation = "protocol",
     ) -> None:
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self._validation = validation
         self._stamp = {SERVER_INFO_META_KEY: dict(server_info)}
         self._listed: dict[bool, dict[str, Any]] = {}
@@ -94,11 +94,11 @@ class ToolSurface:
         call = _call_of(params, request_id, channel)
         if begun is not None:
             begun(call)
-        outcome = await self._dispatcher.dispatch(call)
+        outcome = await self.dispatcher.dispatch(call)
         if isinstance(outcome, Rejected) and not self._as_result(outcome):
             raise protocol_error(outcome.error)
         try:
-            tool = self._dispatcher.registry.find(call.tool)
+            tool = self.dispatcher.registry.find(call.tool)
             result = _result(tool, outcome, call.meta, raw=raw)
         except (TypeError, ValueError, OverflowError, RecursionError):
             log.exception("answer.unspeakable tool=%s", call.tool)
@@ -112,7 +112,7 @@ class ToolSurface:
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's input schema, for the SDK's header checks; None when there is no such tool."""
         try:
-            return self._dispatcher.registry.find(name).input
+            return self.dispatcher.registry.find(name).input
         except ToolError:
             return None
 
@@ -120,7 +120,7 @@ class ToolSurface:
         return self._validation == "tool" and outcome.error.code is ErrorCode.INVALID_REQUEST
 
     def _list(self, *, modern: bool) -> dict[str, Any]:
-        result: dict[str, Any] = {"tools": [definition(t) for t in self._dispatcher.registry]}
+        result: dict[str, Any] = {"tools": [definition(t) for t in self.dispatcher.registry]}
         if modern:
             result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         version = LATEST_MODERN_VERSION if modern else LATEST_HANDSHAKE_VERSION

@@ -1,0 +1,155 @@
+"""The door of the API: every request passes here, whatever route it asks for.
+
+The order is part of the contract: origin, preflight, token, host, and only then a route. What a
+route raises ends here too, so that no trace of it leaves.
+"""
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.transports.http.metrics import Traffic
+from cleats.transports.http.policy import Policy
+from cleats.transports.http.replies import Refusal, invalid, refused
+
+log = logging.getLogger(__name__)
+
+METHODS = b"GET, POST, OPTIONS"
+HEADERS = b"Content-Type, Authorization"
+MCP_METHODS = METHODS + b", DELETE"
+MCP_HEADERS = (
+    HEADERS + b", Accept, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name"
+)
+PREFLIGHT_SECONDS = b"600"
+
+
+class Guard:
+    """The outermost ASGI application."""
+
+    def __init__(
+        self, app: ASGIApp, policy: Policy, traffic: Traffic, label: Callable[[str], str]
+    ) -> None:
+        self._app = app
+        self._policy = policy
+        self._traffic = traffic
+        self._label = label
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        passage = Passage(scope, send)
+        traffic = self._traffic
+        traffic.open += 1
+        begun = monotonic()
+        try:
+            answer = self._answer(passage)
+            await (self._app if answer is None else answer)(scope, receive, passage.send)
+        except Exception:
+            log.exception("request.crash method=%s path=%r", scope["method"], scope["path"])
+            if not passage.status:
+                error = ToolError(ErrorCode.INTERNAL, "The request failed unexpectedly.")
+                await refused(Refusal(error))(scope, receive, passage.send)
+        finally:
+            traffic.open -= 1
+            label = self._label(scope["path"])
+            # No status: the client was gone before there was an answer.
+            traffic.ended(scope["method"], label, passage.status or 499, monotonic() - begun)
+
+    def _answer(self, passage: "Passage") -> Response | None:
+        """What the door itself answers; None when the request may go in."""
+        try:
+            self._check_origin(passage)
+            if passage.method == "OPTIONS":
+                return passage.preflight()
+            self._check_token(passage)
+            self._check_host(passage)
+        except Refusal as refusal:
+            return refused(refusal)
+        return None
+
+    def _check_origin(self, passage: "Passage") -> None:
+        origin = passage.origin
+        if origin is None:
+            return
+        if not self._policy.allows_origin(origin, passage.host):
+            raise Refusal(
+                ToolError(
+                    ErrorCode.FORBIDDEN,
+                    "Pages of this origin may not use this server.",
+                    hint="The operator can allow more with CLEATS_HTTP_ORIGINS.",
+                ),
+                headers={"vary": "Origin"},
+            )
+        passage.allowed = True
+
+    def _check_token(self, passage: "Passage") -> None:
+        if not self._policy.authorized(passage.authorization):
+            raise Refusal(
+                ToolError(
+                    ErrorCode.UNAUTHORIZED,
+                    "This server wants a token.",
+                    hint="Send it as Authorization: Bearer TOKEN.",
+                ),
+                headers={"www-authenticate": "Bearer"},
+            )
+
+    def _check_host(self, passage: "Passage") -> None:
+        if passage.hosts > 1:
+            raise invalid("The request has more than one Host.")
+        if not self._policy.knows_host(passage.host):
+            raise Refusal(
+                ToolError(
+                    ErrorCode.FORBIDDEN,
+                    "This server does not go by the name in the Host header.",
+                    hint="The operator can add names with CLEATS_HTTP_HOSTS.",
+                )
+            )
+
+
+class Passage:
+    """One request on its way through the door, and its answer on the way back."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.method: str = scope["method"]
+        self.status = 0
+        self.origin: str | None = None
+        self.host = ""
+        self.hosts = 0
+        self.authorization = ""
+        self.allowed = False
+        self._path: str = scope["path"]
+        self._send = send
+        for name, value in scope["headers"]:
+            if name == b"host":
+                self.host = value.decode("latin-1")
+                self.hosts += 1
+            elif name == b"origin":
+                self.origin = value.decode("latin-1")
+            elif name == b"authorization":
+                self.authorization = value.decode("latin-1")
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
+            if self.allowed and self.origin is not None:
+                headers.append((b"access-control-allow-origin", self.origin.encode("latin-1")))
+                headers.append((b"access-control-expose-headers", b"Mcp-Session-Id, Retry-After"))
+                headers.append((b"vary", b"Origin"))
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+    def preflight(self) -> Response:
+        """The answer to OPTIONS, for any path: a browser asks before it has a token to show."""
+        mcp = self._path == "/mcp"
+        answer = Response(status_code=204)
+        answer.raw_headers = [
+            (b"access-control-allow-methods", MCP_METHODS if mcp else METHODS),
+            (b"access-control-allow-headers", MCP_HEADERS if mcp else HEADERS),
+            (b"access-control-max-age", PREFLIGHT_SECONDS),
+        ]
+        return answer

@@ -1,0 +1,64 @@
+"""Errors without the places of this machine: a path outside the known folders is left out."""
+
+import os.path
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cleats.contract.errors import ToolError
+
+HIDDEN = "<path>"
+
+# A word that may be a path: from a slash (or a drive) to whatever ends words. The colon of
+# `file.py:12` ends it too.
+_END = r"""\s'"`<>|;,()\[\]{}"""
+_PATH = re.compile(rf"(?<![\w./<-])(?:/[^:{_END}]+|[A-Za-z]:\\[^{_END}]+)")
+
+
+class Redaction:
+    """Knows the folders whose paths the caller may read."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        roots = {os.path.normpath(each) for each in folders}
+        self._roots = sorted(roots | {os.path.realpath(each) for each in roots})
+
+    def error(self, error: ToolError) -> ToolError:
+        """The same error, fit to leave."""
+        return ToolError(
+            error.code,
+            self.text(error.message),
+            hint=self.text(error.hint),
+            retryable=error.retryable,
+            details=self.value(error.details),
+        )
+
+    def value(self, value: Any) -> Any:
+        """Any JSON value with its texts redacted."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {name: self.value(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in value]
+        return value
+
+    def text(self, text: str) -> str:
+        """A text with foreign paths left out."""
+        return _PATH.sub(self._judge, text) if "/" in text or "\\" in text else text
+
+    def _judge(self, found: "re.Match[str]") -> str:
+        path = found[0].rstrip(".")
+        if self._is_known(path) or not _is_place(path):
+            return found[0]
+        return HIDDEN + found[0][len(path) :]
+
+    def _is_known(self, path: str) -> bool:
+        plain = os.path.normpath(path)
+        return any(plain == root or plain.startswith(f"{root}{os.sep}") for root in self._roots)
+
+
+def _is_place(path: str) -> bool:
+    """Whether it leads into this machine: a JSON pointer or a route looks the same otherwise."""
+    top = path.split("/")[1] if path.startswith("/") else ""
+    return not path.startswith("/") or os.path.exists(f"/{top}")  # noqa: PTH110 - text all along

@@ -1,0 +1,142 @@
+"""What a request says: its body, its query, its id. Everything wrong with it is a `Refusal`."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from cleats.transports.http.replies import Refusal, invalid
+
+_decode = msgspec.json.Decoder().decode
+
+_ID = re.compile(r"[!-~]{1,128}")
+"""A correlation id that may go into logs and answers as it is."""
+
+
+def request_id(request: Request) -> str | None:
+    """The caller's own correlation id, when it sent a usable one."""
+    given = request.headers.get("x-request-id")
+    return given if given is not None and _ID.fullmatch(given) else None
+
+
+async def json_object(request: Request, limit: int) -> dict[str, Any]:
+    """The body as a JSON object: the type is looked at first, then the size, then the text.
+
+    Raises:
+        Refusal: 415, 413 or 400.
+    """
+    if "application/json" not in request.headers.get("content-type", "").lower():
+        raise invalid("The body must be JSON: send Content-Type: application/json.", status=415)
+    raw = await _body(request, limit)
+    try:
+        value = _decode(raw)
+    except RecursionError:
+        raise invalid("The body is not JSON: nested too deeply.") from None
+    except UnicodeDecodeError:
+        raise invalid("The body is not JSON: invalid UTF-8.") from None
+    except ValueError as error:
+        reason = str(error).removeprefix("JSON is malformed: ")
+        raise invalid(f"The body is not JSON: {reason}.") from None
+    if not isinstance(value, dict):
+        raise invalid("The body must be a JSON object.")
+    return value
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    declared = request.headers.get("content-length")
+    if declared is not None and declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise _too_large(limit)
+            parts.append(part)
+    except ClientDisconnect:
+        raise invalid("The body ended before it was whole.") from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(limit: int) -> Refusal:
+    refusal = invalid(f"The body is over the limit of {limit} bytes.", status=413)
+    refusal.headers["connection"] = "close"  # the rest of the body is not read
+    return refusal
+
+
+def query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The query string as arguments, each read as its schema says; strictly, never guessed.
+
+    A repeated name is a list. Names the schema does not have are kept, for it to refuse.
+
+    Raises:
+        Refusal: 400, with every value that is not what it should be.
+    """
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    arguments: dict[str, Any] = {}
+    wrong: list[dict[str, str]] = []
+    for name in request.query_params:
+        given = request.query_params.getlist(name)
+        try:
+            arguments[name] = _value(given, _kinds(properties.get(name, {})))
+        except ValueError as error:
+            wrong.append(
+                {
+                    "instancePath": f"/{name}",
+                    "schemaPath": f"#/properties/{name}/type",
+                    "keyword": "type",
+                    "message": str(error),
+                }
+            )
+    if wrong:
+        raise invalid(f"{wrong[0]['instancePath']}: {wrong[0]['message']}", details=wrong)
+    return arguments
+
+
+def _kinds(rule: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a property may have, however its schema says so."""
+    kind = rule.get("type")
+    if isinstance(kind, str):
+        return frozenset([kind])
+    if isinstance(kind, list):
+        return frozenset(kind)
+    branches = (*rule.get("oneOf", ()), *rule.get("anyOf", ()))
+    if branches:
+        return frozenset().union(*map(_kinds, branches))
+    return frozenset(["string"]) if "enum" in rule or not rule else frozenset(["object"])
+
+
+def _value(given: Sequence[str], kinds: frozenset[str]) -> Any:
+    if len(given) > 1:
+        if "array" not in kinds:
+            raise ValueError("given more than once")
+        return list(given)
+    [text] = given
+    if "string" in kinds:
+        return text
+    for kind, pattern, read in _READERS:
+        if kind in kinds and pattern.fullmatch(text):
+            return read(text)
+    if "array" in kinds:
+        return [text]
+    if "object" in kinds:
+        return _json(text)
+    raise ValueError(f"expected {' or '.join(sorted(kinds))}, not {text[:80]!r}")
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,15}")
+_READERS: Sequence[tuple[str, "re.Pattern[str]", Callable[[str], Any]]] = (
+    ("boolean", re.compile("true|false"), "true".__eq__),
+    ("integer", _WHOLE, int),
+    ("number", _WHOLE, int),
+    ("number", re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float),
+)
+
+
+def _json(text: str) -> Any:
+    try:
+        return _decode(text.encode())
+    except (ValueError, RecursionError):
+        raise ValueError("not JSON") from None

@@ -1,0 +1,47 @@
+"""The API as one ASGI application: the door, the routes, and what happens to what they raise."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.transports.http.api import Api
+from cleats.transports.http.guard import Guard
+from cleats.transports.http.policy import Policy
+from cleats.transports.http.replies import Refusal, missing, refused
+from cleats.transports.http.requests import request_id
+from cleats.transports.http.rows import MCP_PATH, label
+
+
+def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp:
+    """Everything behind one callable; `mcp` answers at `/mcp`."""
+    routes: list[BaseRoute] = [
+        Route(row.path, endpoint, methods=row.methods) for row, endpoint in api.endpoints()
+    ]
+    if mcp is not None:
+        routes.append(Route(MCP_PATH, mcp))
+    inner = Starlette(
+        routes=routes,
+        exception_handlers={Refusal: _refused, HTTPException: _missing, Exception: _crashed},
+    )
+    inner.router.redirect_slashes = False
+    return Guard(inner, policy, api.traffic, label)
+
+
+async def _refused(request: Request, refusal: Exception) -> Response:
+    assert isinstance(refusal, Refusal)  # noqa: S101 - for the type checker
+    return refused(refusal, request_id(request))
+
+
+async def _missing(request: Request, _error: Exception) -> Response:
+    """No such route, or not for this method: to the outside they are the same."""
+    return refused(missing(request.method, request.url.path), request_id(request))
+
+
+async def _crashed(request: Request, crash: Exception) -> Response:
+    details = {"cause_class": type(crash).__name__}
+    error = ToolError(ErrorCode.INTERNAL, "The request failed unexpectedly.", details=details)
+    return refused(Refusal(error), request_id(request))

@@ -1,0 +1,103 @@
+"""MCP over streamable HTTP, as one ASGI endpoint of a larger application.
+
+Who may speak to it is decided before a request gets here, so the SDK's own checks of Host and
+Origin are off.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import Message, Receive, Scope, Send
+
+from cleats.contract.versions import PROTOCOL_VERSION
+from cleats.transports.mcp.server import McpServer
+from cleats.transports.mcp.stdio import Protocol
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class McpEndpoint:
+    """What answers at `/mcp`."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, *, pin: bool, limit: int) -> None:
+        self._manager = manager
+        self._pin = pin
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._pin and _may_be_handshake(scope):
+            scope, receive = await self._pinned(scope, receive)
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _pinned(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+        """The same request, asking for the version that we answer every handshake with.
+
+        The SDK has no setting for it, and an answer rewritten behind its back would leave the
+        session in another version than the client.
+        """
+        body, more = b"", True
+        while more and len(body) <= self._limit:
+            message = await receive()
+            if message["type"] != "http.request":
+                break
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        if not more and (asked := _handshake(body)) is not None:
+            asked["params"]["protocolVersion"] = PROTOCOL_VERSION
+            body = _encode(asked)
+            headers = [each for each in scope["headers"] if each[0] != b"content-length"]
+            headers.append((b"content-length", b"%d" % len(body)))
+            scope = {**scope, "headers": headers}
+        return scope, _replayed(body, more=more, receive=receive)
+
+
+def _may_be_handshake(scope: Scope) -> bool:
+    names = {name for name, _ in scope["headers"]}
+    return scope["method"] == "POST" and b"mcp-session-id" not in names
+
+
+def _handshake(body: bytes) -> dict[str, Any] | None:
+    try:
+        message = _decode(body)
+    except (ValueError, RecursionError):
+        return None  # the SDK says what is wrong with it
+    if not isinstance(message, dict) or message.get("method") != "initialize":
+        return None
+    params = message.get("params")
+    return message if isinstance(params, dict) and "protocolVersion" in params else None
+
+
+def _replayed(body: bytes, *, more: bool, receive: Receive) -> Receive:
+    """A receive that gives what was read, and then goes on reading."""
+    first: Message | None = {"type": "http.request", "body": body, "more_body": more}
+
+    async def again() -> Message:
+        nonlocal first
+        if first is not None:
+            message, first = first, None
+            return message
+        return await receive()
+
+    return again
+
+
+@asynccontextmanager
+async def streamable(
+    server: McpServer, *, protocol: Protocol, limit: int
+) -> AsyncIterator[McpEndpoint]:
+    """The endpoint while its sessions live; when the block ends, so do they."""
+    # It logs the id of every session, which is all that a thief of the session would need.
+    logging.getLogger("mcp.server").setLevel(logging.WARNING)
+    manager = StreamableHTTPSessionManager(
+        server,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=limit,
+    )
+    async with manager.run():
+        yield McpEndpoint(manager, pin=protocol == "pin", limit=limit)
