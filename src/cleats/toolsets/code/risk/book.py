@@ -1,0 +1,128 @@
+"""The rules of one language, arranged by the questions that a function's steps ask."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from cleats.toolsets.code.risk.patterns import MEMORY, Lookup, Pattern, canonical, compiled
+from cleats.toolsets.code.risk.rules import (
+    CallRule,
+    Condition,
+    Rule,
+    Rules,
+    SanitizerRule,
+    SinkRule,
+    SourceRule,
+)
+
+SELVES = frozenset({"self", "this", "cls", "super", "super()", "$this", "static", "parent", "me"})
+"""What a method calls the object that it belongs to."""
+
+
+class Callee(NamedTuple):
+    """What is known about a call from its name alone."""
+
+    receiver: str
+    """What it is called on; empty for a plain function."""
+    chained: str
+    """The call whose result it is called on, as its own callee says."""
+    sinks: tuple[tuple[str, SinkRule], ...]
+    sources: tuple[tuple[str, SourceRule], ...]
+    sanitizers: tuple[tuple[str, SanitizerRule], ...]
+    effect: str
+    plain: bool
+    """No rule is about it."""
+
+
+class Test(NamedTuple):
+    """A condition, ready to be asked."""
+
+    condition: Condition
+    words: re.Pattern[str] | None
+    names: Lookup[bool]
+
+
+class Book:
+    """Everything that is asked about names in one language. Remembers what it was asked."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        called: list[tuple[Pattern, Rule]] = []
+        read: list[tuple[Pattern, SourceRule]] = []
+        assigned: list[tuple[Pattern, SinkRule]] = []
+        self.parameters: list[tuple[SourceRule, Lookup[bool]]] = []
+        self.tests: dict[str, list[Test]] = {}
+        for rule in rules:
+            through = isinstance(rule, SourceRule)
+            patterns = [compiled(text, through=through) for text in rule.patterns]
+            called += [(pattern, rule) for pattern in patterns]
+            if isinstance(rule, SourceRule):
+                read += [(pattern, rule) for pattern in patterns if not pattern.called]
+                if rule.parameters:
+                    self.parameters.append((rule, _names(rule.decorators)))
+            elif isinstance(rule, SinkRule):
+                assigned += [(compiled(text, through=False), rule) for text in rule.assigns]
+                if rule.requires:
+                    self.tests[rule.id] = [_test(condition) for condition in rule.requires]
+        self._called = Lookup(called)
+        self._callees: dict[str, Callee] = {}
+        self.reads = Lookup(read)
+        self.targets = Lookup(assigned)
+
+    def callee(self, name: str) -> Callee:
+        known = self._callees.get(name)
+        if known is None:
+            if len(self._callees) >= MEMORY:
+                self._callees.clear()
+            known = self._callees[name] = self._classified(name)
+        return known
+
+    def _classified(self, name: str) -> Callee:
+        receiver = receiver_of(name)
+        end = receiver.rfind("()")
+        hits = [(pattern.module, rule) for pattern, rule in self._called(name)]
+        sinks = tuple((module, rule) for module, rule in hits if isinstance(rule, SinkRule))
+        sources = tuple((module, rule) for module, rule in hits if isinstance(rule, SourceRule))
+        sanitizers = tuple(
+            (module, rule) for module, rule in hits if isinstance(rule, SanitizerRule)
+        )
+        effects = [rule.effect for _, rule in hits if isinstance(rule, CallRule)]
+        # What an object of the repository's own does is in its class, whatever others of that
+        # name do.
+        effect = effects[0] if effects and receiver not in SELVES else ""
+        return Callee(
+            receiver,
+            receiver[:end] if end > 0 else "",
+            sinks,
+            sources,
+            sanitizers,
+            effect,
+            not (sinks or sources or sanitizers or effect),
+        )
+
+
+def receiver_of(name: str) -> str:
+    """What a method is called on: all before the last separator."""
+    cut = max(name.rfind("."), name.rfind("::"), name.rfind("->"))
+    return name[:cut] if cut > 0 else ""
+
+
+def _names(patterns: Sequence[str]) -> Lookup[bool]:
+    return Lookup([(compiled(text, through=True), True) for text in patterns])
+
+
+def _test(condition: Condition) -> Test:
+    words = "|".join(re.escape(word) for word in condition.text)
+    shape = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE) if words else None
+    patterns = [(compiled(text, through=False), True) for text in condition.names]
+    return Test(condition, shape, Lookup(patterns))
+
+
+@lru_cache(maxsize=64)
+def book_of(rules: Rules, lang: str) -> Book:
+    return Book(rules.of(lang))
+
+
+def root_of(name: str) -> str:
+    """The variable that a name starts at."""
+    return re.split(r"[.\[(]", canonical(name), maxsplit=1)[0]

@@ -1,0 +1,373 @@
+"""Values within one function: which parameters, sources and calls reach which sinks and calls.
+
+Steps are taken in the order they are written, twice where there are loops. A variable holds the
+set of nodes (see `summary`) that its value may come from, as the bits of one number, so that
+joining two is one operation and a function without anything of interest costs next to nothing.
+
+- An assignment replaces what a variable held; in a branch it does so only for what the same branch
+  put there. A write to a field or an element adds to the object as a whole.
+- What is read through a variable (`x.y`, `x[]`, `x.trim()`) has its value.
+- The result of a sink is no longer followed: the harm is done and said there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
+from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
+from cleats.toolsets.code.risk.parameters import untrusted
+from cleats.toolsets.code.risk.patterns import imported
+from cleats.toolsets.code.risk.requirements import holds
+from cleats.toolsets.code.risk.rules import Rules, SanitizerRule, SinkRule, SourceRule
+from cleats.toolsets.code.risk.summary import (
+    RECEIVER,
+    Call,
+    Input,
+    Sanitizer,
+    Sink,
+    Source,
+    Summary,
+)
+
+MOST_STEPS = 3_000
+MOST_NODES = 400
+"""Of a function; what has more is generated, or a table written as code."""
+
+R = TypeVar("R")
+_RESULTS = frozenset({"return", "yield"})
+_CALLABLE = frozenset({"function", "method", "constructor", "property", "macro"})
+
+
+def assess(chunk: Chunk, lang: str, rules: Rules, imports: Sequence[str] = ()) -> Summary | None:
+    """What a chunk's own text says; None when there is nothing to say.
+
+    A function that is merely harmless is said to be so: what goes into it does not come out.
+
+    `imports` are those of its file; rules about imported names (`run@subprocess`) need them.
+    """
+    if not chunk.steps:
+        return None
+    body = _Body(chunk, book_of(rules, chunk.lang or lang), imports)
+    for _ in range(2 if chunk.loops else 1):
+        for number, step in enumerate(chunk.steps[:MOST_STEPS]):
+            body.take(number, step)
+    return body.summary()
+
+
+class _Body:
+    """The state of a walk over steps. Nodes are bits: parameters, then the rest as it is met."""
+
+    def __init__(self, chunk: Chunk, book: Book, imports: Sequence[str]) -> None:
+        self.book = book
+        self.imports = imports
+        self.capped = len(chunk.steps) > MOST_STEPS
+        self.is_callable = chunk.kind in _CALLABLE
+        self.params = len(chunk.params)
+        self.values: dict[str, int] = {}
+        self.parts: dict[str, int] = {}
+        """By variable, what was put into parts of it."""
+        self.blocks: dict[str, int] = {}
+        """By variable, the branch that gave it its value."""
+        self.texts: dict[str, str] = {}
+        self.next = 1 << self.params
+        self.sources: dict[tuple[str, int], tuple[int, Source]] = {}
+        self.calls: dict[tuple[int, int], tuple[int, Invocation, dict[tuple[int, str], int]]] = {}
+        self.cleans: dict[int, list[str]] = {}
+        self.sanitizers: dict[str, Sanitizer] = {}
+        self.sinks: dict[tuple[str, int], tuple[SinkRule, int]] = {}
+        self.chained: set[int] = set()
+        """Calls of the step that only another goes on from: `a()` in `a().b()`."""
+        self.returned = 0
+        for position, name in enumerate(chunk.params):
+            self.values[name.lstrip("*&.$")] = self.values[name] = (
+                0 if name.lstrip("&") in SELVES else 1 << position
+            )
+        for name, rule in untrusted(chunk, book):
+            self.values[name] = self._source(rule, chunk.start_line)
+
+    def take(self, number: int, step: Step) -> None:
+        results: list[int] = []
+        self.chained.clear()
+        calls = step.calls
+        for position, call in enumerate(calls):
+            results.append(self._call((number, position), call, calls, results))
+        value = 0
+        for name in step.names:
+            value |= self._read(name, step.line)
+        for position in step.outer:
+            if position not in self.chained:
+                value |= results[position]
+        for target in step.targets:
+            self._assign(target, value, step)
+
+    def _assign(self, target: str, value: int, step: Step) -> None:
+        if target in _RESULTS:
+            self.returned |= value
+            return
+        for pattern, rule in self.book.targets(target):
+            if not pattern.module or imported(pattern.module, self.imports):
+                self._sink(rule, step.line, value)
+        if target.endswith("[]"):
+            base = target[:-2]
+            self.values[base] = self._held(base) | value
+            self._spill(base, value)
+            return
+        replaces = not step.block or self.blocks.get(target, step.block) == step.block
+        self.values[target] = value if replaces else self.values.get(target, 0) | value
+        if value or replaces:
+            self.blocks[target] = step.block
+        self._spill(target, value)
+        if replaces and "." not in target:
+            self.parts.pop(target, None)
+        if step.text:
+            self.texts[target] = step.text
+        else:
+            self.texts.pop(target, None)
+
+    def _spill(self, target: str, value: int) -> None:
+        """What is in a part is in the whole, when the whole is passed on."""
+        cut = target.rfind(".")
+        while value and cut > 0:
+            whole = target[:cut]
+            self.parts[whole] = self.parts.get(whole, 0) | value
+            cut = target.rfind(".", 0, cut)
+
+    def _held(self, name: str) -> int:
+        """What a name holds: its own value, or that of the longest part of it that has one."""
+        values = self.values
+        value = values.get(name)
+        if value is not None:
+            return value
+        cut = max(name.rfind("."), name.rfind("["))
+        while cut > 0:
+            value = values.get(name[:cut])
+            if value is not None:
+                return value
+            cut = max(name.rfind(".", 0, cut), name.rfind("[", 0, cut))
+        return 0
+
+    def _read(self, name: str, line: int) -> int:
+        for pattern, rule in self.book.reads(name):
+            # A plain variable that was given a value here is not the global of that name.
+            shadowed = name in self.values and "." not in name and "[" not in name
+            if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
+                return self._source(rule, line)
+        return self._held(name) | self.parts.get(name, 0)
+
+    def _source(self, rule: SourceRule, line: int) -> int:
+        key = (rule.name, line)
+        known = self.sources.get(key)
+        if known is None:
+            source = Source(rule.name, rule.category, rule.tags, rule.confidence, line)
+            known = self.sources[key] = (self._node(), source)
+        return known[0]
+
+    def _node(self) -> int:
+        bit = self.next
+        if bit.bit_length() - self.params > MOST_NODES:
+            self.capped = True
+            return 0
+        self.next = bit << 1
+        return bit
+
+    def _sink(self, rule: SinkRule, line: int, value: int) -> None:
+        key = (rule.name, line)
+        known = self.sinks.get(key)
+        if known is None or rule.category == known[0].category:
+            self.sinks[key] = (known[0] if known else rule, (known[1] if known else 0) | value)
+
+    def _call(
+        self,
+        place: tuple[int, int],
+        call: Invocation,
+        before: list[Invocation],
+        results: list[int],
+    ) -> int:
+        callee = self.book.callee(call.callee)
+        arguments = [self._argument(argument, call.line, results) for argument in call.arguments]
+        receiver = self._receiver(callee, call.line, before, results)
+        if callee.plain:
+            return self._unknown(place, call, receiver, arguments)
+        if callee.sinks and self._reaches_sink(callee, call, receiver, arguments):
+            return 0
+        for source in self._apply(callee.sources):
+            return self._source(source, call.line)
+        for sanitizer in self._apply(callee.sanitizers):
+            return self._cleaned(place, call, receiver, arguments, sanitizer)
+        if callee.effect:
+            return self._known(callee, receiver, arguments)
+        return self._unknown(place, call, receiver, arguments)
+
+    def _apply(self, rules: Iterable[tuple[str, R]]) -> Iterator[R]:
+        """The rules that hold in this file."""
+        return (rule for module, rule in rules if not module or imported(module, self.imports))
+
+    def _known(self, callee: Callee, receiver: int, arguments: list[int]) -> int:
+        if callee.effect == "drops":
+            return 0
+        value = 0
+        for argument in arguments:
+            value |= argument
+        if callee.effect == "fills" and value and callee.receiver:
+            name = callee.receiver
+            self.values[name] = self._held(name) | value
+            self._spill(name, value)
+        return receiver | value
+
+    def _argument(self, argument: Argument, line: int, results: list[int]) -> int:
+        value = 0
+        for name in argument.names:
+            value |= self._read(name, line)
+        for position in argument.calls:
+            if position not in self.chained:
+                value |= results[position]
+        return value
+
+    def _receiver(
+        self, callee: Callee, line: int, before: list[Invocation], results: list[int]
+    ) -> int:
+        if callee.chained:
+            for position in range(len(results) - 1, -1, -1):
+                if before[position].callee == callee.chained:
+                    self.chained.add(position)
+                    return results[position]
+            return 0
+        if not callee.receiver or callee.sources:
+            return 0
+        return self._read(callee.receiver, line)
+
+    def _reaches_sink(
+        self, callee: Callee, call: Invocation, receiver: int, arguments: list[int]
+    ) -> bool:
+        met = False
+        for rule in self._apply(callee.sinks):
+            tests = self.book.tests.get(rule.id, ())
+            if not all(holds(test, call.arguments, self.texts) for test in tests):
+                continue
+            met = True
+            value = receiver if rule.receiver else 0
+            everything = not (rule.arguments or rule.keywords or rule.receiver)
+            for position, argument in enumerate(call.arguments):
+                keyword = argument.keyword
+                if everything or (
+                    keyword in rule.keywords if keyword else position in rule.arguments
+                ):
+                    value |= arguments[position]
+            self._sink(rule, call.line, value)
+        return met
+
+    def _cleaned(
+        self,
+        place: tuple[int, int],
+        call: Invocation,
+        receiver: int,
+        arguments: list[int],
+        rule: SanitizerRule,
+    ) -> int:
+        found = Sanitizer(rule.name, rule.category, rule.tags)
+        self.sanitizers.setdefault(rule.name, found)
+        if "*" in rule.cleans:
+            return 0
+        value = receiver
+        for argument in arguments:
+            value |= argument
+        if not value:
+            return 0
+        bit = self._unknown(place, call, value, [])
+        self.cleans[bit] = rule.cleans
+        return bit
+
+    def _unknown(
+        self, place: tuple[int, int], call: Invocation, receiver: int, arguments: list[int]
+    ) -> int:
+        known = self.calls.get(place)
+        if known is None:
+            known = self.calls[place] = (self._node(), call, {})
+        bit, _, inputs = known
+        if receiver:
+            key = (RECEIVER, "")
+            inputs[key] = inputs.get(key, 0) | receiver
+        for position, value in enumerate(arguments):
+            if value:
+                key = (position, call.arguments[position].keyword)
+                inputs[key] = inputs.get(key, 0) | value
+        if bit:
+            return bit
+        for value in arguments:
+            receiver |= value
+        return receiver
+
+    def summary(self) -> Summary | None:
+        """Number the nodes that matter: sources, and calls that take or give something."""
+        used = self.returned
+        for _, value in self.sinks.values():
+            used |= value
+        for _, _, inputs in self.calls.values():
+            for value in inputs.values():
+                used |= value
+        sources = list(self.sources.values())
+        calls = [known for known in self.calls.values() if known[0] & used or known[2]]
+        if not (sources or self.sinks or self.sanitizers or calls or self.is_callable):
+            return None
+        bits = [bit for bit, _ in sources] + [bit for bit, _, _ in calls if bit]
+        numbers = {bit: self.params + number for number, bit in enumerate(bits)}
+        nodes = _Numbers(self.params, numbers)
+        return Summary(
+            params=self.params,
+            sources=[source for _, source in sources],
+            sinks=[
+                _sink(rule, line, nodes(value))
+                for (_, line), (rule, value) in self.sinks.items()
+                if rule.alone or value
+            ],
+            sanitizers=list(self.sanitizers.values()),
+            calls=[
+                Call(
+                    call.callee,
+                    call.line,
+                    len(call.arguments),
+                    [
+                        Input(position, nodes(value), keyword)
+                        for (position, keyword), value in inputs.items()
+                    ],
+                    self.cleans.get(bit, []),
+                )
+                for bit, call, inputs in calls
+                if bit
+            ],
+            returns=nodes(self.returned),
+            is_callable=self.is_callable,
+            capped=self.capped,
+        )
+
+
+class _Numbers:
+    """From bits to the numbers of nodes."""
+
+    def __init__(self, params: int, numbers: dict[int, int]) -> None:
+        self._params = params
+        self._numbers = numbers
+
+    def __call__(self, value: int) -> list[int]:
+        found = []
+        while value:
+            bit = value & -value
+            value ^= bit
+            position = bit.bit_length() - 1
+            number = position if position < self._params else self._numbers.get(bit)
+            if number is not None:
+                found.append(number)
+        return found
+
+
+def _sink(rule: SinkRule, line: int, nodes: list[int]) -> Sink:
+    return Sink(
+        rule.name,
+        rule.category,
+        rule.tags,
+        rule.severity,
+        rule.confidence,
+        line,
+        nodes,
+        rule.alone,
+    )

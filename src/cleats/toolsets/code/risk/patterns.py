@@ -1,0 +1,105 @@
+"""Names that rules are about: how a pattern is written, and which patterns a name meets.
+
+Names are those of steps: dotted, calls of a chain as `()`, an index as `[]`. `::`, `->` and `?.`
+count as dots, and `$` does not count at all, so that one pattern serves whatever the language
+writes between the parts of a name.
+
+- `*.execute`: a receiver, of any length, then `execute`. `**.execute`: with a receiver or without.
+- `*` elsewhere stands for (part of) one segment: `fs.write*`.
+- `input()`: a call, never a mere read of that name.
+- `run@subprocess`: only in a file that imports `subprocess`.
+
+A pattern of a source also meets what is reached through it: `req.body` meets `req.body.name`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+_SEGMENT = re.compile(r"[^.()\[\]]+")
+MEMORY = 100_000
+"""Names remembered with what they met; a repository says the same names again and again."""
+MOST_WILDCARDS = 4
+"""Each multiplies what a name can cost."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern, ready to be asked."""
+
+    key: str
+    """A segment that every name it meets has."""
+    shape: re.Pattern[str]
+    module: str
+    called: bool
+
+
+def canonical(name: str) -> str:
+    for separator in ("::", "->", "?."):
+        if separator in name:
+            name = name.replace(separator, ".")
+    return name.replace("$", "")
+
+
+def compiled(text: str, *, through: bool) -> Pattern:
+    """Make a pattern of its text; `through` lets it meet what is reached through the name.
+
+    Raises:
+        ValueError: It has no whole segment to look it up by, or too many wildcards.
+    """
+    body, _, module = text.partition("@")
+    body = canonical(body.strip())
+    called = body.endswith("()")
+    body = body.removesuffix("()")
+    literals = [segment for segment in _SEGMENT.findall(body) if "*" not in segment]
+    if not literals:
+        raise ValueError(f"{text!r} has no segment without a wildcard")
+    if body.count("*") > MOST_WILDCARDS:
+        raise ValueError(f"{text!r} has more than {MOST_WILDCARDS} wildcards")
+    head = ""
+    if body.startswith("**."):
+        head, body = r"(?:.*\.)?", body[3:]
+    elif body.startswith("*."):
+        head, body = r".+\.", body[2:]
+    tail = "" if not through else r"(?:\(\).*)?" if called else r"(?:[.\[(].*)?"
+    middle = "[^.]*".join(re.escape(part) for part in body.split("*"))
+    return Pattern(literals[-1], re.compile(head + middle + tail), module, called)
+
+
+class Lookup(Generic[R]):
+    """Which rules a name meets. Asked about the same name twice, it remembers."""
+
+    def __init__(self, entries: Iterable[tuple[Pattern, R]]) -> None:
+        self._entries: dict[str, list[tuple[Pattern, R]]] = {}
+        self._known: dict[str, tuple[tuple[Pattern, R], ...]] = {}
+        for pattern, rule in entries:
+            self._entries.setdefault(pattern.key, []).append((pattern, rule))
+
+    def __call__(self, name: str) -> tuple[tuple[Pattern, R], ...]:
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= MEMORY:
+                self._known.clear()
+            found = self._known[name] = self._find(canonical(name))
+        return found
+
+    def _find(self, name: str) -> tuple[tuple[Pattern, R], ...]:
+        return tuple(
+            entry
+            for segment in dict.fromkeys(_SEGMENT.findall(name))
+            for entry in self._entries.get(segment, ())
+            if entry[0].shape.fullmatch(name)
+        )
+
+
+def imported(module: str, imports: Iterable[str]) -> bool:
+    """Whether a file with these imports knows a module, as a whole or in part."""
+    wanted = canonical(module)
+    for name in imports:
+        plain = canonical(name.removeprefix("node:"))
+        if plain == wanted or plain.startswith((f"{wanted}.", f"{wanted}/")):
+            return True
+    return False

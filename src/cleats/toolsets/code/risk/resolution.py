@@ -1,0 +1,228 @@
+"""Which function of the repository a call goes to, as far as names, files and imports tell.
+
+Nearest first: what is nested in the caller, its own file or class, what its file imports, then the
+only one of that name in the repository. Two that fit equally well are none: a wrong answer here
+invents flows. Languages are kept apart, except where they call each other as their own.
+"""
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cleats.toolsets.code.risk.book import SELVES, receiver_of
+from cleats.toolsets.code.risk.patterns import canonical
+
+_FAMILIES = {"typescript": "javascript", "tsx": "javascript", "cpp": "c", "kotlin": "java"}
+_IMPLICIT = frozenset({"java", "csharp", "swift", "c", "ruby"})
+"""Families in which a plain call may be to a method of the same class."""
+_EXPLICIT = frozenset({"python", "javascript"})
+"""Families in which a plain name is of this file, or imported, or not ours."""
+_CONSTRUCTORS = ("__init__", "constructor", "__construct", "initialize", "init", "new")
+_SHORTEST = 4
+"""A method of an unknown object is recognised by its name alone, unless that says nothing."""
+
+
+class Function(NamedTuple):
+    """A function, by what calls of it say."""
+
+    path: str
+    name: str
+    lang: str
+    imports: Sequence[str]
+    params: Sequence[str]
+    is_target: bool = True
+    """Its body is known and can be called."""
+
+    @property
+    def scope(self) -> str:
+        return self.name.rpartition(".")[0]
+
+
+class Directory:
+    """All functions of a repository, to be asked where a call goes."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._functions = functions
+        self._scopes = [function.scope for function in functions]
+        self._named: dict[tuple[str, str], list[int]] = {}
+        self._made: dict[tuple[str, str], list[int]] = {}
+        self._imported: dict[tuple[str, tuple[str, ...]], _Imports] = {}
+        for number, function in enumerate(functions):
+            if not function.is_target:
+                continue
+            family = _family(function.lang)
+            scope, _, last = function.name.rpartition(".")
+            self._named.setdefault((family, last), []).append(number)
+            owner = scope.rpartition(".")[2]
+            if owner and last in (owner, *_CONSTRUCTORS):
+                self._made.setdefault((family, owner), []).append(number)
+
+    def find(self, caller: int, callee: str, count: int) -> int | None:
+        """The function that a call with this many arguments goes to; None when it is not sure."""
+        function = self._functions[caller]
+        family = _family(function.lang)
+        plain = canonical(callee.removeprefix("new "))
+        receiver = receiver_of(plain)
+        last = plain[len(receiver) :].lstrip(".")
+        found = self._named.get((family, last))
+        if callee.startswith("new ") or found is None:
+            return self._nearest(caller, self._made.get((family, last), ()))
+        if not receiver:
+            return self._plain(caller, family, found)
+        if receiver in SELVES:
+            return self._own(caller, found)
+        return self._of(caller, receiver, found, count)
+
+    def _plain(self, caller: int, family: str, found: Sequence[int]) -> int | None:
+        function = self._functions[caller]
+        here = [number for number in found if self._functions[number].path == function.path]
+        scope = function.name
+        while scope:
+            inner = [number for number in here if self._scopes[number] == scope]
+            # Within a method, the class around it is no scope unless the language says so.
+            if inner and (scope == function.name or family in _IMPLICIT or len(here) == 1):
+                return _only(inner)
+            scope = scope.rpartition(".")[0]
+        free = [number for number in found if not self._scopes[number]]
+        if family not in _EXPLICIT:
+            folder = posixpath.dirname(function.path)
+            near = [n for n in free if posixpath.dirname(self._functions[n].path) == folder]
+            return self._nearest(caller, near) if near else self._nearest(caller, free)
+        return self._nearest(caller, free, known_only=True)
+
+    def _own(self, caller: int, found: Sequence[int]) -> int | None:
+        function = self._functions[caller]
+        same = [
+            number
+            for number in found
+            if self._functions[number].path == function.path
+            and self._scopes[number] == function.scope
+        ]
+        methods = [number for number in found if self._scopes[number]]
+        return _only(same) if same else self._nearest(caller, methods)
+
+    def _of(self, caller: int, receiver: str, found: Sequence[int], count: int) -> int | None:
+        owner = receiver.rpartition(".")[2].removesuffix("()").removesuffix("[]")
+        plain = owner.replace("_", "").lower()
+        members, modules = list[int](), list[int]()
+        for number in found:
+            scope = self._scopes[number].rpartition(".")[2]
+            if scope and scope.replace("_", "").lower() == plain:
+                members.append(number)
+            elif not scope and owner in _module_names(self._functions[number].path):
+                modules.append(number)
+        if members or modules:
+            return self._nearest(caller, members) if members else self._nearest(caller, modules)
+        only = _only(found)
+        if only is None or not self._scopes[only]:
+            return None
+        last = self._functions[only].name.rpartition(".")[2]
+        fits = count <= len(self._functions[only].params) and len(last) >= _SHORTEST
+        return only if fits else None
+
+    def _nearest(
+        self, caller: int, found: Sequence[int], *, known_only: bool = False
+    ) -> int | None:
+        """The one in the same file, else the one imported, else the only one."""
+        if not found:
+            return None
+        function = self._functions[caller]
+        here = [number for number in found if self._functions[number].path == function.path]
+        if here:
+            return _only(here)
+        key = (posixpath.dirname(function.path), tuple(function.imports))
+        imports = self._imported.get(key)
+        if imports is None:
+            imports = self._imported[key] = _Imports(*key)
+        known = [number for number in found if imports.have(self._functions[number].path)]
+        if known:
+            return _only(known)
+        within = [number for number in found if imports.hold(self._functions[number].path)]
+        if within:
+            return _only(within)
+        return None if known_only else _only(found)
+
+
+class _Imports:
+    """What a file imports, as ends of paths without extension."""
+
+    def __init__(self, folder: str, imports: Iterable[str]) -> None:
+        self._whole: set[str] = set()
+        self._ends: set[str] = set()
+        for name in imports:
+            if name.startswith("."):
+                self._whole.update(_relative(folder, name))
+                continue
+            path = name.replace("::", "/").replace("\\", "/")
+            path = path if "/" in path else path.replace(".", "/")
+            path = path.removesuffix("/*").strip("/")
+            self._ends.add(path)
+            # `from a.b import c`, `import a.b.C`: the last part may be a thing in the module.
+            self._ends.add(posixpath.dirname(path))
+        self._ends.discard("")
+
+    def have(self, path: str) -> bool:
+        """Whether the file itself is imported, or the package it stands for."""
+        return any(self._match(name) for name in _modules(path))
+
+    def hold(self, path: str) -> bool:
+        """Whether the file is in a package that is imported."""
+        folder = posixpath.dirname(path)
+        return bool(folder) and self._match(folder)
+
+    def _match(self, module: str) -> bool:
+        if module in self._whole:
+            return True
+        # Every end of the path that starts at a folder; roots of sources are not known.
+        parts = module.split("/")
+        return any("/".join(parts[start:]) in self._ends for start in range(len(parts)))
+
+
+def _relative(folder: str, name: str) -> list[str]:
+    if "/" in name or name in (".", ".."):
+        path = posixpath.normpath(posixpath.join(folder, name))
+        return [path, posixpath.splitext(path)[0]]
+    # Python: each dot after the first is a folder up.
+    rest = name.lstrip(".")
+    up = [".."] * (len(name) - len(rest) - 1)
+    path = posixpath.normpath(posixpath.join(folder, *up, rest.replace(".", "/")))
+    return [path, posixpath.dirname(path)] if rest else [path]
+
+
+def _modules(path: str) -> list[str]:
+    """What a file may be imported as."""
+    stem = posixpath.splitext(path)[0]
+    folder, name = posixpath.split(stem)
+    if name in ("__init__", "index", "mod", "lib", "main") and folder:
+        return [stem, folder]
+    return [stem]
+
+
+def _module_names(path: str) -> tuple[str, str]:
+    stem = posixpath.splitext(path)[0]
+    return posixpath.basename(stem), posixpath.basename(posixpath.dirname(stem))
+
+
+def _family(lang: str) -> str:
+    return _FAMILIES.get(lang, lang)
+
+
+def _only(found: Sequence[int]) -> int | None:
+    return found[0] if len(found) == 1 else None
+
+
+def parameter(params: Sequence[str], position: int, keyword: str, *, on_object: bool) -> int | None:
+    """The parameter that an argument becomes."""
+    names = [name.lstrip("*&.$") for name in params]
+    first = 1 if names and names[0] in SELVES else 0
+    if keyword:
+        if keyword in names:
+            return names.index(keyword)
+        return next((n for n, name in enumerate(params) if name.startswith("**")), None)
+    if position < 0:
+        return None
+    place = position + (first if on_object else 0)
+    if place < len(params):
+        return place
+    spread = [n for n, name in enumerate(params) if name.startswith(("*", "..."))]
+    return spread[0] if spread else None

@@ -1,0 +1,218 @@
+"""The rules of risk as data: what their files may say, and how they are read.
+
+A rule file is TOML with a list per kind: `[[source]]`, `[[sink]]`, `[[sanitizer]]` and `[[call]]`.
+`languages` at the top of a file is the default for its rules; `*` is every language. Ours lie in
+`rules/` beside this module, one file per language; a repository's own are read after them, and a
+rule with an id that is already known replaces it. A rule that cannot be used is left out and said
+in `problems`: somebody's typing error must not stop a build.
+"""
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from cleats.toolsets.code.risk.patterns import compiled
+
+Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
+Effect: TypeAlias = Literal["drops", "passes", "fills"]
+Confidence: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+
+SEVERITIES = ("", "low", "medium", "high", "critical")
+OURS = Path(__file__).parent / "rules"
+MOST_BYTES = 1 << 20
+"""A rule file is written by hand; what is larger is something else."""
+
+
+class _Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    id: str
+    patterns: list[str] = []
+    languages: list[str] = []
+    """Empty for those at the top of the file."""
+
+
+class SourceRule(_Rule, frozen=True, kw_only=True):
+    """Where a value enters that somebody else chose."""
+
+    name: str
+    category: str = "input"
+    tags: list[str] = []
+    confidence: Confidence = 0.6
+    parameters: list[str] = []
+    """A parameter is a source when its declaration has one of these words (`@RequestParam`), or
+    whatever it is with `*`."""
+    decorators: list[str] = []
+    """With `parameters`: only of a function that has one of these decorators."""
+    except_parameters: list[str] = []
+    """With `parameters`: words of declarations that are not meant (`HttpServletResponse`)."""
+
+
+class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must hold for the arguments of a call: one of them has the text, or reads the name."""
+
+    position: int | None = None
+    keyword: str = ""
+    """Which argument is meant; without both, any."""
+    text: list[str] = []
+    """Words, one of which is in its literal text or in the text given to a variable that it reads.
+    Case does not count. Not expressions: a repository's rules must not be able to stall a build."""
+    names: list[str] = []
+    absent: bool = False
+    """The opposite must hold."""
+
+
+class SinkRule(_Rule, frozen=True, kw_only=True):
+    """What does harm with a value that somebody else chose."""
+
+    name: str
+    category: str
+    tags: list[str] = []
+    severity: Severity = "medium"
+    confidence: Confidence = 0.6
+    assigns: list[str] = []
+    """Patterns of what must not be assigned such a value: `*.innerHTML`."""
+    arguments: list[int] = []
+    keywords: list[str] = []
+    """The arguments that do harm; all of them when neither is given, nor `receiver`."""
+    receiver: bool = False
+    """The object that the method belongs to does harm."""
+    requires: list[Condition] = []
+    alone: bool = True
+    """It is said even where nothing untrusted reaches it; false for what every program does."""
+
+
+class SanitizerRule(_Rule, frozen=True, kw_only=True):
+    """A call whose result is harmless for the sinks of some categories."""
+
+    name: str
+    category: str = "sanitize"
+    tags: list[str] = []
+    cleans: list[str]
+    """Categories of sinks; `*` for all."""
+
+
+class CallRule(_Rule, frozen=True, kw_only=True):
+    """A call that everybody knows, so that nobody need look for its body.
+
+    Its result has nothing of its arguments (`drops`), has them in it (`passes`), or the object that
+    it belongs to has them from then on, too (`fills`).
+    """
+
+    effect: Effect
+
+
+Rule: TypeAlias = SourceRule | SinkRule | SanitizerRule | CallRule
+_KINDS: Mapping[str, type[Rule]] = {
+    "source": SourceRule,
+    "sink": SinkRule,
+    "sanitizer": SanitizerRule,
+    "call": CallRule,
+}
+
+
+class Rules:
+    """All rules that apply, and the name of exactly this set."""
+
+    def __init__(self, rules: Iterable[Rule], problems: Iterable[str] = ()) -> None:
+        self.rules = tuple(rules)
+        self.problems = list(problems)
+        said = msgspec.json.encode([(type(rule).__name__, rule) for rule in self.rules])
+        self.fingerprint = hashlib.blake2b(said, digest_size=16).hexdigest()
+
+    def of(self, lang: str) -> list[Rule]:
+        return [rule for rule in self.rules if lang in rule.languages or "*" in rule.languages]
+
+
+def load(extra: Iterable[Path] = ()) -> Rules:
+    """Our rules and those of the given files, or of all `.toml` files in the given folders."""
+    rules, problems = dict(_ours()), list[str]()
+    for path in extra:
+        files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+        for file in files:
+            found, said = _read(file)
+            rules.update(found)
+            problems.extend(said)
+    return Rules(rules.values(), problems)
+
+
+@cache
+def _ours() -> Mapping[str, Rule]:
+    rules: dict[str, Rule] = {}
+    for file in sorted(OURS.glob("*.toml")):
+        found, problems = _read(file)
+        if problems:
+            raise ValueError("\n".join(problems))
+        rules.update(found)
+    return rules
+
+
+def _read(file: Path) -> tuple[dict[str, Rule], list[str]]:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            return {}, [f"{file}: larger than {MOST_BYTES} bytes"]
+        document = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        return {}, [f"{file}: cannot be read: {error.strerror}"]
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return {}, [f"{file}: is not TOML: {error}"]
+    languages = document.pop("languages", [])
+    rules: dict[str, Rule] = {}
+    problems: list[str] = []
+    for kind, entries in document.items():
+        if kind not in _KINDS or not isinstance(entries, list):
+            known = ", ".join(f"[[{kind}]]" for kind in _KINDS)
+            problems.append(f"{file}: {kind}: is not one of languages, {known}")
+            continue
+        for number, entry in enumerate(entries, 1):
+            place = f"{file}: {kind} {_label(entry, number)}"
+            try:
+                rule = _checked(entry, _KINDS[kind], languages)
+            except ValueError as error:
+                problems.append(f"{place}: {error}")
+                continue
+            if rule.id in rules:
+                problems.append(f"{place}: id: is used twice in this file")
+            rules.setdefault(rule.id, rule)
+    return rules, problems
+
+
+def _label(entry: object, number: int) -> str:
+    id_ = entry.get("id") if isinstance(entry, dict) else None
+    return repr(id_) if isinstance(id_, str) else f"number {number}"
+
+
+def _checked(entry: Any, kind: type[Rule], languages: object) -> Rule:
+    if isinstance(entry, dict):
+        entry = {"languages": languages, **entry}
+    try:
+        rule = msgspec.convert(entry, kind)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$")
+        raise ValueError(f"{field.rstrip('`').lstrip('.') or 'rule'}: {message}") from None
+    if not rule.languages:
+        raise ValueError("languages: names none")
+    for field, texts in _patterns(rule):
+        try:
+            for text in texts:
+                compiled(text, through=False)
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from None
+    others = rule.parameters if isinstance(rule, SourceRule) else getattr(rule, "assigns", [])
+    if not rule.patterns and not others:
+        raise ValueError("patterns: names none")
+    return rule
+
+
+def _patterns(rule: Rule) -> list[tuple[str, list[str]]]:
+    found = [("patterns", rule.patterns)]
+    if isinstance(rule, SinkRule):
+        found.append(("assigns", rule.assigns))
+        found.extend(("requires.names", condition.names) for condition in rule.requires)
+    if isinstance(rule, SourceRule):
+        found.append(("decorators", rule.decorators))
+    return found
