@@ -9,10 +9,13 @@ LONGEST_TYPE = 200
 """Characters of a type that are kept; object types in TypeScript can fill pages."""
 
 
-def assign(walk: Walk, node: int, flow: Flow | None) -> None:
-    """An assignment: its value, its targets, its type; then whatever else is in the node."""
+def assign(walk: Walk, node: int, flow: Flow | None, row: Assign | None = None) -> None:
+    """An assignment: its value, its targets, its type; then whatever else is in the node.
+
+    A row is given where the kind alone does not say how the value is assigned.
+    """
     syntax = walk.syntax
-    row = walk.language.assigns[syntax.kinds[node]]
+    row = row or walk.language.assigns[syntax.kinds[node]]
     lefts, right, type_node, others = _parts(walk, node, row)
     saved, walk.calls = walk.calls, []
     value = Flow()
@@ -105,7 +108,16 @@ def remove(walk: Walk, node: int, _flow: Flow | None) -> None:
     target(walk, node, [])
 
 
+def sole(walk: Walk, node: int) -> int:
+    """What a list of one thing stands for; any other node itself."""
+    syntax = walk.syntax
+    if syntax.kinds[node] in walk.language.lists and node + 1 < syntax.stops[node]:
+        return node + 1 if syntax.stops[node + 1] == syntax.stops[node] else node
+    return node
+
+
 def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
+    right = sole(walk, right)
     kind, language = walk.syntax.kinds[right], walk.language
     if row.augmented or row.loop or len(targets) != 1:
         return
@@ -120,14 +132,13 @@ def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
 def _types(walk: Walk, row: Assign, targets: list[str], right: int, type_node: int) -> None:
     if type_node != NONE:
         walk.use(type_node)
-    if len(targets) != 1:
-        return
-    name = targets[0]
-    where: Where = "field" if row.typed_field or is_field(walk, name) else "local"
-    if type_node != NONE:
-        add_type(walk, where, name, type_text(walk, type_node), "annotation")
-    elif right != NONE and not row.loop and not row.augmented:
-        infer(walk, right, where, name)
+    infers = right != NONE and not row.loop and not row.augmented and len(targets) == 1
+    for name in targets:
+        where: Where = "field" if row.typed_field or is_field(walk, name) else "local"
+        if type_node != NONE:
+            add_type(walk, where, name, type_text(walk, type_node), "annotation")
+        elif infers:
+            infer(walk, right, where, name)
 
 
 def is_field(walk: Walk, name: str) -> bool:
@@ -138,17 +149,22 @@ def is_field(walk: Walk, name: str) -> bool:
 def infer(walk: Walk, node: int, where: Where, name: str, origin: Origin = "literal") -> None:
     """The type that a value gives away, if it does: a literal's, or that of a new object."""
     language, syntax = walk.language, walk.syntax
+    node = sole(walk, node)
     kind = syntax.kinds[node]
     if kind in language.literals:
         add_type(walk, where, name, language.literals[kind], origin)
+    elif language.made is not None and (given := language.made(syntax, node)):
+        add_type(walk, where, name, " ".join(given.split())[:LONGEST_TYPE], "call")
     elif kind in language.calls:
         row = language.calls[kind]
         function = syntax.child(node, *row.function)
         if function == NONE:
             return
         made = syntax.text(function)
-        last = made.rpartition(".")[2].rpartition("::")[2]
-        if len(made) < LONGEST_TYPE and "(" not in made and (row.prefix or last[:1].isupper()):
+        is_class = row.prefix or (
+            language.made is None and made.rpartition(".")[2].rpartition("::")[2][:1].isupper()
+        )
+        if is_class and len(made) < LONGEST_TYPE and "(" not in made:
             add_type(walk, where, name, made, "call")
 
 

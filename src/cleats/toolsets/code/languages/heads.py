@@ -1,8 +1,10 @@
 """Declarations: what their heads say, and the frames they open."""
 
+from dataclasses import replace
+
 from cleats.toolsets.code.facts import Typed
 from cleats.toolsets.code.languages import remarks
-from cleats.toolsets.code.languages.assignments import assign, infer, type_text
+from cleats.toolsets.code.languages.assignments import assign, infer, sole, type_text
 from cleats.toolsets.code.languages.frame import VISIBILITIES, Frame
 from cleats.toolsets.code.languages.syntax import NONE
 from cleats.toolsets.code.languages.table import TYPES, Carrier, Declares, Parameter
@@ -22,6 +24,7 @@ def declaration(walk: Walk, node: int, flow: Flow | None, *, otherwise: Action) 
     head, row = node, language.declares.get(kind)
     if carrier is not None:
         value = syntax.child(node, carrier.value)
+        value = sole(walk, value) if value != NONE else value
         valued = syntax.kinds[value] if value != NONE else ""
         if valued in language.closures:
             head, row = value, _carried(language.declares.get(valued), carrier)
@@ -38,17 +41,9 @@ def declaration(walk: Walk, node: int, flow: Flow | None, *, otherwise: Action) 
 
 
 def _carried(row: Declares | None, carrier: Carrier) -> Declares:
-    kind = row.kind if row is not None else carrier.kind
-    bases = row.bases if row is not None else frozenset()
-    inside = "method" if kind == "function" else ""
-    return Declares(
-        kind,
-        inside,
-        name=(carrier.name,),
-        parameters=("parameters", "parameter"),
-        bases=bases,
-        lines=carrier.lines,
-    )
+    row = row or Declares(carrier.kind, parameters=("parameters", "parameter"))
+    inside = "method" if row.kind == "function" else ""
+    return replace(row, inside=inside, name=(carrier.name,), lines=carrier.lines)
 
 
 def _counts(walk: Walk, node: int, row: Declares) -> bool:
@@ -115,7 +110,8 @@ def _extent(walk: Walk, node: int) -> tuple[int, list[int]]:
         if parent == NONE or syntax.kinds[parent] not in language.wraps:
             return outermost, layers
         same = syntax.kinds[layers[0]]
-        alone = sum(syntax.kinds[child] == same for child in syntax.children(parent)) == 1
+        kinds = [syntax.kinds[child] for child in syntax.children(parent)]
+        alone = sum(kind == same or kind in language.declares for kind in kinds) == 1
         if alone and outermost == layers[0]:
             outermost = parent
         layers.insert(0, parent)
@@ -248,8 +244,10 @@ def _parameter(walk: Walk, node: int, row: Parameter | None, frame: Frame | None
     if row is None:
         names, type_node, default = _named_in(walk, node), NONE, NONE
     else:
-        named = syntax.child(node, *row.name)
-        names = _named_in(walk, named) if named != NONE else []
+        names = []
+        for child in syntax.children(node):
+            if syntax.fields[child] in row.name or syntax.kinds[child] in row.name:
+                names += _named_in(walk, child)
         type_node = syntax.child(node, *row.type)
         default = syntax.child(node, *row.default)
     if type_node != NONE:

@@ -152,7 +152,7 @@ def _return(walk: Walk, node: int, _flow: Flow | None) -> None:
         if syntax.kinds[child] in language.comments:
             walk.visit(child, None)
             continue
-        if syntax.kinds[child] not in language.nothing and not walk.silent:
+        if syntax.kinds[assignments.sole(walk, child)] not in language.nothing and not walk.silent:
             walk.frame.returns = True
             assignments.infer(walk, child, "return", "")
         walk.give(child)

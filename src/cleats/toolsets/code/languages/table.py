@@ -171,6 +171,11 @@ class Language:
     """The literal text in strings."""
     literals: Mapping[str, str] = field(default_factory=dict)
     """Kinds of literals and the type a value of that kind has."""
+    made: "Callable[[Syntax, int], str] | None" = None
+    """The type that an expression gives away. Without it, a call of a capitalised name makes an
+    object of that type; calls with a prefix always do."""
+    lists: Kinds = frozenset()
+    """Lists that stand for their only element: `x` in Go's `a := x` is a list of one."""
     nothing: Kinds = frozenset()
     """Literals whose return does not count as returning a value."""
 
