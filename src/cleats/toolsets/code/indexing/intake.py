@@ -14,6 +14,8 @@ from cleats.toolsets.code.store.catalogue import Catalogue, Known
 FEW = 32
 """Files that one worker reads sooner than a second one starts."""
 
+FAILED = "its parser crashed or took too long"
+
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
 
 
@@ -56,11 +58,11 @@ def _outcomes(
 
 def _again(task: Task, reader: Reader) -> Outcome:
     """Read a file whose parser failed, by lines."""
-    plain = msgspec.structs.replace(task, plain=True)
+    plain = msgspec.structs.replace(task, plain=FAILED)
     for _, result in Pool(reader, 1).map([plain], _weight):
         if not isinstance(result, Lost):
             return _outcome(result)
-    return unreadable(task, "its reader crashed or took too long")
+    return unreadable(task, FAILED)
 
 
 def _weight(task: Task) -> int:

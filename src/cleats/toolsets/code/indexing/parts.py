@@ -17,11 +17,7 @@ def write(
 ) -> None:
     """Make everything that searches read; what has not changed is taken from an earlier one."""
     # Each of these loads a library that only builders and searches need.
-    try:
-        from cleats.toolsets.code.search.fts import write_fts  # noqa: PLC0415
-        from cleats.toolsets.code.search.parts import write_parts  # noqa: PLC0415
-    except ModuleNotFoundError:
-        return
+    from cleats.toolsets.code.search.parts import write_parts  # noqa: PLC0415
 
     def progress(message: str, done: int = 0, total: int = 0) -> None:
         report(Progress("search", message, done, total))
@@ -29,5 +25,7 @@ def write(
     progress("making it searchable")
     write_parts(folder / schema.FILE, folder, previous, changed, progress)
     if sqlite:
+        from cleats.toolsets.code.search.fts import write_fts  # noqa: PLC0415
+
         progress("making it searchable with SQLite")
         write_fts(folder)

@@ -47,8 +47,8 @@ class Task(Struct, frozen=True, array_like=True):
     mode: Mode
     size: int
     mtime_ns: int = 0
-    plain: bool = False
-    """Only cut it into lines: its parser has failed for good."""
+    plain: str = ""
+    """Why it is only cut into lines, if it is."""
 
 
 class Outcome(Struct, omit_defaults=True):
@@ -138,13 +138,22 @@ class Reader:
         judged = verdict(task.path, found.data, self.limits)
         if judged.skip_reason is None:
             seen = msgspec.structs.replace(task, lang=judged.lang, mode=judged.mode)
-            row = self._row(seen, found, mark)
-            return _pack(Outcome("row", row=row))
+            return _pack(self._understood(seen, found, mark))
         return _pack(Outcome("skipped", found.size, found.mtime_ns, mark, None, judged.skip_reason))
+
+    def _understood(self, task: Task, found: Content, mark: bytes) -> Outcome:
+        try:
+            return Outcome("row", row=self._row(task, found, mark))
+        except Exception as error:  # noqa: BLE001 - one file must never end a build
+            why = f"could not be understood ({type(error).__name__})"
+        if task.plain:
+            return unreadable(task, why)
+        return self._understood(msgspec.structs.replace(task, plain=why), found, mark)
 
     def warm(self) -> None:
         """Load what most tasks need, before processes are forked."""
         self._row(Task("a.py", "", "python", "code", 0), Content(b"a = 1\n", 6, 0), b"")
+        # An error here is an error in everything, such as rules that cannot be read.
 
     @cached_property
     def _rules(self) -> Any:
@@ -175,10 +184,7 @@ class Reader:
         )
 
     def _digest(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
-        try:
-            from cleats.toolsets.code.search.digest import digest  # noqa: PLC0415 - loads a word table
-        except ModuleNotFoundError:
-            return b"", b""
+        from cleats.toolsets.code.search.digest import digest  # noqa: PLC0415 - loads a word table
 
         made = digest(path, facts, readable(data))
         return made.attributes, made.vectors if self.vectors else b""
@@ -213,5 +219,5 @@ def _facts(task: Task, data: bytes) -> FileFacts:
         return extract(task.path, data, task.lang, task.mode)
     facts = extract(task.path, data, UNKNOWN, task.mode)
     facts.lang = task.lang
-    facts.problem = "its parser crashed or took too long; read by lines"
+    facts.problem = f"{task.plain}; read by lines"
     return facts

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from cleats.toolsets.code.discovery.files import Discovery, discover
 from cleats.toolsets.code.history.state import GitState, state
-from cleats.toolsets.code.indexing import description, parts
+from cleats.toolsets.code.indexing import authorship, description, parts, risks
 from cleats.toolsets.code.indexing.basis import Basis
-from cleats.toolsets.code.indexing.enrichment import Enrichment
 from cleats.toolsets.code.indexing.failures import explained
 from cleats.toolsets.code.indexing.heads import Stand, stand
 from cleats.toolsets.code.indexing.intake import Intake, take_in
@@ -122,8 +121,7 @@ class Build:
         with self._catalogue(draft / schema.FILE) as catalogue:
             intake = self._take_in(catalogue, survey)
             touched = None if previous is None else {*intake.paths, *survey.plan.removed}
-            enrichment = Enrichment(self.root, self.options, git, self.report, draft, previous)
-            self.warnings += enrichment.add(catalogue, touched)
+            self._enrich(catalogue, draft, touched, git)
             meta = {
                 **description.made_of(self.basis, self.options, survey.head),
                 **description.made_when(git),
@@ -133,6 +131,19 @@ class Build:
             catalogue.commit()
         parts.write(draft, previous, touched, self.report, sqlite=self.basis.sqlite)
         return meta, _files(survey, intake, meta)
+
+    def _enrich(
+        self, catalogue: Catalogue, draft: Path, touched: set[str] | None, git: GitState | None
+    ) -> None:
+        """Add what the bytes of one file cannot say."""
+        previous = self.basis.lease.folder if self.basis.lease else None
+        self.report(Progress("git", "reading the history"))
+        self.warnings += authorship.add(
+            catalogue, self.root, git, touched, previous=previous, draft=draft
+        )
+        if touched is None or touched:
+            self.report(Progress("risk", "following values from function to function"))
+            risks.add(catalogue)
 
     def _git(self) -> GitState | None:
         git = state(self.root) if self.options.git else None

@@ -31,8 +31,7 @@ CREATE TABLE files(
     last_author TEXT,               -- from here on: git, NULL where it knows nothing
     last_modified INTEGER,          -- seconds since 1970
     last_commit TEXT,
-    churn INTEGER,
-    line_authors BLOB
+    churn INTEGER
 );
 CREATE TABLE skipped(             -- files whose content is not worth indexing
     path TEXT PRIMARY KEY,

@@ -1,0 +1,267 @@
+"""`cleats index`: make an index, bring it up to date, and say what is in it."""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from cleats.cli.printing import clip, columns, echo_json, heading, size, width
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.indexing.progress import Progress
+    from cleats.toolsets.code.indexing.report import BuildReport
+
+INTERRUPTED = 130
+"""What a shell expects of a program that Ctrl-C ended."""
+
+SHOWN = 8
+"""Languages and problems that fit a summary."""
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_path = click.argument("path", required=False)
+
+
+class Default(click.Group):
+    """A group that builds when no command of it is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What can be given right away are the options of `build`."""
+        build = self.commands["build"]
+        build.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return ["[OPTIONS] [PATH]"]
+
+
+@click.group(cls=Default)
+def index() -> None:
+    """Index the repository around PATH, or around the current folder.
+
+    An index that is there is brought up to date: only files that have changed are read, and
+    nothing is written when none has. Searches go on with the earlier index until the new one is
+    whole, and Ctrl-C leaves it as it was.
+
+    Indexed are the files that git tracks or would track, or all below a folder without git, as
+    far as no .gitignore and no .cleatsignore excludes them. `cleats index status` says what was
+    left out, and why.
+
+    \b
+    Examples:
+      cleats index                   the repository here, up to date
+      cleats index ~/src/app --full  all of it again
+      cleats index --mode prose      only documents, comments and docstrings
+      cleats index status            what is in the index, and how fresh it is
+
+    \b
+    Exits 0  when the index is whole and up to date,
+          1  when it could not be built; the earlier one still answers,
+          2  when there is no such folder.
+    """  # noqa: D301 - click reads the backspace
+
+
+@index.command()
+@_path
+@click.option(
+    "--mode",
+    type=click.Choice(["all", "code", "prose", "extracted-prose", "records"]),
+    default="all",
+    show_default=True,
+    help="What to index. What the index has besides is kept up to date too.",
+)
+@click.option(
+    "--incremental/--full",
+    default=True,
+    help="Read only what has changed, as by default, or everything again.",
+)
+@click.option(
+    "--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index."
+)
+@click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
+@click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@_json
+@click.pass_obj
+def build(
+    settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **given: Any
+) -> None:
+    """Build or update the index; the same as without `build`."""
+    import msgspec  # noqa: PLC0415 - help needs none of these
+
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.options import chosen  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.run import build as run  # noqa: PLC0415
+
+    indexes = Indexes(settings)
+    named = {name: value for name, value in given.items() if value is not None}
+    options = msgspec.structs.replace(indexes.options, modes=chosen(mode), **named)
+    bar = Bar(quiet=quiet)
+    try:
+        repository = indexes.repository(path)
+        done = run(repository.root, indexes.shelf(repository), options, bar.show)
+    except ToolError as error:
+        bar.clear()
+        _fail(error)
+    except KeyboardInterrupt:
+        bar.clear()
+        click.echo("Cancelled; the index is as it was.", err=True)
+        sys.exit(INTERRUPTED)
+    bar.clear()
+    if as_json:
+        echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(done)})
+    elif not quiet:
+        click.echo(_summary(str(repository.root), done))
+    for warning in done.warnings:
+        click.echo(f"Note: {warning}", err=True)
+
+
+@index.command()
+@_path
+@click.option("--skipped", is_flag=True, help="List what was left out, and why.")
+@_json
+@click.pass_obj
+def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool) -> None:
+    """Say what is in the index, where it is, and whether it is up to date.
+
+    \b
+    Exits 0  when there is an index and it is up to date,
+          1  when it is not, or there is none,
+          2  when there is no such folder.
+    """  # noqa: D301
+    import anyio  # noqa: PLC0415
+
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.tool import IndexTools  # noqa: PLC0415
+
+    indexes = Indexes(settings)
+    try:
+        repository = indexes.repository(path)
+    except ToolError as error:
+        _fail(error)
+    found = anyio.run(IndexTools(indexes).describe, repository)
+    if as_json:
+        echo_json(found)
+    elif not found["index"]["exists"]:
+        click.echo(f"{repository.root} has no index. `cleats index` makes one.")
+    elif skipped:
+        rows = [
+            (each["reason"], each["path"], each["detail"]) for each in found["index"]["skipped"]
+        ]
+        click.echo(columns([("WHY", "WHAT", ""), *rows], indent="", cut=True))
+    else:
+        click.echo(_state(found))
+    fresh = found["freshness"]
+    sys.exit(1 if fresh is None or fresh["stale"] else 0)
+
+
+class Bar:
+    """Progress on stderr: one line that changes, and nothing at all outside a terminal."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._stream = sys.stderr
+        self._live = self._stream.isatty() and not quiet
+        self._shown = False
+
+    def show(self, at: "Progress") -> None:
+        """Draw how far it is."""
+        if not self._live:
+            return
+        drawn = f"{self._drawn(at.done / at.total)} " if at.total else ""
+        line = clip(f"{drawn}{at.message}", width() - 1)
+        self._stream.write("\r" + line.ljust(width() - 1))
+        self._stream.flush()
+        self._shown = True
+
+    def clear(self) -> None:
+        """Leave no trace of it."""
+        if self._shown:
+            self._stream.write("\r" + " " * (width() - 1) + "\r")
+            self._stream.flush()
+
+    def _drawn(self, share: float) -> str:
+        full = round(20 * share)
+        return f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}"
+
+
+def _fail(error: ToolError) -> NoReturn:
+    click.echo(f"Error: {error.message}", err=True)
+    if error.hint:
+        click.echo(error.hint, err=True)
+    sys.exit(2 if error.code is ErrorCode.INVALID_REQUEST else 1)
+
+
+def _summary(root: str, done: "BuildReport") -> str:
+    files = done.files
+    total = sum(done.chunks.values())
+    if not done.published:
+        return f"{root} is up to date: {files.total:,} files, {total:,} pieces."
+    verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
+    changes = ", ".join(f"{count:,} {verb}" for count, verb in verbs if count) or "none changed"
+    amount = f"{files.total:,} files ({changes}), {total:,} pieces"
+    lines = [
+        f"{heading(root)} indexed in {done.seconds:.1f} s: {amount}.",
+        *_contents(done.languages, done.chunks, done.skipped_reasons),
+    ]
+    if done.problem_count:
+        lines.append(f"{done.problem_count:,} file(s) were understood only in part:")
+        lines += [f"  {each.path}: {each.problem}" for each in done.problems[:SHOWN]]
+        if done.problem_count > SHOWN:
+            lines.append(f"  ... and {done.problem_count - SHOWN:,} more")
+    return "\n".join(lines)
+
+
+def _contents(
+    languages: Mapping[str, int], chunks: Mapping[str, int], skipped: Mapping[str, int]
+) -> list[str]:
+    rows = [("files", _counted(languages)), ("pieces", _counted(chunks))]
+    if skipped:
+        rows.append(("left out", _counted(skipped)))
+    return columns(rows).splitlines()
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    said = [f"{count:,} {name}" for name, count in ranked[:SHOWN]]
+    rest = sum(count for _, count in ranked[SHOWN:])
+    return ", ".join([*said, f"{rest:,} others"] if rest else said) or "none"
+
+
+def _state(found: Mapping[str, Any]) -> str:
+    held, fresh = found["index"], found["freshness"]
+    rows = [
+        ("index", f"{held['path']}  ({size(held['bytes'])})"),
+        ("built", f"{held['builtAt'][:19].replace('T', ' ')} UTC by cleats {held['tool']}"),
+        ("of", _of(held)),
+        ("state", _freshness(fresh)),
+        ("vectors", "yes" if found["vectors"]["available"] else "no"),
+        ("sqlite", size(found["sqlite"]["bytes"]) if found["sqlite"]["exists"] else "no"),
+    ]
+    lines = [heading(found["repoPath"]), columns(rows)]
+    lines += _contents(held["languages"], held["chunks"], held["skippedReasons"])
+    if held["problemCount"]:
+        lines.append(f"  {held['problemCount']:,} file(s) were understood only in part")
+    return "\n".join(lines)
+
+
+def _of(held: Mapping[str, Any]) -> str:
+    if held["commit"] is None:
+        return "files without git"
+    branch = held["branch"] or "no branch"
+    return f"{held['commit'][:12]} ({branch}{', with changes' if held['dirty'] else ''})"
+
+
+def _freshness(fresh: Mapping[str, Any]) -> str:
+    if not fresh["stale"]:
+        return "up to date"
+    words = [f"{fresh[key]:,} {key}" for key in ("added", "changed", "removed") if fresh[key]]
+    words += ["another commit is checked out"] * fresh["headMoved"]
+    words += ["built in another way"] * fresh["outgrown"]
+    return f"stale: {', '.join(words)}; `cleats index` brings it up to date"

@@ -1,0 +1,93 @@
+"""Who wrote what, in the catalogue: git's part of what is known of files and chunks."""
+
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cleats.toolsets.code.history.replay import History
+from cleats.toolsets.code.history.state import GitState
+from cleats.toolsets.code.store.catalogue import Catalogue
+
+FILE: Final = "history.bin"
+"""What the next build goes on from."""
+
+NAMES: Final = ".mailmap"
+"""The file that says which authors are the same person."""
+
+_pack = msgspec.msgpack.Encoder().encode
+
+_FILES = "SELECT id, path, last_author, last_modified, last_commit, churn FROM files"
+_SET = (
+    "UPDATE files SET last_author = ?, last_modified = ?, last_commit = ?, churn = ? WHERE id = ?"
+)
+_CHUNKS = "SELECT id, start_line, end_line FROM chunks WHERE file = ?"
+
+
+def add(
+    catalogue: Catalogue,
+    root: Path,
+    git: GitState | None,
+    touched: Collection[str] | None,
+    *,
+    previous: Path | None,
+    draft: Path,
+) -> list[str]:
+    """Note authors, dates and churn; return warnings.
+
+    A file that was not `touched` and has the same history as before keeps what it has.
+    """
+    if git is None or git.commit is None:
+        _forget(catalogue)
+        return []
+    saved = previous / FILE if previous else None
+    before = saved.read_bytes() if saved and saved.is_file() else None
+    history = History.of(root, git.commit, before)
+    (draft / FILE).write_bytes(history.save())
+    everywhere = touched is None or NAMES in touched
+    for file in list(_files(catalogue)):
+        now = _facts(history, file.path)
+        if everywhere or file.path in (touched or ()) or now != file.facts:
+            catalogue.connection.execute(_SET, (*now, file.id))
+            _sign(catalogue, history, file)
+    return history.warnings
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    id: int
+    path: str
+    facts: tuple[Any, ...]
+
+
+def _files(catalogue: Catalogue) -> Iterator[_File]:
+    for number, path, *facts in catalogue.connection.execute(_FILES):
+        yield _File(number, path, tuple(facts))
+
+
+def _facts(history: History, path: str) -> tuple[Any, ...]:
+    known = history.file(path)
+    if known is None:
+        return (None, None, None, None)
+    return (known.last_author or None, known.last_modified, known.last_commit, known.churn)
+
+
+def _sign(catalogue: Catalogue, history: History, file: _File) -> None:
+    packed = catalogue.connection.execute("SELECT text FROM files WHERE id = ?", (file.id,)).get
+    text = zlib.decompress(packed)
+    signed = []
+    for chunk, start, end in catalogue.connection.execute(_CHUNKS, (file.id,)):
+        authors = history.authors_of(file.path, start, end, text)
+        signed.append((_pack(authors) if authors else None, chunk))
+    catalogue.connection.executemany("UPDATE chunks SET authors = ? WHERE id = ?", signed)
+
+
+def _forget(catalogue: Catalogue) -> None:
+    catalogue.connection.execute(
+        "UPDATE files SET last_author = NULL, last_modified = NULL, last_commit = NULL,"
+        " churn = NULL WHERE last_commit IS NOT NULL OR last_author IS NOT NULL"
+    )
+    catalogue.connection.execute("UPDATE chunks SET authors = NULL WHERE authors IS NOT NULL")
