@@ -1,0 +1,7 @@
+"""What linters say about the files of a repository."""
+
+from cleats.toolsets.code.lint.answers import Finding
+from cleats.toolsets.code.lint.linters import Linters, fingerprint
+from cleats.toolsets.code.lint.run import check, lint
+
+__all__ = ["Finding", "Linters", "check", "fingerprint", "lint"]
