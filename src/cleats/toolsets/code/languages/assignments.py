@@ -40,6 +40,33 @@ def assign(walk: Walk, node: int, flow: Flow | None, row: Assign | None = None) 
     walk.arms(others)
 
 
+_AUGMENTED = Assign(augmented=True)
+
+
+def assign_or_augment(walk: Walk, node: int, flow: Flow | None) -> bool:
+    """A hook for grammars in which `=` and `+=` are of one kind."""
+    syntax = walk.syntax
+    left, right = syntax.child(node, "left"), syntax.child(node, "right")
+    if NONE in (left, right):
+        return False
+    if syntax.data[syntax.ends[left] : syntax.starts[right]].strip() == b"=":
+        return False
+    assign(walk, node, flow, _AUGMENTED)
+    return True
+
+
+def take_outer_type(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """A hook for grammars in which the type stands once, before all names that it is the type of."""
+    syntax = walk.syntax
+    name, type_node = syntax.child(node, "name"), syntax.child(syntax.parents[node], "type")
+    if name != NONE and type_node != NONE:
+        text, named = type_text(walk, type_node), syntax.text(name)
+        if text != "var":
+            where: Where = "field" if is_field(walk, named) else "local"
+            add_type(walk, where, named, text, "annotation")
+    return False
+
+
 def _parts(walk: Walk, node: int, row: Assign) -> tuple[list[int], int, int, list[int]]:
     syntax = walk.syntax
     lefts: list[int] = []

@@ -1,7 +1,7 @@
 """Go."""
 
 from cleats.toolsets.code.facts import Typed
-from cleats.toolsets.code.languages.assignments import assign, sole, type_text
+from cleats.toolsets.code.languages.assignments import assign_or_augment, sole, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
@@ -20,7 +20,6 @@ _FUNCTION = Declares("function", result=("result",))
 _METHOD = Declares("method", result=("result",))
 _STRUCT = Declares("struct", body=("type",))
 _INTERFACE = Declares("interface", body=("type",))
-_AUGMENTED = Assign(augmented=True)
 _EMBEDDED = frozenset({"type_identifier", "qualified_type", "generic_type"})
 
 
@@ -108,18 +107,6 @@ def _called(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return False
 
 
-def _assigned(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`+=` is of the same kind as `=`."""
-    syntax = walk.syntax
-    left, right = syntax.child(node, "left"), syntax.child(node, "right")
-    if NONE in (left, right):
-        return False
-    if syntax.data[syntax.ends[left] : syntax.starts[right]].strip() == b"=":
-        return False
-    assign(walk, node, flow, _AUGMENTED)
-    return True
-
-
 def _element(walk: Walk, node: int, flow: Flow | None) -> bool:
     """The name of a field in a literal is not a variable that is read."""
     syntax = walk.syntax
@@ -131,8 +118,8 @@ def _element(walk: Walk, node: int, flow: Flow | None) -> bool:
     return True
 
 
-def _default(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    walk.arms(walk.syntax.children(node))
+def _default(walk: Walk, node: int, flow: Flow | None) -> bool:
+    walk.arm(node, flow)
     return True
 
 
@@ -246,7 +233,7 @@ GO = Language(
         "interface_type": _interface,
         "field_declaration": _field,
         "call_expression": _called,
-        "assignment_statement": _assigned,
+        "assignment_statement": assign_or_augment,
         "keyed_element": _element,
         "default_case": _default,
     },

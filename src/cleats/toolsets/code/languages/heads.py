@@ -153,8 +153,7 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
     start = syntax.starts[outermost]
     for layer in {outermost, node, head}:
         for child in syntax.children(layer):
-            if syntax.kinds[child] in walk.language.decorators:
-                start = max(start, syntax.ends[child])
+            start = max(start, _decorated(walk, child))
     end = syntax.starts[body] if body != NONE else syntax.ends[node]
     if end <= start:
         end = syntax.ends[node]
@@ -163,6 +162,19 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
     for mark in ("{", "=>", ":", "=", ";"):
         text = text.removesuffix(mark).rstrip()
     return text[:LONGEST_HEAD]
+
+
+def _decorated(walk: Walk, node: int) -> int:
+    """Where decorators end that are at the beginning of a part of a head; 0 without any."""
+    syntax, language, end = walk.syntax, walk.language, 0
+    if syntax.kinds[node] in language.decorators:
+        return syntax.ends[node]
+    if syntax.kinds[node] in language.modifier_lists:
+        for child in syntax.children(node):
+            if syntax.kinds[child] not in language.decorators:
+                break
+            end = syntax.ends[child]
+    return end
 
 
 def _read(walk: Walk, head: int, row: Declares, body: int, *, is_named: bool) -> None:

@@ -102,6 +102,14 @@ class Walk:
             else:
                 self.visit(node, None)
 
+    def arm(self, node: int, flow: Flow | None) -> None:
+        """Everything right below a node that is a block of its own."""
+        outside = self.block
+        self.frame.blocks += 1
+        self.block = self.frame.blocks
+        self.descend(node, flow)
+        self.block = outside
+
     def path(self, node: int, flow: Flow | None) -> str:
         """The dotted name of an expression, as far as it has one; what is in it is visited."""
         syntax, language = self.syntax, self.language
@@ -116,12 +124,23 @@ class Walk:
             callee = self.call(node, flow)
             return f"{callee}()" if callee else ""
         if kind in language.transparent:
-            for child in syntax.children(node):
-                if syntax.kinds[child] not in language.comments:
-                    return self.path(child, flow)
+            return self._inner(node, flow)
         if node != NONE:
             self.visit(node, flow)
         return ""
+
+    def _inner(self, node: int, flow: Flow | None) -> str:
+        """The name of what a cast or parentheses are around; a type beside it is used."""
+        syntax, comments, name = self.syntax, self.language.comments, ""
+        inner = syntax.child(node, "value")
+        for child in syntax.children(node):
+            if inner == NONE and syntax.kinds[child] not in comments:
+                inner = child
+            if child == inner:
+                name = self.path(child, flow)
+            else:
+                self.visit(child, None)
+        return name
 
     def call(self, node: int, flow: Flow | None) -> str:
         """A call with all that is in it; gives its callee."""
