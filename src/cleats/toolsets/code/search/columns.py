@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cleats.toolsets.code.search import arrays
 from cleats.toolsets.code.search.digest import COUNTS, Attributes
-from cleats.toolsets.code.search.vocabulary import Column, Ids, Mask, packed
+from cleats.toolsets.code.search.vocabulary import Column, Ids, Mask, Vocabulary, packed
 
 CONTENT, LATE = "content.columns", "late.columns"
 
@@ -145,7 +145,7 @@ class Columns:
             name: Column(parts, self.files if name in OF_FILES else self.chunks)
             for name, parts in grouped.items()
         }
-        self.paths = self._columns["path"].vocabulary if self.files else None
+        self.paths = self._columns["path"].vocabulary if self.files else Vocabulary({})
 
     def column(self, name: str) -> Column | None:
         """A column; None when no chunk has anything in it."""

@@ -72,7 +72,7 @@ def glob(argument: str, value: str, *, ignore_case: bool) -> re.Pattern[str]:
     body = _translated(value)
     lead = "" if "/" in value else "(?:.*/)?"
     try:
-        return re.compile(rf"{lead}{body}\Z", re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+        return re.compile(rf"\A{lead}{body}\Z", re.DOTALL | (re.IGNORECASE if ignore_case else 0))
     except re.error:
         raise refused(argument, value, "is not a glob") from None
 

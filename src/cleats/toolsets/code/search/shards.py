@@ -112,6 +112,7 @@ class Words:
     """All shards together: what the `tantivy` backend ranks with."""
 
     name = "tantivy"
+    kind = "bm25-fielded"
 
     def __init__(self, shards: Sequence[Shard], starts: Sequence[int]) -> None:
         self._shards = shards

@@ -4,21 +4,18 @@ Every row is looked at, so a filter is a matter of leaving some out, and the ans
 stay on disk as they are stored; what a comparison needs is widened block by block.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.search.vocabulary import Ids, Mask
+from cleats.toolsets.code.dense.table import LENGTH
 
 FILE: Final = "vectors.i8"
-BLOCK: Final = 8192
+BLOCK: Final = 4096
 """Rows widened at a time: they fit into the processor's cache."""
-
-KEPT: Final = 64_000
-"""Rows that are kept widened, 40 MB of them; more are widened for every question."""
 
 Vectors = NDArray[np.int8]
 
@@ -43,32 +40,16 @@ def read(folder: Path, chunks: int) -> Vectors | None:
 class Meaning:
     """The rows of all shards. Safe for several threads."""
 
-    def __init__(self, shards: Sequence[Vectors], length: float) -> None:
+    def __init__(self, shards: Sequence[Vectors]) -> None:
         self._shards = shards
-        self._length = length
-        total = sum(map(len, shards))
-        self._wide = [rows.astype(np.float32) for rows in shards] if total <= KEPT else None
-
-    def near(
-        self, direction: NDArray[np.float32], mask: Mask, limit: int, least: float
-    ) -> tuple[Ids, NDArray[np.float32]]:
-        """The chunks within a mask whose meaning is closest, with the cosine, closest first."""
-        cosines = self.cosines(direction)
-        cosines = np.where(mask, cosines, -1.0)
-        count = min(limit, len(cosines))
-        best = np.argpartition(-cosines, count - 1)[:count] if count else np.zeros(0, np.int64)
-        best = best[np.lexsort((best, -cosines[best]))]
-        best = best[cosines[best] >= least]
-        return best.astype(np.int32), cosines[best]
 
     def cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How close every chunk is."""
-        if self._wide is not None:
-            found = [rows @ direction for rows in self._wide]
-        else:
-            found = [
-                rows[at : at + BLOCK].astype(np.float32) @ direction
-                for rows in self._shards
-                for at in range(0, len(rows), BLOCK)
-            ]
-        return (np.concatenate(found) / self._length).astype(np.float32)
+        """How close every chunk is to a direction of length 1."""
+        scaled = direction / np.float32(LENGTH)
+        # Not a matrix product: that would start threads, which take longer than the sum.
+        return np.concatenate([np.einsum("ij,j->i", rows, scaled) for rows in self._blocks()])
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        for rows in self._shards:
+            for at in range(0, len(rows), BLOCK):
+                yield rows[at : at + BLOCK].astype(np.float32)

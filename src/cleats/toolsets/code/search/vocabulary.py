@@ -27,7 +27,7 @@ class Vocabulary:
         self._arrays = arrays
 
     def __len__(self) -> int:
-        return len(self._arrays["starts"])
+        return len(self._arrays["starts"]) if self._arrays else 0
 
     def __getitem__(self, number: int) -> str:
         start = int(self._arrays["starts"][number])

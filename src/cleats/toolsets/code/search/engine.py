@@ -1,0 +1,182 @@
+"""A generation, open for searching.
+
+Everything in it is read-only, so one engine serves any number of threads. Parts are opened when
+they are first needed; what is remembered between searches (the masks of filters) can be lost at
+any time.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cleats.toolsets.code.facts import Mode
+from cleats.toolsets.code.search import filters, shards, vectors
+from cleats.toolsets.code.search.columns import Columns
+from cleats.toolsets.code.search.digest import MODES, word_table
+from cleats.toolsets.code.search.expressions import Expression
+from cleats.toolsets.code.search.filters import Filter
+from cleats.toolsets.code.search.parts import shard_folders
+from cleats.toolsets.code.search.rank import KINDS
+from cleats.toolsets.code.search.request import Request
+from cleats.toolsets.code.search.retrieval import Found, Retrieval
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
+from cleats.toolsets.code.store import schema
+from cleats.toolsets.code.store.catalogue import Catalogue
+
+REMEMBERED: Final = 256
+"""Masks of filters that are kept; an agent asks with the same ones again."""
+
+
+class Backend(Protocol):
+    """Ranks the chunks of a mode that match an expression."""
+
+    name: str
+    kind: str
+
+    def rank(
+        self, expression: Expression, mode: int, mask: Mask | None, limit: int
+    ) -> tuple[Ids, NDArray[np.float32]]:
+        """The best positions and their scores, best first."""
+
+
+class Engine:
+    """One generation. Close it when nobody searches in it any more."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with Catalogue.open(folder / schema.FILE) as catalogue:
+            self.meta: dict[str, Any] = catalogue.meta()
+        self._folders = shard_folders(folder)
+        self.columns = [Columns(each) for each in self._folders]
+        sizes = [each.chunks for each in self.columns]
+        self.starts = [sum(sizes[:number]) for number in range(len(sizes))]
+        self.chunks = sum(sizes)
+        self._masks: dict[Filter, Mask] = {}
+        self._backends: dict[str, Backend] = {}
+        self._opening = threading.RLock()
+
+    @classmethod
+    def open(cls, folder: Path) -> "Engine":
+        """Open a published generation.
+
+        Raises:
+            OSError: a part is missing.
+        """
+        return cls(folder)
+
+    def close(self) -> None:
+        """Let go of memory. Searches that still run end as they would have."""
+        self._masks, self._backends = {}, {}
+
+    def search(self, request: Request, stopped: Callable[[], bool] = lambda: False) -> Found:
+        """Find the best chunks of each mode.
+
+        Raises:
+            ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
+            Stopped: `stopped` said so.
+        """
+        return Retrieval(self, request, stopped).run()
+
+    def backend(self, name: str) -> Backend:
+        """What ranks, by the name that a request gives it."""
+        meant = {"auto": "tantivy", "sqlite": "sqlite-fts"}.get(name, name)
+        with self._opening:
+            if meant not in self._backends:
+                self._backends[meant] = self._opened(meant)
+            return self._backends[meant]
+
+    def _opened(self, name: str) -> Backend:
+        if name == "memory":
+            from cleats.toolsets.code.search.memory import Memory  # noqa: PLC0415
+
+            return Memory.of(self.folder, self.columns)
+        if name == "sqlite-fts":
+            from cleats.toolsets.code.search.fts import Fts  # noqa: PLC0415
+
+            return Fts.open(self.folder)
+        return shards.Words([shards.Shard(each) for each in self._folders], self.starts)
+
+    def mask(self, wanted: Sequence[Filter]) -> Mask | None:
+        """The chunks that pass every filter; None when there is no filter."""
+        combined: Mask | None = None
+        for each in wanted:
+            found = self._mask(each)
+            combined = found if combined is None else combined & found
+        return combined
+
+    def _mask(self, wanted: Filter) -> Mask:
+        found = self._masks.get(wanted)
+        if found is None:
+            found = self._joined([filters.mask(columns, wanted) for columns in self.columns])
+            if len(self._masks) >= REMEMBERED:
+                self._masks = {}
+            self._masks[wanted] = found
+        return found
+
+    def of_mode(self, mode: Mode) -> Mask:
+        """The chunks of a mode."""
+        return self._by_mode[mode]
+
+    def place(self, position: int) -> tuple[str, int]:
+        """The path of a chunk's file, and the chunk's number in it."""
+        shard = int(np.searchsorted(self.starts, position, "right")) - 1
+        columns = self.columns[shard]
+        file, ordinal = columns.ordinal(position - self.starts[shard])
+        return columns.paths[file], ordinal
+
+    def cosines(self, words: Sequence[str]) -> NDArray[np.float32] | None:
+        """How close every chunk is to what words mean together; None when nobody knows."""
+        table, meaning = word_table(), self._meaning
+        if table is None or meaning is None:
+            return None
+        direction = table.encode_query(words)
+        return meaning.cosines(direction) if direction.any() else None
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """What the kind of each chunk multiplies its scores with."""
+        return self._joined([_weights(columns) for columns in self.columns])
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The place of every chunk in the order of paths and of places in their files."""
+        if len(self.columns) == 1:
+            return np.arange(self.chunks, dtype=np.int64)
+        paths = [path for columns in self.columns for path in columns.paths.values()]
+        ranks = {path: rank for rank, path in enumerate(sorted(paths))}
+        keys = []
+        for columns in self.columns:
+            own = np.asarray([ranks[path] for path in columns.paths.values()], np.int64)
+            keys.append((own[columns.file_of] << 32) + np.arange(columns.chunks))
+        return np.concatenate(keys)
+
+    @cached_property
+    def _by_mode(self) -> dict[Mode, Mask]:
+        modes = self._joined([columns.modes for columns in self.columns])
+        return {mode: modes == number for number, mode in enumerate(MODES)}
+
+    @cached_property
+    def _meaning(self) -> vectors.Meaning | None:
+        pairs = zip(self._folders, self.columns, strict=True)
+        rows = [(vectors.read(folder, columns.chunks), columns.chunks) for folder, columns in pairs]
+        if any(found is None and count for found, count in rows):
+            return None
+        known = [found for found, _ in rows if found is not None]
+        return vectors.Meaning(known) if known else None
+
+    def _joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _weights(columns: Columns) -> NDArray[np.float32]:
+    weights = np.ones(columns.chunks, np.float32)
+    column = columns.column("kind")
+    if column is not None:
+        for number, kind in enumerate(column.vocabulary.values()):
+            weights[column.owners(number)] = KINDS.get(kind, 1.0)
+    return weights

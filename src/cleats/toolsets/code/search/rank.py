@@ -1,0 +1,124 @@
+"""From a query to the lists that are ranked, and what counts how much.
+
+A question becomes two lists: one by stems, which finds what is meant in other forms, and one by
+words as they are, which puts the literal first. A query with operators becomes one list of what it
+demands. Names count more than text, paths less; whoever has all words of a short question comes
+before whoever lacks one, and a symbol of exactly this name before everything.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cleats.toolsets.code.search import tokens
+from cleats.toolsets.code.search.expressions import (
+    NAME,
+    PATH,
+    AllOf,
+    AnyOf,
+    Bonus,
+    Expression,
+    Word,
+    phrase,
+    required,
+    term,
+)
+from cleats.toolsets.code.search.query import Question, leaves
+from cleats.toolsets.code.search.request import Request
+
+STEMS, EXACT, MEANING = 1.0, 0.5, 0.3
+"""Weights of the lists when they are fused; chosen on an evaluation set."""
+
+SIGNATURE, DOC, WHOLE, LABEL = 0.3, 0.5, 2.0, 3.0
+"""What a match counts beside one in the text: there, in the documentation, as a whole identifier,
+and as the whole name."""
+
+COVERED: Final = 1000.0
+"""Points for having every word: more than any score, so that they can be told apart again."""
+
+SHORT: Final = 4
+"""Words of a question that is expected to be answered in full."""
+
+MOST: Final = 48
+"""Words of a question that are ranked; a pasted page says no more with the rest."""
+
+KINDS: Final[Mapping[str, float]] = {"module": 0.8, "lines": 0.9, "entry": 0.9}
+"""What a score is multiplied with, by the kind of the chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One list to be made."""
+
+    name: str
+    weight: float
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a search does."""
+
+    rankings: tuple[Ranking, ...]
+    words: tuple[str, ...]
+    """What the question is about, for its meaning."""
+    strict: bool
+    """Nothing may be found that the query does not demand."""
+    symbol: str = ""
+    """The name that the whole question could be."""
+    joined: str = ""
+    """The words of the question as one identifier."""
+
+
+def plan(request: Request) -> Plan:
+    """How to search for a request."""
+    query = request.query
+    words = tuple(_words(request))
+    if not isinstance(query, Question):
+        wanted = required(query, cased=request.cased)
+        return Plan((Ranking("required", STEMS, wanted),), words, strict=True)
+    symbol = request.text.rstrip("()").strip()
+    joined = "".join(tokens.pieces(request.text)) if 1 <= len(words) <= SHORT else ""
+    if request.cased:
+        wanted = AnyOf(tuple(term(each.text, cased=True) for each in query.terms[:MOST]))
+        return Plan((Ranking("cased", STEMS, wanted),), words, True, symbol)
+    rankings = (
+        Ranking("stems", STEMS, _by_stem(words)),
+        Ranking("exact", EXACT, _by_word(words, query, joined)),
+    )
+    return Plan(rankings, words, strict=False, symbol=symbol, joined=joined)
+
+
+def _words(request: Request) -> Iterator[str]:
+    """The distinct words that say what it is about; all of them if none does."""
+    pieces = [piece for leaf in leaves(request.query) for piece in tokens.pieces(leaf.text)]
+    telling = [piece for piece in pieces if piece not in tokens.STOP]
+    yield from list(dict.fromkeys(telling or pieces))[:MOST]
+
+
+def _by_stem(words: tuple[str, ...]) -> Expression:
+    stems = list(dict.fromkeys(map(tokens.stem, words)))
+    parts: list[Expression] = [part for stem in stems for part in _stem(stem)]
+    if 2 <= len(stems) <= SHORT:
+        parts.append(Bonus(AllOf(tuple(term(stem) for stem in stems)), COVERED))
+    return AnyOf(tuple(parts))
+
+
+def _stem(stem: str) -> Iterator[Expression]:
+    yield Word("stems", stem)
+    yield Word("label", stem, NAME)
+    yield Word("doc", stem, DOC)
+    yield Word("signature", stem, SIGNATURE)
+    yield Word("path", stem, PATH)
+
+
+def _by_word(words: tuple[str, ...], query: Question, joined: str) -> Expression:
+    parts: list[Expression] = []
+    for word in words:
+        parts += [Word("words", word), Word("name", word, NAME)]
+    wholes = [whole for each in query.terms[:MOST] for whole in tokens.wholes(each.text)]
+    for whole in dict.fromkeys([*wholes, joined] if joined else wholes):
+        parts += [Word("whole", whole, WHOLE), Word("label", whole, LABEL)]
+    if 2 <= len(words) <= SHORT:
+        parts.append(phrase(" ".join(words)))
+    return AnyOf(tuple(parts))

@@ -1,0 +1,171 @@
+"""One search in an open generation: filter, rank, fuse, for each mode.
+
+The same masks serve every backend and the vectors, so a filter means the same everywhere.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cleats.toolsets.code.facts import Mode
+from cleats.toolsets.code.search.digest import MODES
+from cleats.toolsets.code.search.fusion import Fused, Ranked, fuse
+from cleats.toolsets.code.search.rank import COVERED, MEANING, Plan, Ranking, plan
+from cleats.toolsets.code.search.request import Request
+from cleats.toolsets.code.search.symbols import named
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.search.engine import Backend, Engine
+
+NEAR: Final = 0.2
+"""The cosine below which a chunk has nothing to do with a question."""
+
+FETCHED: Final = 50
+"""Chunks of a list at least, so that lists can agree on some."""
+
+ALL_WORDS: Final = 0.1
+"""Points for having every word of a short question: more than all ranks together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One chunk that was found, and where it is."""
+
+    fused: Fused
+    path: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, by mode, best first."""
+
+    request: Request
+    backend: str
+    kind: str
+    """What the scores of its lists are."""
+    hits: dict[Mode, list[Hit]]
+    chunks: int
+    considered: dict[Mode, int]
+    """How many chunks the filters left."""
+    branch: str | None
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """The search was given up by whoever asked for it."""
+
+
+class Retrieval:
+    """A request on its way through an engine."""
+
+    def __init__(self, engine: "Engine", request: Request, stopped: Callable[[], bool]) -> None:
+        self._engine = engine
+        self._request = request
+        self._stopped = stopped
+        self._backend: Backend = engine.backend(request.backend)
+        self._plan: Plan = plan(request)
+        self._limit = max(FETCHED, 3 * request.top)
+
+    def run(self) -> Found:
+        """Search every mode that is asked for."""
+        engine, request = self._engine, self._request
+        branch = engine.meta.get("branch")
+        hits: dict[Mode, list[Hit]] = {mode: [] for mode in request.modes}
+        considered: dict[Mode, int] = dict.fromkeys(request.modes, 0)
+        if not request.branch or (branch or "").lower() == request.branch.lower():
+            mask = engine.mask(request.filters)
+            cosines, symbols = self._cosines(), self._symbols()
+            for mode in request.modes:
+                within = engine.of_mode(mode) if mask is None else engine.of_mode(mode) & mask
+                considered[mode] = int(np.count_nonzero(within))
+                if considered[mode]:
+                    rankings = [
+                        *self._rankings(mode, within, filtered=mask is not None),
+                        *_nearest(cosines, within, self._limit, strict=self._plan.strict),
+                    ]
+                    hits[mode] = self._best(rankings, symbols, within)
+        return Found(
+            request, self._backend.name, self._backend.kind, hits, engine.chunks, considered, branch
+        )
+
+    def _rankings(self, mode: Mode, within: Mask, *, filtered: bool) -> Iterator[Ranked]:
+        for ranking in self._plan.rankings:
+            if self._stopped():
+                raise Stopped
+            positions, scores = self._backend.rank(
+                ranking.expression, MODES.index(mode), within if filtered else None, self._limit
+            )
+            yield self._weighed(ranking, positions, scores)
+
+    def _weighed(self, ranking: Ranking, positions: Ids, scores: NDArray[np.float32]) -> Ranked:
+        """The list after what kind of chunk each is has been counted in."""
+        engine = self._engine
+        weights = engine.weights[positions]
+        bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
+        weighed = (scores - bonus) * weights + bonus
+        order = np.lexsort((engine.order[positions], -weighed))
+        return Ranked(ranking.name, ranking.weight, positions[order], weighed[order])
+
+    def _cosines(self) -> NDArray[np.float32] | None:
+        if not self._request.meaning or self._request.cased or not self._plan.words:
+            return None
+        return self._engine.cosines(self._plan.words)
+
+    def _symbols(self) -> dict[int, float]:
+        if not self._plan.symbol:
+            return {}
+        engine = self._engine
+        return {
+            start + position: points
+            for columns, start in zip(engine.columns, engine.starts, strict=True)
+            for position, points in named(columns, self._plan.symbol).items()
+        }
+
+    def _best(self, rankings: list[Ranked], symbols: dict[int, float], within: Mask) -> list[Hit]:
+        bonuses = {
+            "symbol": {at: points for at, points in symbols.items() if within[at]},
+            "words": _covered(rankings[0]),
+        }
+        if self._plan.strict:
+            rankings = _reranked(rankings)
+        fused = fuse(rankings, bonuses, self._engine.order)
+        return [
+            Hit(each, *self._engine.place(each.position)) for each in fused[: self._request.top]
+        ]
+
+
+def _covered(ranking: Ranked) -> dict[int, float]:
+    """Points for those whose score says that they have every word, which is then taken back."""
+    whole = ranking.scores >= COVERED
+    ranking.scores[whole] -= COVERED
+    return dict.fromkeys(ranking.positions[whole].tolist(), ALL_WORDS)
+
+
+def _reranked(rankings: list[Ranked]) -> list[Ranked]:
+    """Meaning orders what a query demands, and adds nothing to it."""
+    demanded = rankings[0].positions
+    kept = [np.isin(each.positions, demanded) for each in rankings]
+    return [
+        Ranked(each.name, each.weight, each.positions[own], each.scores[own])
+        for each, own in zip(rankings, kept, strict=True)
+    ]
+
+
+def _nearest(
+    cosines: NDArray[np.float32] | None, within: Mask, limit: int, *, strict: bool
+) -> Iterator[Ranked]:
+    if cosines is None:
+        return
+    left = np.flatnonzero(within)
+    close = cosines[left]
+    count = len(left) if strict else min(limit, len(left))
+    if count < len(left):
+        best = np.argpartition(-close, count - 1)[:count]
+        left, close = left[best], close[best]
+    order = np.lexsort((left, -close))
+    order = order[close[order] >= NEAR]
+    yield Ranked("meaning", MEANING, left[order].astype(np.int32), close[order])

@@ -1,0 +1,48 @@
+"""Who is called exactly what was asked for: names of declarations, and files.
+
+Whoever types a name wants the thing of that name, wherever words would rank it.
+"""
+
+import re
+from typing import Final
+
+import numpy as np
+
+from cleats.toolsets.code.search.columns import Columns
+from cleats.toolsets.code.search.vocabulary import Ids
+
+QUALIFIED, LAST, FILE = 3.0, 2.0, 1.0
+"""Points for the whole name, for its last part, and for being in the file of that name. All are
+more than any ranking gives."""
+
+SAME_CASE: Final = 0.5
+
+_BEFORE = rb"(?:\0|\.|::|#|/)"
+
+
+def named(columns: Columns, name: str) -> dict[int, float]:
+    """The points of the chunks of a shard whose name, or whose file's name, this is."""
+    points: dict[int, float] = {}
+    if not name or "\0" in name:
+        return points
+    for positions in _in_file(columns, name):
+        points |= dict.fromkeys(positions.tolist(), FILE)
+    column = columns.column("name")
+    if column is None:
+        return points
+    escaped = re.escape(name.lower().encode(errors="surrogatepass"))
+    for number in column.vocabulary.find(_BEFORE + escaped + rb"(?=\0)", cased=False).tolist():
+        found = column.vocabulary[number]
+        whole = len(found) == len(name)
+        same = SAME_CASE if found.endswith(name) else 0.0
+        bonus = (QUALIFIED if whole else LAST) + same
+        points |= dict.fromkeys(column.owners(number).tolist(), bonus)
+    return points
+
+
+def _in_file(columns: Columns, name: str) -> list[Ids]:
+    if "." not in name or not columns.files:
+        return []
+    escaped = re.escape(name.lower().removeprefix("./").encode(errors="surrogatepass"))
+    files = columns.paths.find(rb"(?:\0|/)" + escaped + rb"(?=\0)", cased=False)
+    return [np.flatnonzero(columns.file_of == file).astype(np.int32) for file in files]
