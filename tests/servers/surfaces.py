@@ -1,9 +1,16 @@
-"""The probes of the other tests on any wire: `python -m tests.servers.surfaces mcp|rpc|legacy`."""
+"""The probes of the other tests on any surface: `python -m tests.servers.surfaces SURFACE`.
 
+Two of them have the names and arguments that routes of the HTTP API look for.
+"""
+
+import json
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import anyio
 
 from cleats import app
 from cleats.cli.config import load
@@ -12,6 +19,7 @@ from cleats.contract.payload import FLAT
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.journal import log_to_stderr
 from cleats.runtime.vitals import Vitals
+from cleats.transports.http.listening import base_url, bind
 from cleats.transports.stdio import claimed
 from tests.servers import probe
 from tests.servers.line import hold
@@ -29,8 +37,72 @@ async def flat_failure(_args: Mapping[str, Any], _context: Context) -> dict[str,
     raise ToolError(ErrorCode.NOT_FOUND, "it is not there")
 
 
+async def leak(given: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+    """Fail as a tool does that says too much."""
+    inside = Path(given["repoPath"]) / "a.py"
+    details = {"paths": ["/etc/passwd", str(inside)], "pointer": "/etcetera/x"}
+    raise ToolError(
+        ErrorCode.NOT_FOUND, f"neither /etc/shadow nor {inside}:12, see /query", details=details
+    )
+
+
+async def search(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Answer the arguments; the query `none` has no index, and `wait` waits."""
+    if given["query"] == "none":
+        raise ToolError(ErrorCode.NO_INDEX, "there is no index", hint="Build it.")
+    context.about(given.get("repoPath", "unknown"))
+    context.progress("Running search.", phase="search")
+    if given["query"] == "wait":
+        await anyio.sleep_forever()
+    return {"arguments": dict(given)}
+
+
+async def report(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    context.about(given["repoPath"])
+    return {"artifacts": []}
+
+
+SEARCH = {
+    "query": TEXT,
+    "repoPath": TEXT,
+    "top": {"type": "integer", "minimum": 0},
+    "score": {"type": "number"},
+    "ann": {"type": ["boolean", "null"]},
+    "mode": {"enum": ["code", "prose"]},
+    "path": {"oneOf": [TEXT, {"type": "array", "items": TEXT}]},
+    "meta": {"type": ["object", "array"]},
+}
+
+
+def named() -> list[Tool]:
+    """The tools that routes stand for."""
+    return [
+        Tool(
+            name="search",
+            description="Answer the arguments.",
+            input=arguments(SEARCH, required=["query"]),
+            run=search,
+            errors=(ErrorCode.NO_INDEX,),
+        ),
+        Tool(
+            name="report_artifacts",
+            description="Answer nothing.",
+            input=arguments({"repoPath": TEXT}),
+            run=report,
+        ),
+        Tool(
+            name="leak",
+            description="Fail with paths.",
+            input=arguments({"repoPath": TEXT}),
+            run=leak,
+            errors=(ErrorCode.NOT_FOUND,),
+        ),
+    ]
+
+
 def toolset() -> Toolset:
     tools = [
+        *named(),
         *probe.toolset().tools,
         Tool(
             name="hold",
@@ -62,9 +134,17 @@ SERVE = {"mcp": app.serve_stdio, "rpc": app.serve_rpc, "legacy": app.serve_legac
 
 
 def main() -> None:
+    surface = sys.argv[1]
     with claimed() as descriptors:
         log_to_stderr("info")
-        app.run(SERVE[sys.argv[1]], load(os.environ), [toolset()], Vitals(), descriptors)
+        settings = load(os.environ)
+        if surface == "http":
+            with bind("127.0.0.1", 0) as listener:
+                line = json.dumps({"baseUrl": base_url(listener)}).encode() + b"\n"
+                os.write(descriptors[1], line)
+                app.run(app.serve_http, settings, [toolset()], Vitals(), listener)
+        else:
+            app.run(SERVE[surface], settings, [toolset()], Vitals(), descriptors)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,25 @@ SENTENCES = {
     "b:search:flags": "§9 Every argument of search maps to one flag of the command line.",
     "b:search:nothing-ignored": "§9 A field is mapped or reserved and refused.",
     **{f"b:search:{name}": f"§9.1 `{name}` does what its row says." for name in ARGUMENTS},
+    # b: HTTP (§7)
+    "b:http:envelope": "§7.1 Every JSON response is an envelope.",
+    "b:http:error-envelope": "§7.1 Every error response is an envelope with ok:false and error.",
+    "b:http:json-bodies": "§7.1 A POST body is JSON with its content type; 415 otherwise.",
+    "b:http:health": "§7.2.1 GET /health answers uptimeMs.",
+    "b:http:status": "§7.2.2 GET /status answers repo and status.",
+    "b:http:status-stream": "§7.2.3 GET /status/stream: start, result, error, done; envelopes.",
+    "b:http:search": "§7.2.4 POST /search answers repo and search.",
+    "b:http:search-stream": "§7.2.5 POST /search/stream: start, progress, result, error, done.",
+    "b:http:done-is-no-error": "§7.2.3 done is not an error carrier.",
+    "b:http:400-json": "§7.3 Invalid JSON is 400 INVALID_REQUEST.",
+    "b:http:400-schema": "§7.3 A schema violation is 400 INVALID_REQUEST.",
+    "b:http:403-repo": "§7.3 A forbidden repository is 403 FORBIDDEN.",
+    "b:http:413": "§7.3 A body too large is 413 INVALID_REQUEST.",
+    "b:http:415": "§7.3 An unsupported media type is 415 INVALID_REQUEST.",
+    "b:http:409-index": "§7.3 A missing index is 409 NO_INDEX.",
+    "b:http:500": "§7.3 An unhandled exception is 500 INTERNAL.",
+    # b: parity (§8)
+    "b:parity:outputs": "§8 MCP outputs match HTTP outputs, modulo ts and durationMs.",
     # b: artifacts (§10)
     "b:artifacts:snapshot": "§10 A generated snapshot of the tool schemas is committed.",
 }

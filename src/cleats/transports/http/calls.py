@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from cleats.contract.outcome import Done, Failed, Outcome
-from cleats.contract.payload import ENVELOPE, Meta, error_of
+from cleats.contract.payload import ENVELOPE, Meta
 from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
 from cleats.runtime.dispatcher import Dispatcher
@@ -85,9 +85,8 @@ class Caller:
             call.reporter = Progress(report)
             async with self._attended(call, receive):
                 outcome = await self._dispatcher.dispatch(call)
-            outcome = replies.speakable(self._shaped(tool, outcome, call, shape))
-            name = "result" if error_of(outcome) is None else "error"
-            await emit(name, replies.body(outcome, call.meta))
+            data, error = replies.sealed(self._shaped(tool, outcome, call, shape), call.meta)
+            await emit("result" if error is None else "error", data)
             await emit("done", replies.body(Done({}), self._meta(call)))
 
         return Stream(work)

@@ -56,8 +56,7 @@ def text(vitals: Vitals, traffic: Traffic) -> str:
 def _family(name: str, kind: str, about: str, samples: Iterable[Sample]) -> Iterator[str]:
     yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
     for shown, value in samples:
-        number = f"{value:.6f}" if isinstance(value, float) else value
-        yield f"{name}{shown} {number}\n"
+        yield f"{name}{shown} {round(value, 6)}\n"
 
 
 def labels(**pairs: str) -> str:

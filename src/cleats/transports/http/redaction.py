@@ -13,7 +13,7 @@ HIDDEN = "<path>"
 # A word that may be a path: from a slash (or a drive) to whatever ends words. The colon of
 # `file.py:12` ends it too.
 _END = r"""\s'"`<>|;,()\[\]{}"""
-_PATH = re.compile(rf"(?<![\w./<-])(?:/[^:{_END}]+|[A-Za-z]:\\[^{_END}]+)")
+_PATH = re.compile(rf"(?<![\w./<-])(?:/(?!/)[^:{_END}]+|[A-Za-z]:\\[^{_END}]+)")
 
 
 class Redaction:
@@ -49,16 +49,18 @@ class Redaction:
 
     def _judge(self, found: "re.Match[str]") -> str:
         path = found[0].rstrip(".")
-        if self._is_known(path) or not _is_place(path):
+        plain = os.path.normpath(path)
+        if self._is_known(plain) or not _is_place(plain):
             return found[0]
         return HIDDEN + found[0][len(path) :]
 
     def _is_known(self, path: str) -> bool:
-        plain = os.path.normpath(path)
-        return any(plain == root or plain.startswith(f"{root}{os.sep}") for root in self._roots)
+        return any(path == root or path.startswith(f"{root}{os.sep}") for root in self._roots)
 
 
 def _is_place(path: str) -> bool:
     """Whether it leads into this machine: a JSON pointer or a route looks the same otherwise."""
-    top = path.split("/")[1] if path.startswith("/") else ""
-    return not path.startswith("/") or os.path.exists(f"/{top}")  # noqa: PTH110 - text all along
+    if not path.startswith("/"):
+        return True  # from a drive
+    top = path.split("/")[1]
+    return os.path.exists(f"/{top}")  # noqa: PTH110 - text all along

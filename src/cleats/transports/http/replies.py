@@ -1,11 +1,14 @@
 """Answers as HTTP responses. Every JSON body is the envelope; every status is from the table."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Done, Failed, Outcome
@@ -30,6 +33,8 @@ class Refusal(Exception):  # noqa: N818 - it says what it is
         self.error = error
         self.status = status or error.code.http
         self.headers = dict(headers or {})
+        self.reads_on = True
+        """Whether the connection can be used again: not when a body is left unread in it."""
 
 
 def invalid(message: str, *, hint: str = "", status: int = 400, details: Any = None) -> Refusal:
@@ -48,39 +53,28 @@ def missing(method: str, path: str) -> Refusal:
     return Refusal(error)
 
 
-def body(outcome: Outcome, meta: Meta) -> bytes:
-    """An outcome in its envelope; what cannot be said as JSON is an internal error."""
+def sealed(outcome: Outcome, meta: Meta) -> tuple[bytes, ToolError | None]:
+    """An outcome in its envelope, and its error; what cannot be said as JSON is an internal one."""
     try:
-        return _encode(ENVELOPE.seal(outcome, meta).body)
+        return _encode(ENVELOPE.seal(outcome, meta).body), error_of(outcome)
     except (TypeError, ValueError, OverflowError, RecursionError):
         log.exception("answer.unspeakable")
-        unspeakable = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-        return _encode(ENVELOPE.seal(unspeakable, meta).body)
+        unspeakable = ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")
+        return _encode(ENVELOPE.seal(Failed(unspeakable), meta).body), unspeakable
 
 
-def speakable(outcome: Outcome) -> Outcome:
-    """The outcome, unless its result is no JSON."""
-    if isinstance(outcome, Done):
-        try:
-            _encode(outcome.result)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            log.exception("answer.unspeakable")
-            return Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-    return outcome
-
-
-def status_of(outcome: Outcome) -> int:
-    error = error_of(outcome)
-    return 200 if error is None else error.code.http
+def body(outcome: Outcome, meta: Meta) -> bytes:
+    """An outcome in its envelope."""
+    return sealed(outcome, meta)[0]
 
 
 def reply(outcome: Outcome, meta: Meta) -> Response:
     """An outcome as a response."""
-    headers = None
-    if (error := error_of(outcome)) is not None and error.code is ErrorCode.QUEUE_OVERLOADED:
-        headers = {"retry-after": "1"}
-    content = body(outcome, meta)
-    return Response(content, status_of(outcome), headers, "application/json")
+    content, error = sealed(outcome, meta)
+    if error is None:
+        return Response(content, 200, None, "application/json")
+    headers = {"retry-after": "1"} if error.code is ErrorCode.QUEUE_OVERLOADED else None
+    return Response(content, error.code.http, headers, "application/json")
 
 
 def done(result: Mapping[str, Any], request_id: str | None = None) -> Response:
@@ -91,4 +85,29 @@ def done(result: Mapping[str, Any], request_id: str | None = None) -> Response:
 def refused(refusal: Refusal, request_id: str | None = None) -> Response:
     """A refusal as a response."""
     content = body(Failed(refusal.error), Meta(request_id=request_id))
-    return Response(content, refusal.status, refusal.headers, "application/json")
+    kind = Response if refusal.reads_on else Parting
+    return kind(content, refusal.status, refusal.headers, "application/json")
+
+
+LINGER = 1.0
+"""Seconds that a client whose body we do not want may go on sending it."""
+
+
+class Parting(Response):
+    """A response after which the connection is closed, whatever the client is still sending.
+
+    Closing at once would make the kernel answer the unread bytes with a reset, and a client that
+    sends its whole body first would never see why. So the answer goes out whole, and what comes
+    in is thrown away for a moment.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        headers = [*self.raw_headers, (b"connection", b"close")]
+        start = {"type": "http.response.start", "status": self.status_code, "headers": headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while (await receive()).get("more_body"):
+                    pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -62,7 +62,7 @@ async def _body(request: Request, limit: int) -> bytes:
 
 def _too_large(limit: int) -> Refusal:
     refusal = invalid(f"The body is over the limit of {limit} bytes.", status=413)
-    refusal.headers["connection"] = "close"  # the rest of the body is not read
+    refusal.reads_on = False
     return refusal
 
 
@@ -119,10 +119,10 @@ def _value(given: Sequence[str], kinds: frozenset[str]) -> Any:
     for kind, pattern, read in _READERS:
         if kind in kinds and pattern.fullmatch(text):
             return read(text)
-    if "array" in kinds:
-        return [text]
     if "object" in kinds:
         return _json(text)
+    if "array" in kinds:
+        return [text]
     raise ValueError(f"expected {' or '.join(sorted(kinds))}, not {text[:80]!r}")
 
 
