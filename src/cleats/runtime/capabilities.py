@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 
@@ -24,10 +25,15 @@ class Capability:
     def present(self) -> bool:
         """Whether it is here now."""
         if self.probe == "command":
-            return shutil.which(self.target) is not None
+            return _runnable(self.target)
         if self.probe == "module":
             return _importable(self.target)
         return sys.platform == self.target
+
+
+def _runnable(name: str) -> bool:
+    beside = Path(sys.executable).parent  # what was installed with us need not be on the path
+    return shutil.which(name) is not None or shutil.which(name, path=str(beside)) is not None
 
 
 def _importable(name: str) -> bool:
@@ -54,6 +60,22 @@ CAPABILITIES = (
         "git",
         "Authors, churn and commits of an indexed repository.",
         "Install git with your system's package manager.",
+    ),
+    Capability(
+        "lint",
+        "ruff",
+        "command",
+        "ruff",
+        "Lint findings for Python files.",
+        "pip install ruff",
+    ),
+    Capability(
+        "lint",
+        "eslint",
+        "command",
+        "node",
+        "Lint findings of a repository's own ESLint, where its code may run.",
+        "Install Node.js, and ESLint in the repository.",
     ),
     Capability(
         "telemetry",
