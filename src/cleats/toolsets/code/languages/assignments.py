@@ -8,6 +8,9 @@ from cleats.toolsets.code.languages.walk import Flow, Walk
 LONGEST_TYPE = 200
 """Characters of a type that are kept; object types in TypeScript can fill pages."""
 
+UNTYPED = ("var", "auto")
+"""Words in the place of a type that leave it to the value."""
+
 
 def assign(walk: Walk, node: int, flow: Flow | None, row: Assign | None = None) -> None:
     """An assignment: its value, its targets, its type; then whatever else is in the node.
@@ -56,12 +59,12 @@ def assign_or_augment(walk: Walk, node: int, flow: Flow | None) -> bool:
 
 
 def take_outer_type(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """A hook for grammars in which the type stands once, before all names that it is the type of."""
+    """A hook for grammars in which a type stands once, before all names that are of it."""
     syntax = walk.syntax
     name, type_node = syntax.child(node, "name"), syntax.child(syntax.parents[node], "type")
-    if name != NONE and type_node != NONE:
+    if NONE not in (name, type_node):
         text, named = type_text(walk, type_node), syntax.text(name)
-        if text != "var":
+        if text not in UNTYPED:
             where: Where = "field" if is_field(walk, named) else "local"
             add_type(walk, where, named, text, "annotation")
     return False
@@ -159,11 +162,13 @@ def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
 def _types(walk: Walk, row: Assign, targets: list[str], right: int, type_node: int) -> None:
     if type_node != NONE:
         walk.use(type_node)
+    given = type_text(walk, type_node) if type_node != NONE else ""
+    given = "" if given in UNTYPED else given
     infers = right != NONE and not row.loop and not row.augmented and len(targets) == 1
     for name in targets:
         where: Where = "field" if row.typed_field or is_field(walk, name) else "local"
-        if type_node != NONE:
-            add_type(walk, where, name, type_text(walk, type_node), "annotation")
+        if given:
+            add_type(walk, where, name, given, "annotation")
         elif infers:
             infer(walk, right, where, name)
 

@@ -159,7 +159,7 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
         end = syntax.ends[node]
     text = syntax.data[start : min(end, start + 4 * LONGEST_HEAD)].decode("utf-8", "replace")
     text = " ".join(text.split())
-    for mark in ("{", "=>", ":", "=", ";"):
+    for mark in ("{", "=>", "->", ":", "=", ";"):
         text = text.removesuffix(mark).rstrip()
     return text[:LONGEST_HEAD]
 
