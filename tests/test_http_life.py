@@ -1,0 +1,255 @@
+"""The HTTP server as a process: how it starts, what it takes on, how it ends; and MCP over it."""
+
+import http.client
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.peer import INITIALIZE, LIMIT
+from tests.requirements import requirement
+from tests.shell import Shell
+from tests.waiting import until
+from tests.web import CLEATS, JSON, Web, parsed, serving
+
+MCP_ACCEPT = {"accept": "application/json, text/event-stream", **JSON}
+
+
+# The start
+
+
+def test_the_first_line_says_where_it_listens_and_nothing_follows_it(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    with serving(*CLEATS, "code", "--repo", str(repo), home=tmp_path) as web:
+        assert web.get("/health").status == 200
+        assert web.started == {
+            "ok": True,
+            "host": "127.0.0.1",
+            "port": web.port,
+            "repo": str(repo),
+            "baseUrl": f"http://127.0.0.1:{web.port}",
+        }
+        web.process.send_signal(signal.SIGTERM)
+        assert web.wait() == 0
+        assert web.process.stdout is not None
+        assert web.process.stdout.read() == b""
+
+
+def test_a_person_is_told_on_stderr(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    with shell.start("http", "assets", "--port", "0", module="cleats") as process:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if line.startswith("Listening"))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=LIMIT)
+
+    assert "http://127.0.0.1:" in line
+    assert "/docs" in line
+    assert (out, process.returncode) == ("", 0)
+
+
+def test_an_ipv6_address_is_bracketed(tmp_path: Path) -> None:
+    with serving(*CLEATS, "assets", "--host", "::1", home=tmp_path) as web:
+        assert web.started["baseUrl"] == f"http://[::1]:{web.port}"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["nope"], "there is no toolset 'nope'"),
+        (["--port", "70000"], "70000"),
+        (["--repo", "/no/such/folder"], "/no/such/folder"),
+        (["--host", "no.such.host.invalid", "--port", "0"], "CLEATS_HTTP_TOKEN"),
+    ],
+)
+def test_what_cannot_be_served_is_exit_code_2(
+    shell: Shell, words: list[str], complaint: str
+) -> None:
+    ended = shell.run("http", *words)
+
+    assert ended.returncode == 2
+    assert complaint in ended.stderr
+
+
+def test_what_a_tool_prints_is_not_on_stdout(tmp_path: Path) -> None:
+    with serving(home=tmp_path) as web:
+        assert web.call("noisy").status == 200
+        web.process.send_signal(signal.SIGTERM)
+        assert web.wait() == 0
+        assert web.process.stdout is not None
+
+        assert web.process.stdout.read() == b""
+        assert "a stray print" in web.stderr
+
+
+# Load and time
+
+
+def test_a_full_queue_is_503_and_says_when_to_come_back(tmp_path: Path) -> None:
+    with (
+        serving(home=tmp_path, CLEATS_CONCURRENCY="1", CLEATS_QUEUE="0") as web,
+        web.streaming("/tools/block/stream", {"folder": str(tmp_path), "name": "x"}),
+    ):
+        until((tmp_path / "began-x").exists)
+        reply = web.call("echo", text="x")
+
+        assert (reply.status, reply.error["code"]) == (503, "QUEUE_OVERLOADED")
+        assert reply.headers["retry-after"] == "1"
+        assert reply.error["details"]["queue"] == {"max": 0, "size": 0}
+        assert web.get("/health").status == 200
+
+
+@requirement("a:timeout:aborts")
+def test_a_call_past_its_deadline_is_504(tmp_path: Path) -> None:
+    with serving(home=tmp_path, CLEATS_TIMEOUTS="block=0.2") as web:
+        reply = web.call("block", folder=str(tmp_path), name="x")
+
+        assert (reply.status, reply.error["code"]) == (504, "TOOL_TIMEOUT")
+        assert reply.error["details"] == {"timeoutMs": 200}
+        assert (tmp_path / "stopped-x").exists()
+
+
+def test_one_log_line_tells_of_each_call(tmp_path: Path) -> None:
+    with serving(home=tmp_path) as web:
+        web.post("/tools/echo", {"text": "x"}, x_request_id="find-me")
+
+        until(lambda: "surface=http id=find-me tool=echo outcome=Done" in web.stderr)
+
+
+# The end
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_on_a_signal_what_runs_is_finished_and_nothing_new_is_taken(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with serving(home=tmp_path, CLEATS_DRAIN="20") as web, ThreadPoolExecutor() as pool:
+        held = pool.submit(web.call, "hold", folder=str(tmp_path), name="h")
+        until((tmp_path / "order").exists)
+        web.process.send_signal(number)
+        until(lambda: not _connects(web))
+        (tmp_path / "go-h").touch()
+
+        assert held.result(LIMIT).result == {"ok": True, "name": "h"}
+        assert web.wait() == 0
+
+
+def _connects(web: Web) -> bool:
+    try:
+        web.connect().close()
+    except OSError:
+        return False
+    return True
+
+
+def test_what_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path) -> None:
+    with serving(home=tmp_path, CLEATS_DRAIN="0.1") as web, ThreadPoolExecutor() as pool:
+        plain = pool.submit(web.call, "block", folder=str(tmp_path), name="a")
+        stream = pool.submit(
+            web.events, "POST", "/tools/block/stream", {"folder": str(tmp_path), "name": "b"}
+        )
+        until(lambda: all((tmp_path / f"began-{each}").exists() for each in "ab"))
+        web.process.send_signal(signal.SIGTERM)
+
+        reply = plain.result(LIMIT)
+        events = stream.result(LIMIT)
+        assert (reply.status, reply.error["code"]) == (499, "CANCELLED")
+        assert [name for name, _ in events][-2:] == ["error", "done"]
+        assert events[-2][1]["error"]["code"] == "CANCELLED"
+        assert web.wait() == 0
+    assert all((tmp_path / f"stopped-{each}").exists() for each in "ab")
+
+
+def test_idle_connections_and_open_mcp_streams_do_not_keep_it_from_leaving(tmp_path: Path) -> None:
+    with serving(home=tmp_path) as web:
+        idle = http.client.HTTPConnection(web.host, web.port, timeout=LIMIT)
+        idle.request("GET", "/health")
+        idle.getresponse().read()
+        session = {**MCP_ACCEPT, "mcp-session-id": _handshake(web)["mcp-session-id"]}
+        listening = http.client.HTTPConnection(web.host, web.port, timeout=LIMIT)
+        listening.request("GET", "/mcp", headers=session)
+        stream = listening.getresponse()
+        assert stream.status == 200
+        web.process.send_signal(signal.SIGTERM)
+
+        assert web.wait() == 0
+        stream.read()
+        for connection in (idle, listening):
+            connection.close()
+        assert "Traceback" not in web.stderr
+
+
+# MCP at /mcp
+
+
+def _handshake(web: Web, version: str = "2025-11-25", **seen: Any) -> dict[str, str]:
+    params = {**INITIALIZE, "protocolVersion": version}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    reply = web.ask("POST", "/mcp", json.dumps(message).encode(), MCP_ACCEPT)
+    assert reply.status == 200
+    [(_, answer)] = [each for each in parsed(reply.body.replace(b"\r", b"")) if each[1]]
+    return {**reply.headers, "version": answer["result"]["protocolVersion"]}
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    with serving(home=tmp_path_factory.mktemp("mcp")) as server:
+        yield server
+
+
+@requirement("b:mcp:protocol-pin")
+@pytest.mark.parametrize("asked", ["2024-11-05", "2025-06-18", "2025-11-25", "2099-01-01"])
+def test_a_handshake_over_http_is_answered_with_the_one_version_too(web: Web, asked: str) -> None:
+    assert _handshake(web, asked)["version"] == "2025-11-25"
+
+
+def test_with_negotiation_an_older_client_gets_its_own_version(tmp_path: Path) -> None:
+    with serving(home=tmp_path, CLEATS_PROTOCOL="negotiate") as server:
+        assert _handshake(server, "2024-11-05")["version"] == "2024-11-05"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_official_client_gets_the_same_envelopes_over_mcp(web: Web, mode: Any) -> None:
+    async with Client(streamable_http_client(f"{web.url}/mcp"), mode=mode) as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        done = await client.call_tool("echo", {"text": "hi"})
+        failed = await client.call_tool("refuse", {})
+
+    assert listed == set(web.get("/capabilities").result["tools"])
+    assert done.structured_content is not None
+    assert done.structured_content["result"] == web.call("echo", text="hi").result
+    assert failed.is_error
+    assert failed.structured_content is not None
+    assert failed.structured_content["error"] == web.call("refuse").error
+
+
+@requirement("b:http:403-repo")
+@pytest.mark.anyio
+async def test_the_fence_holds_over_mcp_as_well(web: Web) -> None:
+    async with Client(streamable_http_client(f"{web.url}/mcp")) as client:
+        result = await client.call_tool("search", {"query": "x", "repoPath": "/etc"})
+
+    assert result.structured_content is not None
+    assert result.structured_content["error"]["code"] == "FORBIDDEN"
+
+
+def test_a_body_that_is_no_mcp_is_refused_there(web: Web) -> None:
+    for body in (b"{", b"[]"):
+        assert 400 <= web.ask("POST", "/mcp", body, MCP_ACCEPT).status < 500
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="reads /proc or ps")
+def test_contract_snapshot_reads_the_server_over_its_url(web: Web, shell: Shell) -> None:
+    ended = shell.run("contract", "snapshot", "--url", f"{web.url}/mcp")
+
+    assert ended.returncode == 0, ended.stderr
+    assert '"echo"' in ended.stdout
