@@ -16,7 +16,7 @@ from typing import NamedTuple
 from cleats.toolsets.code.risk.resolution import Directory, Function, parameter
 from cleats.toolsets.code.risk.rules import SEVERITIES
 from cleats.toolsets.code.risk.solving import MOST_HOPS, Danger, Facts, Solved, Target, solve
-from cleats.toolsets.code.risk.summary import Call, Risk, Sanitizer, Sink, Source, Summary
+from cleats.toolsets.code.risk.summary import Risk, Sanitizer, Sink, Source, Summary
 
 _ROUNDS = MOST_HOPS + 2
 
@@ -37,7 +37,6 @@ class Linkable(NamedTuple):
 class _Edge(NamedTuple):
     call: int
     target: int
-    params: list[int | None]
 
 
 def link(functions: Iterable[Linkable]) -> dict[int, Risk]:
@@ -52,11 +51,44 @@ def link(functions: Iterable[Linkable]) -> dict[int, Risk]:
     solved = _fixpoint(ordered, edges, callers)
     concluded = {}
     for one, result in zip(ordered, solved, strict=True):
-        if one.summary is not None and result is not None:
-            risk = conclude(one.summary, result)
+        summary = one.summary
+        if summary is not None and (result is not None or _speaks(summary)):
+            risk = conclude(summary, result or Solved(capped=summary.capped))
             if risk is not None:
                 concluded[one.key] = risk
     return concluded
+
+
+def _speaks(summary: Summary) -> bool:
+    return bool(summary.sources or summary.sinks or summary.sanitizers)
+
+
+def _concerned(
+    functions: Sequence[Linkable],
+    edges: Sequence[Sequence[_Edge]],
+    callers: Sequence[Sequence[int]],
+) -> list[int]:
+    """The functions that a flow may go through.
+
+    Its ends meet in a function from which calls lead both to a source and to a sink; it goes
+    through that one and through what calls lead to from there.
+    """
+    sources = [n for n, one in enumerate(functions) if one.summary and one.summary.sources]
+    sinks = [n for n, one in enumerate(functions) if one.summary and one.summary.sinks]
+    meeting = _reached(sources, callers) & _reached(sinks, callers)
+    callees = [[edge.target for edge in own] for own in edges]
+    return sorted(_reached(meeting, callees))
+
+
+def _reached(start: Iterable[int], steps: Sequence[Sequence[int]]) -> set[int]:
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        for following in steps[waiting.pop()]:
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return seen
 
 
 def _function(one: Linkable) -> Function:
@@ -71,14 +103,17 @@ def _fixpoint(
 ) -> list[Solved | None]:
     solved: list[Solved | None] = [None] * len(functions)
     facts = [_NOTHING] * len(functions)
-    waiting = [number for number, one in enumerate(functions) if one.summary is not None]
+    concerned = _concerned(functions, edges, callers)
+    waiting = [number for number in concerned if functions[number].summary is not None]
+    within = set(waiting)
+    params = {number: _wired(functions, edges[number], number) for number in waiting}
     for _ in range(_ROUNDS):
         results = []
         for number in waiting:
             one = functions[number]
             targets = {
-                edge.call: Target(functions[edge.target].name, facts[edge.target], edge.params)
-                for edge in edges[number]
+                edge.call: Target(functions[edge.target].name, facts[edge.target], taken)
+                for edge, taken in zip(edges[number], params[number], strict=True)
             }
             results.append(solve(one.summary or Summary(), one.path, targets))
         changed = set[int]()
@@ -86,7 +121,7 @@ def _fixpoint(
             solved[number] = result
             if result.facts != facts[number]:
                 facts[number] = result.facts
-                changed.update(callers[number])
+                changed.update(within.intersection(callers[number]))
         if not changed:
             return solved
         waiting = sorted(changed)
@@ -107,14 +142,21 @@ def _edges(directory: Directory, functions: Sequence[Linkable], number: int) -> 
             continue
         target = directory.find(number, call.callee, call.count)
         if target is not None:
-            found.append(_Edge(position, target, _params(call, functions[target])))
+            found.append(_Edge(position, target))
     return found
 
 
-def _params(call: Call, target: Linkable) -> list[int | None]:
+def _wired(
+    functions: Sequence[Linkable], edges: Sequence[_Edge], number: int
+) -> list[list[int | None]]:
+    """For each edge, and each input of its call, the parameter that it becomes."""
+    calls = (functions[number].summary or Summary()).calls
     return [
-        parameter(target.params, given.position, given.keyword, on_object=True)
-        for given in call.inputs
+        [
+            parameter(functions[edge.target].params, given.position, given.keyword)
+            for given in calls[edge.call].inputs
+        ]
+        for edge in edges
     ]
 
 

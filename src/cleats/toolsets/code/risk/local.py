@@ -86,11 +86,14 @@ class _Body:
             self.values[name] = self._source(rule, chunk.start_line)
 
     def take(self, number: int, step: Step) -> None:
-        results: list[int] = []
-        self.chained.clear()
         calls = step.calls
-        for position, call in enumerate(calls):
-            results.append(self._call((number, position), call, calls, results))
+        results: list[int] = []
+        if calls:
+            self.chained.clear()
+            for position, call in enumerate(calls):
+                results.append(self._call((number, position), call, calls, results))
+        if not step.targets:
+            return
         value = 0
         for name in step.names:
             value |= self._read(name, step.line)
@@ -147,12 +150,18 @@ class _Body:
         return 0
 
     def _read(self, name: str, line: int) -> int:
-        for pattern, rule in self.book.reads(name):
+        hits = self.book.reads.known.get(name)
+        if hits is None:
+            hits = self.book.reads(name)
+        for pattern, rule in hits:
             # A plain variable that was given a value here is not the global of that name.
             shadowed = name in self.values and "." not in name and "[" not in name
             if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
                 return self._source(rule, line)
-        return self._held(name) | self.parts.get(name, 0)
+        value = self.values.get(name)
+        if value is None:
+            value = self._held(name)
+        return value | self.parts.get(name, 0) if self.parts else value
 
     def _source(self, rule: SourceRule, line: int) -> int:
         key = (rule.name, line)

@@ -21,6 +21,8 @@ def untrusted(chunk: Chunk, book: Book) -> Iterator[tuple[str, SourceRule]]:
     if not chunk.params or not book.parameters:
         return
     for rule, decorated in book.parameters:
+        if "*" not in rule.parameters and not any(w in chunk.signature for w in rule.parameters):
+            continue
         if rule.decorators and not any(
             decorated(name.lstrip("@#[").split("(")[0].strip()) for name in chunk.decorators
         ):

@@ -74,16 +74,17 @@ class Lookup(Generic[R]):
 
     def __init__(self, entries: Iterable[tuple[Pattern, R]]) -> None:
         self._entries: dict[str, list[tuple[Pattern, R]]] = {}
-        self._known: dict[str, tuple[tuple[Pattern, R], ...]] = {}
+        self.known: dict[str, tuple[tuple[Pattern, R], ...]] = {}
+        """What was asked before; who asks in a hurry may look here first."""
         for pattern, rule in entries:
             self._entries.setdefault(pattern.key, []).append((pattern, rule))
 
     def __call__(self, name: str) -> tuple[tuple[Pattern, R], ...]:
-        found = self._known.get(name)
+        found = self.known.get(name)
         if found is None:
-            if len(self._known) >= MEMORY:
-                self._known.clear()
-            found = self._known[name] = self._find(canonical(name))
+            if len(self.known) >= MEMORY:
+                self.known.clear()
+            found = self.known[name] = self._find(canonical(name))
         return found
 
     def _find(self, name: str) -> tuple[tuple[Pattern, R], ...]:

@@ -18,6 +18,8 @@ _IMPLICIT = frozenset({"java", "csharp", "swift", "c", "ruby"})
 _EXPLICIT = frozenset({"python", "javascript"})
 """Families in which a plain name is of this file, or imported, or not ours."""
 _CONSTRUCTORS = ("__init__", "constructor", "__construct", "initialize", "init", "new")
+MOST = 32
+"""Functions of one name among which one is looked for; more is a name that says nothing."""
 _SHORTEST = 4
 """A method of an unknown object is recognised by its name alone, unless that says nothing."""
 
@@ -43,19 +45,27 @@ class Directory:
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self._functions = functions
-        self._scopes = [function.scope for function in functions]
+        self._exact: dict[tuple[str, str], list[int]] = {}
         self._named: dict[tuple[str, str], list[int]] = {}
+        self._owned: dict[tuple[str, str, str], list[int]] = {}
+        """By family, name, and the class or the module they are in."""
         self._made: dict[tuple[str, str], list[int]] = {}
         self._imported: dict[tuple[str, tuple[str, ...]], _Imports] = {}
         for number, function in enumerate(functions):
-            if not function.is_target:
-                continue
-            family = _family(function.lang)
-            scope, _, last = function.name.rpartition(".")
-            self._named.setdefault((family, last), []).append(number)
-            owner = scope.rpartition(".")[2]
-            if owner and last in (owner, *_CONSTRUCTORS):
-                self._made.setdefault((family, owner), []).append(number)
+            if function.is_target:
+                self._enter(number, function)
+
+    def _enter(self, number: int, function: Function) -> None:
+        family = _family(function.lang)
+        scope, _, last = function.name.rpartition(".")
+        owner = scope.rpartition(".")[2]
+        self._exact.setdefault((function.path, function.name), []).append(number)
+        self._named.setdefault((family, last), []).append(number)
+        owners = (_plain_name(owner),) if owner else _module_names(function.path)
+        for name in dict.fromkeys(owners):
+            self._owned.setdefault((family, last, name), []).append(number)
+        if owner and last in (owner, *_CONSTRUCTORS):
+            self._made.setdefault((family, owner), []).append(number)
 
     def find(self, caller: int, callee: str, count: int) -> int | None:
         """The function that a call with this many arguments goes to; None when it is not sure."""
@@ -66,81 +76,70 @@ class Directory:
         last = plain[len(receiver) :].lstrip(".")
         found = self._named.get((family, last))
         if callee.startswith("new ") or found is None:
-            return self._nearest(caller, self._made.get((family, last), ()))
+            return self._nearest(function, self._made.get((family, last), ()))
         if not receiver:
-            return self._plain(caller, family, found)
+            return self._plain(function, family, last, found)
         if receiver in SELVES:
-            return self._own(caller, found)
-        return self._of(caller, receiver, found, count)
+            own = self._exact.get((function.path, f"{function.scope}.{last}"))
+            return _only(own) if own else self._nearest(function, self._methods(found))
+        return self._of(function, family, receiver, last, count)
 
-    def _plain(self, caller: int, family: str, found: Sequence[int]) -> int | None:
-        function = self._functions[caller]
-        here = [number for number in found if self._functions[number].path == function.path]
+    def _plain(
+        self, function: Function, family: str, last: str, found: Sequence[int]
+    ) -> int | None:
         scope = function.name
         while scope:
-            inner = [number for number in here if self._scopes[number] == scope]
-            # Within a method, the class around it is no scope unless the language says so.
-            if inner and (scope == function.name or family in _IMPLICIT or len(here) == 1):
+            inner = self._exact.get((function.path, f"{scope}.{last}"))
+            # A class around a method is no scope for plain names, unless the language says so.
+            if inner and (family in _IMPLICIT or (function.path, scope) in self._exact):
                 return _only(inner)
             scope = scope.rpartition(".")[0]
-        free = [number for number in found if not self._scopes[number]]
-        if family not in _EXPLICIT:
-            folder = posixpath.dirname(function.path)
-            near = [n for n in free if posixpath.dirname(self._functions[n].path) == folder]
-            return self._nearest(caller, near) if near else self._nearest(caller, free)
-        return self._nearest(caller, free, known_only=True)
-
-    def _own(self, caller: int, found: Sequence[int]) -> int | None:
-        function = self._functions[caller]
-        same = [
-            number
-            for number in found
-            if self._functions[number].path == function.path
-            and self._scopes[number] == function.scope
-        ]
-        methods = [number for number in found if self._scopes[number]]
-        return _only(same) if same else self._nearest(caller, methods)
-
-    def _of(self, caller: int, receiver: str, found: Sequence[int], count: int) -> int | None:
-        owner = receiver.rpartition(".")[2].removesuffix("()").removesuffix("[]")
-        plain = owner.replace("_", "").lower()
-        members, modules = list[int](), list[int]()
-        for number in found:
-            scope = self._scopes[number].rpartition(".")[2]
-            if scope and scope.replace("_", "").lower() == plain:
-                members.append(number)
-            elif not scope and owner in _module_names(self._functions[number].path):
-                modules.append(number)
-        if members or modules:
-            return self._nearest(caller, members) if members else self._nearest(caller, modules)
-        only = _only(found)
-        if only is None or not self._scopes[only]:
+        here = self._exact.get((function.path, last))
+        if here:
+            return _only(here)
+        free = [number for number in found[:MOST] if not self._functions[number].scope]
+        if len(found) > MOST:
             return None
-        last = self._functions[only].name.rpartition(".")[2]
+        if family in _EXPLICIT:
+            return self._nearest(function, free, known_only=True)
+        folder = posixpath.dirname(function.path)
+        near = [n for n in free if posixpath.dirname(self._functions[n].path) == folder]
+        return self._nearest(function, near or free)
+
+    def _of(
+        self, function: Function, family: str, receiver: str, last: str, count: int
+    ) -> int | None:
+        owner = receiver.rpartition(".")[2].removesuffix("()").removesuffix("[]")
+        plain = _plain_name(owner)
+        owned = self._owned.get((family, last, plain))
+        if owned:
+            return self._nearest(function, self._methods(owned) or owned)
+        only = _only(self._named[family, last])
+        if only is None or not self._functions[only].scope:
+            return None
         fits = count <= len(self._functions[only].params) and len(last) >= _SHORTEST
         return only if fits else None
 
+    def _methods(self, found: Sequence[int]) -> list[int]:
+        return [n for n in found[: MOST + 1] if self._functions[n].scope]
+
     def _nearest(
-        self, caller: int, found: Sequence[int], *, known_only: bool = False
+        self, function: Function, found: Sequence[int], *, known_only: bool = False
     ) -> int | None:
         """The one in the same file, else the one imported, else the only one."""
-        if not found:
+        if not found or len(found) > MOST:
             return None
-        function = self._functions[caller]
         here = [number for number in found if self._functions[number].path == function.path]
         if here:
             return _only(here)
+        if len(found) == 1 and not known_only:
+            return found[0]
         key = (posixpath.dirname(function.path), tuple(function.imports))
         imports = self._imported.get(key)
         if imports is None:
             imports = self._imported[key] = _Imports(*key)
         known = [number for number in found if imports.have(self._functions[number].path)]
-        if known:
-            return _only(known)
-        within = [number for number in found if imports.hold(self._functions[number].path)]
-        if within:
-            return _only(within)
-        return None if known_only else _only(found)
+        return _only(known or [n for n in found if imports.hold(self._functions[n].path)])
 
 
 class _Imports:
@@ -199,8 +198,13 @@ def _modules(path: str) -> list[str]:
 
 
 def _module_names(path: str) -> tuple[str, str]:
-    stem = posixpath.splitext(path)[0]
-    return posixpath.basename(stem), posixpath.basename(posixpath.dirname(stem))
+    folder, name = posixpath.split(posixpath.splitext(path)[0])
+    return _plain_name(name), _plain_name(posixpath.basename(folder))
+
+
+def _plain_name(name: str) -> str:
+    """A class, a file and a variable called after it, alike: `UserStore`, `user_store`."""
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _family(lang: str) -> str:
@@ -211,17 +215,16 @@ def _only(found: Sequence[int]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def parameter(params: Sequence[str], position: int, keyword: str, *, on_object: bool) -> int | None:
-    """The parameter that an argument becomes."""
+def parameter(params: Sequence[str], position: int, keyword: str) -> int | None:
+    """The parameter that an argument becomes; the object of a method is none of them."""
     names = [name.lstrip("*&.$") for name in params]
-    first = 1 if names and names[0] in SELVES else 0
     if keyword:
         if keyword in names:
             return names.index(keyword)
         return next((n for n, name in enumerate(params) if name.startswith("**")), None)
     if position < 0:
         return None
-    place = position + (first if on_object else 0)
+    place = position + (1 if names and names[0] in SELVES else 0)
     if place < len(params):
         return place
     spread = [n for n, name in enumerate(params) if name.startswith(("*", "..."))]

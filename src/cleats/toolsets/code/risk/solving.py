@@ -74,11 +74,11 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class Solved:
-    facts: Facts
-    flows: list[Flow]
-    met: list[tuple[Source, Danger]]
+    facts: Facts = field(default_factory=Facts)
+    flows: list[Flow] = field(default_factory=list)
+    met: list[tuple[Source, Danger]] = field(default_factory=list)
     """The source and the sink of each flow."""
-    capped: bool
+    capped: bool = False
 
 
 def solve(summary: Summary, path: str, targets: Mapping[int, Target]) -> Solved:
