@@ -7,27 +7,11 @@ from typing import Any, Final
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.code.discovery.files import Discovery
 from cleats.toolsets.code.history.state import GitState
-from cleats.toolsets.code.indexing.basis import Basis
-from cleats.toolsets.code.indexing.heads import Stand
-from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.store.catalogue import Catalogue
 
 PROBLEMS: Final = 20
 SKIPPED: Final = 200
 """How many are named; the rest is counted."""
-
-
-def made_of(basis: Basis, options: Options, head: Stand | None) -> dict[str, Any]:
-    """What decides whether the next build has anything to do."""
-    return {
-        "modes": list(basis.form.modes),
-        "vectors": basis.form.vectors,
-        "fingerprint": basis.form.fingerprint,
-        "sqlite": basis.sqlite,
-        "lint": options.lint,
-        "git": options.git,
-        "head": head if options.git else None,
-    }
 
 
 def made_when(git: GitState | None) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cleats.toolsets.code.discovery.files import Found, discover
+import msgspec
+
+from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.indexing.basis import Form
 from cleats.toolsets.code.indexing.heads import Stand, stand
 from cleats.toolsets.code.indexing.options import Options
-from cleats.toolsets.code.indexing.plan import check, compare
+from cleats.toolsets.code.indexing.survey import Survey
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.generations import Lease, Shelf
 
@@ -53,19 +55,22 @@ class Freshness(NamedTuple):
 
 def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"]:
     """Compare a generation with its files, in full."""
-    sight = Sight.of(root, options)
+    began = time.time_ns()
     with Catalogue.open(lease.catalogue) as catalogue:
         meta, known = catalogue.meta(), catalogue.known()
-    plan = compare(sight.found, known)
+    survey = Survey.of(root, known, options)
+    # What an index was asked to hold is its own affair; only how it holds it can be outgrown.
+    own = msgspec.structs.replace(options, modes=(), vectors=None)
+    alike = meta["git"] == options.git and meta["lint"] == options.lint
     fresh = Freshness(
         generation=lease.name,
-        added=len(plan.added),
-        changed=len(check(plan.suspects, known).changed),
-        removed=len(plan.removed),
-        head_moved=options.git and meta.get("head") != sight.head,
-        outgrown=not Form.wanted(options, meta).fits(meta),
+        added=len(survey.plan.added),
+        changed=len(survey.changed),
+        removed=len(survey.plan.removed),
+        head_moved=options.git and meta["head"] != survey.head,
+        outgrown=not (alike and Form.wanted(own, meta).fits(meta)),
     )
-    return fresh, sight
+    return fresh, Sight.of(root, survey, began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +79,23 @@ class Sight:
 
     found: list[Found]
     head: Stand | None
+    """None where git does not count."""
     folders: dict[str, int]
-    """The time of each folder, noted before anything in it was looked at."""
+    """When each folder changed last; -1 if that was while we looked."""
     at: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def of(cls, root: Path, options: Options) -> "Sight":
-        """See everything."""
-        head = stand(root)
-        began = time.time_ns()
-        found = discover(root, options.limits).files
-        folders = {folder: _time(folder) for folder in _folders(root, found)}
-        # What changed while we looked may have changed after we saw it.
+    def of(cls, root: Path, survey: Survey, began: int) -> "Sight":
+        """What a survey saw that began at a time, in nanoseconds."""
+        folders = {folder: _time(folder) for folder in _folders(root, survey.found.files)}
         certain = {folder: at if at < began else -1 for folder, at in folders.items()}
-        return cls(found, head, certain)
+        return cls(survey.found.files, survey.head, certain)
 
     def holds(self, root: Path) -> bool:
         """Whether all of it is as it was."""
         return (
             time.monotonic() - self.at < FULL
-            and stand(root) == self.head
+            and (self.head is None or stand(root) == self.head)
             and all(_time(folder) == at for folder, at in self.folders.items())
             and all(_same(each) for each in self.found)
         )

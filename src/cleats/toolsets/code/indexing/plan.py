@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cleats.toolsets.code.discovery.files import Found
-from cleats.toolsets.code.indexing.reading import NotAFileError, Task, content, digest_of
+from cleats.toolsets.code.indexing.contents import NotAFileError, content, digest_of
 from cleats.toolsets.code.store.catalogue import Known
 
 
@@ -22,11 +22,6 @@ class Plan:
     """Known, but not seen to be the same."""
     removed: Sequence[str]
     same: int
-
-    @property
-    def settled(self) -> bool:
-        """Whether there is nothing to do."""
-        return not (self.added or self.suspects or self.removed)
 
 
 def compare(found: Sequence[Found], known: Mapping[str, Known]) -> Plan:
@@ -72,11 +67,3 @@ def check(suspects: Iterable[Found], known: Mapping[str, Known]) -> Checked:
         else:
             changed.append(each)
     return Checked(changed, same, read)
-
-
-def tasks(found: Iterable[Found]) -> list[Task]:
-    """What to read, in the order of the paths."""
-    return [
-        Task(each.path, each.fs_path, each.lang, each.mode, each.size, each.mtime_ns)
-        for each in sorted(found, key=lambda each: each.path)
-    ]

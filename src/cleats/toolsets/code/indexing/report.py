@@ -39,8 +39,8 @@ class BuildReport(Struct, kw_only=True, rename="camel"):
     problems: list[Problem]
     problem_count: int
     skipped_reasons: dict[str, int]
-    warnings: list[str]
-    seconds: float
+    warnings: list[str] = []
+    seconds: float = 0.0
     restored_artifacts: bool = False
 
     @classmethod
