@@ -6,7 +6,7 @@ any time.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -33,15 +33,16 @@ REMEMBERED: Final = 256
 
 
 class Backend(Protocol):
-    """Ranks the chunks of a mode that match an expression."""
+    """Ranks chunks that match an expression."""
 
     name: str
     kind: str
+    """What its scores are."""
 
     def rank(
-        self, expression: Expression, mode: int, mask: Mask | None, limit: int
-    ) -> tuple[Ids, NDArray[np.float32]]:
-        """The best positions and their scores, best first."""
+        self, expression: Expression, modes: Mapping[int, Mask | None], limit: int
+    ) -> dict[int, tuple[Ids, NDArray[np.float32]]]:
+        """The best positions of each mode and their scores, within its mask if it has one."""
 
 
 class Engine:
@@ -94,12 +95,13 @@ class Engine:
         if name == "memory":
             from cleats.toolsets.code.search.memory import Memory  # noqa: PLC0415
 
-            return Memory.of(self.folder, self.columns)
+            return Memory.of(self.folder, self.columns, self.order)
         if name == "sqlite-fts":
             from cleats.toolsets.code.search.fts import Fts  # noqa: PLC0415
 
-            return Fts.open(self.folder)
-        return shards.Words([shards.Shard(each) for each in self._folders], self.starts)
+            return Fts.open(self.folder, self.order)
+        opened = [shards.Shard(each) for each in self._folders]
+        return shards.Words(opened, self.starts, self.order)
 
     def mask(self, wanted: Sequence[Filter]) -> Mask | None:
         """The chunks that pass every filter; None when there is no filter."""

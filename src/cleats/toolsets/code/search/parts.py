@@ -28,8 +28,9 @@ TABLE: Final = "shards.json"
 FORMAT: Final = 1
 """Rises when the same catalogue makes other parts."""
 
-FILES: Final = 1024
-"""Files of a shard, about: what one changed file makes anew."""
+FEW_FILES, MANY_FILES, FEW_SHARDS = 64, 1024, 4
+"""How many files a shard has, about: what one changed file makes anew. Every shard costs a search
+some time, so there are few until each is full."""
 
 _FILES = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
 _CONTENT = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
@@ -94,13 +95,19 @@ def shard_folders(folder: Path) -> list[Path]:
 
 def _dealt(source: Catalogue) -> list[list[_File]]:
     files = sorted((_File(*row) for row in source.connection.execute(_FILES)), key=_by_path)
-    count = 1
-    while count * FILES < len(files):
-        count *= 2
+    count = shard_count(len(files))
     dealt: list[list[_File]] = [[] for _ in range(count)]
     for file in files:
         dealt[_number(file.path) % count].append(file)
     return dealt
+
+
+def shard_count(files: int) -> int:
+    """Into how many shards so many files go: a power of two, and nothing else decides."""
+    count = 1
+    while count * (FEW_FILES if count < FEW_SHARDS else MANY_FILES) < files:
+        count *= 2
+    return count
 
 
 def _by_path(file: _File) -> str:

@@ -78,28 +78,30 @@ class Retrieval:
         considered: dict[Mode, int] = dict.fromkeys(request.modes, 0)
         if not request.branch or (branch or "").lower() == request.branch.lower():
             mask = engine.mask(request.filters)
-            cosines, symbols = self._cosines(), self._symbols()
-            for mode in request.modes:
-                within = engine.of_mode(mode) if mask is None else engine.of_mode(mode) & mask
-                considered[mode] = int(np.count_nonzero(within))
-                if considered[mode]:
-                    rankings = [
-                        *self._rankings(mode, within, filtered=mask is not None),
-                        *_nearest(cosines, within, self._limit, strict=self._plan.strict),
-                    ]
-                    hits[mode] = self._best(rankings, symbols, within)
+            within = {
+                mode: engine.of_mode(mode) if mask is None else engine.of_mode(mode) & mask
+                for mode in request.modes
+            }
+            considered = {mode: int(np.count_nonzero(left)) for mode, left in within.items()}
+            asked = {mode: left for mode, left in within.items() if considered[mode]}
+            hits |= self._hits(asked, filtered=mask is not None)
         return Found(
             request, self._backend.name, self._backend.kind, hits, engine.chunks, considered, branch
         )
 
-    def _rankings(self, mode: Mode, within: Mask, *, filtered: bool) -> Iterator[Ranked]:
+    def _hits(self, within: dict[Mode, Mask], *, filtered: bool) -> dict[Mode, list[Hit]]:
+        ranked = {mode: list[Ranked]() for mode in within}
+        modes = {MODES.index(mode): left if filtered else None for mode, left in within.items()}
         for ranking in self._plan.rankings:
             if self._stopped():
                 raise Stopped
-            positions, scores = self._backend.rank(
-                ranking.expression, MODES.index(mode), within if filtered else None, self._limit
-            )
-            yield self._weighed(ranking, positions, scores)
+            lists = self._backend.rank(ranking.expression, modes, self._limit)
+            for mode, rankings in ranked.items():
+                rankings.append(self._weighed(ranking, *lists[MODES.index(mode)]))
+        cosines, symbols = self._cosines(), self._symbols()
+        for mode, left in within.items():
+            ranked[mode] += _nearest(cosines, left, self._limit, strict=self._plan.strict)
+        return {mode: self._best(each, symbols, within[mode]) for mode, each in ranked.items()}
 
     def _weighed(self, ranking: Ranking, positions: Ids, scores: NDArray[np.float32]) -> Ranked:
         """The list after what kind of chunk each is has been counted in."""

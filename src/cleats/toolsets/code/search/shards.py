@@ -5,7 +5,7 @@ segment. Texts come in indexed form, with a space between words, so nothing is a
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -27,9 +27,12 @@ COUNTED: Final = ("stems", "whole", "label", "signature", "doc")
 HEAP: Final = 1 << 30
 """Bytes before a segment is written out: more than a shard has, so that it becomes one."""
 
-FEW: Final = 2000
+FEW: Final = 500
 """Chunks that a filter may leave to be named one by one in a query; above that, more is fetched
 than needed and thrown away."""
+
+SMALL: Final = 16_384
+"""Chunks of a shard below which it is quickest to fetch all that match and to filter that."""
 
 Scores = NDArray[np.float32]
 
@@ -114,30 +117,50 @@ class Words:
     name = "tantivy"
     kind = "bm25-fielded"
 
-    def __init__(self, shards: Sequence[Shard], starts: Sequence[int]) -> None:
+    def __init__(
+        self, shards: Sequence[Shard], starts: Sequence[int], order: NDArray[np.int64]
+    ) -> None:
         self._shards = shards
         self._starts = starts
-        self._total = sum(shard.chunks for shard in shards)
+        self._order = order
 
     def rank(
-        self, expression: ex.Expression, mode: int, mask: Mask | None, limit: int
-    ) -> tuple[Ids, Scores]:
-        """The best chunks of a mode that match, within a mask if there is one; best first."""
-        ranked = []
-        for shard, start in zip(self._shards, self._starts, strict=True):
-            own = None if mask is None else mask[start : start + shard.chunks]
-            found, scores = _within(shard, self._query(shard, expression, mode), own, limit)
-            ranked.append((found + np.int32(start), scores))
-        if len(ranked) == 1:
-            return ranked[0]
-        positions = np.concatenate([found for found, _ in ranked])
-        scores = np.concatenate([points for _, points in ranked])
-        order = np.argsort(-scores, kind="stable")[:limit]
+        self, expression: ex.Expression, modes: Mapping[int, Mask | None], limit: int
+    ) -> dict[int, tuple[Ids, Scores]]:
+        """The best chunks of each mode that match, within its mask if it has one; best first."""
+        frequencies = _Frequencies(self._shards)
+        ranked: dict[int, list[tuple[Ids, Scores]]] = {mode: [] for mode in modes}
+        for number, (shard, start) in enumerate(zip(self._shards, self._starts, strict=True)):
+            query = _Translation(number, frequencies).query(expression)
+            own = {
+                mode: None if mask is None else mask[start : start + shard.chunks]
+                for mode, mask in modes.items()
+            }
+            for mode, (found, scores) in _ranked(shard, query, own, limit):
+                ranked[mode].append((found + np.int32(start), scores))
+        return {mode: self._merged(parts, limit) for mode, parts in ranked.items()}
+
+    def _merged(self, parts: Sequence[tuple[Ids, Scores]], limit: int) -> tuple[Ids, Scores]:
+        if len(parts) == 1:
+            return parts[0]
+        positions = np.concatenate([found for found, _ in parts])
+        scores = np.concatenate([points for _, points in parts])
+        order = np.lexsort((self._order[positions], -scores))[:limit]
         return positions[order], scores[order]
 
-    def _query(self, shard: Shard, expression: ex.Expression, mode: int) -> Query:
-        matching = _Translation(shard, self._shards, self._total).query(expression)
-        return _and(matching, Query.term_query(SCHEMA, "mode", mode))
+
+def _ranked(
+    shard: Shard, query: Query, modes: Mapping[int, Mask | None], limit: int
+) -> Iterator[tuple[int, tuple[Ids, Scores]]]:
+    if shard.chunks <= SMALL and all(mask is not None for mask in modes.values()):
+        found, scores = shard.search(query, max(1, shard.chunks))
+        for mode, mask in modes.items():
+            kept = np.flatnonzero(mask[found])[:limit]  # type: ignore[index]
+            yield mode, (found[kept], scores[kept])
+        return
+    for mode, mask in modes.items():
+        of_mode = _and(query, Query.term_query(SCHEMA, "mode", mode))
+        yield mode, _within(shard, of_mode, mask, limit)
 
 
 def _within(shard: Shard, query: Query, mask: Mask | None, limit: int) -> tuple[Ids, Scores]:
@@ -178,18 +201,18 @@ class _Translation:
     for it.
     """
 
-    def __init__(self, shard: Shard, shards: Sequence[Shard], total: int) -> None:
-        self._shard, self._shards, self._total = shard, shards, total
+    def __init__(self, shard: int, frequencies: "_Frequencies") -> None:
+        self._shard, self._frequencies = shard, frequencies
 
     def query(self, expression: ex.Expression) -> Query:
         match expression:
             case ex.Word(field, word, boost):
                 option = "position" if field in POSITIONAL else "freq"
                 found = Query.term_query(SCHEMA, field, word, option)
-                return _boosted(found, boost * self._levelled(field, [word]))
+                return _boosted(found, boost * self._frequencies.level(self._shard, field, [word]))
             case ex.Sequence(field, words, boost):
                 found = Query.phrase_query(SCHEMA, field, list(words))
-                return _boosted(found, boost * self._levelled(field, words))
+                return _boosted(found, boost * self._frequencies.level(self._shard, field, words))
             case ex.AnyOf(parts):
                 return Query.boolean_query([(Occur.Should, self.query(part)) for part in parts])
             case ex.AllOf(parts):
@@ -210,15 +233,33 @@ class _Translation:
         if not positive:
             yield Occur.Must, Query.const_score_query(Query.all_query(), 0.0)
 
-    def _levelled(self, field: str, words: Iterable[str]) -> float:
+
+class _Frequencies:
+    """How rare words are, here and everywhere; each looked up once for a query."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = shards
+        self._known: dict[tuple[str, str], tuple[list[float], float]] = {}
+
+    def level(self, shard: int, field: str, words: Iterable[str]) -> float:
+        """What makes up for a shard's own idea of how rare words are."""
         if len(self._shards) == 1:
             return 1.0
         here = there = 0.0
         for word in words:
-            here += _rarity(self._shard.chunks, self._shard.frequency(field, word))
-            everywhere = sum(shard.frequency(field, word) for shard in self._shards)
-            there += _rarity(self._total, everywhere)
+            rarities, everywhere = self._rarities(field, word)
+            here += rarities[shard]
+            there += everywhere
         return there / here if here else 1.0
+
+    def _rarities(self, field: str, word: str) -> tuple[list[float], float]:
+        found = self._known.get((field, word))
+        if found is None:
+            counts = [shard.frequency(field, word) for shard in self._shards]
+            sizes = [shard.chunks for shard in self._shards]
+            found = list(map(_rarity, sizes, counts)), _rarity(sum(sizes), sum(counts))
+            self._known[field, word] = found
+        return found
 
 
 def _rarity(chunks: int, having: int) -> float:

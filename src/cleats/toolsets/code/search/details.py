@@ -1,0 +1,132 @@
+"""What the catalogue knows of a hit: its row, its facts, its text, its history."""
+
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cleats.toolsets.code.facts import Chunk
+from cleats.toolsets.code.store import schema
+from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.store.rows import Relations
+
+_ROW = (
+    "SELECT f.id, f.path, f.lang, c.mode, c.kind, c.name, c.start, c.end, c.start_line, c.end_line,"
+    " c.headline, c.id FROM files f JOIN chunks c ON c.file = f.id"
+    " WHERE f.path = ? AND c.ordinal = ?"
+)
+_MORE = "SELECT facts, risk, authors, lint FROM chunks WHERE id = ?"
+_FILE = "SELECT facts, last_author, last_modified, last_commit, churn FROM files WHERE id = ?"
+_TEXT = "SELECT text FROM files WHERE id = ?"
+
+_chunk = msgspec.msgpack.Decoder(Chunk)
+_relations = msgspec.msgpack.Decoder(Relations)
+
+IDLE: Final = 4
+"""Connections that wait for the next search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Where a chunk is and what it is called."""
+
+    file: int
+    path: str
+    lang: str
+    mode: str
+    kind: str
+    name: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    headline: str
+    id: int
+
+
+@dataclass(frozen=True)
+class More:
+    """All that is known of a chunk and its file."""
+
+    chunk: Chunk
+    risk: Any
+    authors: list[str]
+    lint: list[Any]
+    relations: Relations
+    last_author: str | None
+    last_modified: int | None
+    last_commit: str | None
+    churn: int | None
+
+
+class Details:
+    """The catalogue of one generation, for any number of threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / schema.FILE
+        self._idle: list[Catalogue] = []
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close what is idle now, and what is in use when it is given back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for catalogue in idle:
+            catalogue.close()
+
+    @contextmanager
+    def reading(self) -> Iterator["Reading"]:
+        """A connection of one's own for a while."""
+        with self._lock:
+            catalogue = self._idle.pop() if self._idle else None
+        reading = Reading(catalogue or Catalogue.open(self._path))
+        try:
+            yield reading
+        finally:
+            with self._lock:
+                kept = not self._closed and len(self._idle) < IDLE
+                if kept:
+                    self._idle.append(reading.catalogue)
+            if not kept:
+                reading.catalogue.close()
+
+
+class Reading:
+    """What one search reads; each file's text is unpacked once."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._texts: dict[int, list[str]] = {}
+
+    def row(self, path: str, ordinal: int) -> Row:
+        """A chunk by its file and its number in it."""
+        [found] = self.catalogue.connection.execute(_ROW, (path, ordinal))
+        return Row(*found)
+
+    def more(self, row: Row) -> More:
+        """All the rest."""
+        [(facts, risk, authors, lint)] = self.catalogue.connection.execute(_MORE, (row.id,))
+        [(relations, *history)] = self.catalogue.connection.execute(_FILE, (row.file,))
+        return More(
+            _chunk.decode(facts),
+            msgspec.msgpack.decode(risk) if risk else None,
+            msgspec.msgpack.decode(authors) if authors else [],
+            msgspec.msgpack.decode(lint) if lint else [],
+            _relations.decode(relations),
+            *history,
+        )
+
+    def lines(self, row: Row) -> list[str]:
+        """The lines of the chunk's file."""
+        if row.file not in self._texts:
+            [(packed,)] = self.catalogue.connection.execute(_TEXT, (row.file,))
+            text = zlib.decompress(packed).decode(errors="replace")
+            self._texts[row.file] = text.split("\n")
+        return self._texts[row.file]
