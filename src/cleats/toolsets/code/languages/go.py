@@ -118,11 +118,6 @@ def _element(walk: Walk, node: int, flow: Flow | None) -> bool:
     return True
 
 
-def _default(walk: Walk, node: int, flow: Flow | None) -> bool:
-    walk.arm(node, flow)
-    return True
-
-
 def _made(syntax: Syntax, node: int) -> str:
     kind, prefix = syntax.kinds[node], ""
     if kind == "unary_expression" and syntax.data[syntax.starts[node]] == ord("&"):
@@ -220,8 +215,9 @@ GO = Language(
     nothing=frozenset({"nil"}),
     returns=frozenset({"return_statement"}),
     panics=frozenset({"panic"}),
-    branches=frozenset({"if_statement", "expression_case", "type_case", "communication_case"}),
-    arms=frozenset({"statement_list"}),
+    branches=frozenset({"if_statement"}),
+    cases=frozenset({"expression_case", "type_case", "communication_case"}),
+    defaults=frozenset({"default_case"}),
     loops=frozenset({"for_statement"}),
     breaks=frozenset({"break_statement"}),
     continues=frozenset({"continue_statement"}),
@@ -235,7 +231,6 @@ GO = Language(
         "call_expression": _called,
         "assignment_statement": assign_or_augment,
         "keyed_element": _element,
-        "default_case": _default,
     },
     finish=_finish,
 )

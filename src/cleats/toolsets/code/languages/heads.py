@@ -169,12 +169,14 @@ def _decorated(walk: Walk, node: int) -> int:
     syntax, language, end = walk.syntax, walk.language, 0
     if syntax.kinds[node] in language.decorators:
         return syntax.ends[node]
-    if syntax.kinds[node] in language.modifier_lists:
-        for child in syntax.children(node):
-            if syntax.kinds[child] not in language.decorators:
-                break
-            end = syntax.ends[child]
-    return end
+    if syntax.kinds[node] not in language.modifier_lists:
+        return 0
+    for child in syntax.children(node):
+        decorated = _decorated(walk, child)
+        if not decorated:
+            return end
+        end = decorated
+    return syntax.ends[node] if end else 0
 
 
 def _read(walk: Walk, head: int, row: Declares, body: int, *, is_named: bool) -> None:

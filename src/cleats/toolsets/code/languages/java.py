@@ -46,12 +46,6 @@ def _thrown(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return True
 
 
-def _case(walk: Walk, node: int, flow: Flow | None) -> bool:
-    walk.frame.branches += 1
-    walk.arm(node, flow)
-    return True
-
-
 def _pattern(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """Names in a pattern receive what they match; the one before the parentheses is a type."""
     syntax, frame = walk.syntax, walk.frame
@@ -211,6 +205,7 @@ JAVA = Language(
     returns=frozenset({"return_statement"}),
     throws=frozenset({"throw_statement"}),
     branches=frozenset({"if_statement", "ternary_expression", "catch_clause"}),
+    cases=frozenset({"switch_block_statement_group", "switch_rule"}),
     loops=frozenset({"for_statement", "enhanced_for_statement", "while_statement", "do_statement"}),
     comments=frozenset({"line_comment", "block_comment"}),
     imports={"import_declaration": _imported},
@@ -221,8 +216,6 @@ JAVA = Language(
         "assignment_expression": assign_or_augment,
         "instanceof_expression": _tested,
         "method_reference": _reference,
-        "switch_block_statement_group": _case,
-        "switch_rule": _case,
         "pattern": _pattern,
         "break_statement": _break,
         "continue_statement": _continue,

@@ -44,6 +44,8 @@ def plan_for(language: Language) -> Plan:
     for kind in language.branches:
         parent, _, child = kind.rpartition(">")
         plan[child] = _branching(parent, plan.get(child, Walk.descend))
+    add(language.cases, _case)
+    add(language.defaults, Walk.arm)
     for kind, hook in language.hooks.items():
         plan[kind] = _hooked(hook, plan.get(kind, Walk.descend))
     return plan
@@ -81,6 +83,11 @@ def _branching(parent: str, action: Action) -> Action:
             action(walk, node, flow)
 
     return branch
+
+
+def _case(walk: Walk, node: int, flow: Flow | None) -> None:
+    walk.frame.branches += 1
+    walk.arm(node, flow)
 
 
 def _hooked(hook: Hook, action: Action) -> Action:

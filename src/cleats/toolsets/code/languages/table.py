@@ -78,6 +78,8 @@ class Call:
     arguments: tuple[str, ...] = ("arguments",)
     receiver: tuple[str, ...] = ()
     """Where the object is no part of `function` (Java, Ruby)."""
+    joint: str = "."
+    """Between the receiver and the function."""
     prefix: str = ""
     """Before the callee in steps: `new `."""
 
@@ -191,6 +193,10 @@ class Language:
     arms: Kinds = frozenset()
     """Parts of branches and loops that do not run always, where no field says it (`consequence`,
     `alternative` and `body` do)."""
+    cases: Kinds = frozenset()
+    """Branches that are an arm as a whole: `case 1: …`."""
+    defaults: Kinds = frozenset()
+    """Arms that are no branch of their own: `default: …`."""
     loops: Kinds = frozenset()
     breaks: Kinds = frozenset()
     continues: Kinds = frozenset()

@@ -155,16 +155,18 @@ class Walk:
         arguments: list[Argument] = []
         for child in syntax.children(node):
             field, kind = syntax.fields[child], syntax.kinds[child]
-            if field in row.function or kind in row.function:
+            if row.receiver and (field in row.receiver or kind in row.receiver):
+                receiver = self.path(child, flow)
+            elif field in row.function or kind in row.function:
                 callee = self.path(child, flow)
             elif field in row.arguments or kind in row.arguments:
                 self._arguments(child, arguments)
-            elif row.receiver and (field in row.receiver or kind in row.receiver):
-                receiver = self.path(child, flow)
             else:
                 self.visit(child, flow)
         if receiver:
-            callee = f"{receiver}.{callee}"
+            callee = f"{receiver}{row.joint}{callee}"
+        # A leading backslash says in PHP that a name is not of the namespace at hand.
+        callee = callee.removeprefix("\\")
         self.record_call(node, callee, arguments, flow, row.prefix)
         return callee
 
@@ -207,6 +209,8 @@ class Walk:
                     given = syntax.stops[named] if named != NONE else child + 1
                 if given < syntax.stops[child]:
                     into.append(self.argument(given, keyword))
+                else:
+                    into.append(self.argument(child))
             else:
                 into.append(self.argument(child))
 
