@@ -10,6 +10,7 @@ from typing import Final
 
 from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
 from cleats.toolsets.code.structure.blocks import blocks
+from cleats.toolsets.code.structure.formats import structured
 from cleats.toolsets.code.structure.remarks import prose
 from cleats.toolsets.code.structure.source import Source, line_count
 
@@ -64,6 +65,8 @@ def _decoded(data: bytes) -> tuple[bytes, str]:
 def _read(source: Source, facts: FileFacts) -> None:
     if facts.mode == "code" and _has_engine(facts.lang):
         facts.chunks = _declarations(source, facts)
+    elif found := structured(facts.lang, source):
+        facts.chunks, facts.imports = found
 
 
 def _has_engine(lang: str) -> bool:
