@@ -1,6 +1,6 @@
 """Values within one function: which parameters, sources and calls reach which sinks and calls.
 
-Steps are taken in the order they are written, twice where there are loops. A variable holds the
+Steps are taken in the order they are written, those in loops twice. A variable holds the
 set of nodes (see `summary`) that its value may come from, as the bits of one number, so that
 joining two is one operation and a function without anything of interest costs next to nothing.
 
@@ -48,10 +48,23 @@ def assess(chunk: Chunk, lang: str, rules: Rules, imports: Sequence[str] = ()) -
     if not chunk.steps:
         return None
     body = _Body(chunk, book_of(rules, chunk.lang or lang), imports)
-    for _ in range(2 if chunk.loops else 1):
-        for number, step in enumerate(chunk.steps[:MOST_STEPS]):
-            body.take(number, step)
+    steps = chunk.steps[:MOST_STEPS]
+    for number, step in enumerate(steps):
+        if chunk.loops and not step.block:
+            _repeat(body, steps, number)
+        body.take(number, step)
+    if chunk.loops:
+        _repeat(body, steps, len(steps))
     return body.summary()
+
+
+def _repeat(body: "_Body", steps: Sequence[Step], end: int) -> None:
+    """Take the branches and loops that end here again: what they leave, the next turn finds."""
+    start = end
+    while start and steps[start - 1].block:
+        start -= 1
+    for number in range(start, end):
+        body.take(number, steps[number])
 
 
 class _Body:
@@ -237,7 +250,7 @@ class _Body:
     ) -> int:
         if callee.chained:
             for position in range(len(results) - 1, -1, -1):
-                if before[position].callee == callee.chained:
+                if before[position].callee.removeprefix("new ") == callee.chained:
                     self.chained.add(position)
                     return results[position]
             return 0
