@@ -10,6 +10,7 @@ from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.tool import IndexTools
+from cleats.toolsets.code.search.tool import SearchTool
 
 _QUEUE = {
     "type": "object",
@@ -100,9 +101,10 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
 
     return Toolset(
         name="code",
-        purpose="Index repositories, and report on the indexes and on this server.",
+        purpose="Index repositories, search them, and report on the indexes and on this server.",
         tools=(
             *IndexTools(indexes).tools(),
+            *SearchTool(indexes).tools(),
             Tool(
                 name="check_status",
                 title="Check server status",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.search import filters, shards, vectors
 from cleats.toolsets.code.search.columns import Columns
+from cleats.toolsets.code.search.details import Details
 from cleats.toolsets.code.search.digest import MODES, word_table
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.filters import Filter
@@ -57,6 +58,7 @@ class Engine:
         sizes = [each.chunks for each in self.columns]
         self.starts = [sum(sizes[:number]) for number in range(len(sizes))]
         self.chunks = sum(sizes)
+        self.details = Details(folder)
         self._masks: dict[Filter, Mask] = {}
         self._backends: dict[str, Backend] = {}
         self._opening = threading.RLock()
@@ -72,6 +74,7 @@ class Engine:
 
     def close(self) -> None:
         """Let go of memory. Searches that still run end as they would have."""
+        self.details.close()
         self._masks, self._backends = {}, {}
 
     def search(self, request: Request, stopped: Callable[[], bool] = lambda: False) -> Found:

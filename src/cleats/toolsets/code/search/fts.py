@@ -23,7 +23,7 @@ from cleats.toolsets.code.search.evaluation import Leaf, Scores, evaluate
 from cleats.toolsets.code.search.parts import shard_folders
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
-FILE: Final = "words.db"
+FILE: Final = "fts.db"
 
 WEIGHTS: Final[Mapping[str, float]] = {
     "whole": 2.0,

@@ -1,0 +1,148 @@
+"""The shape of a search's answer."""
+
+from typing import Any, Final
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_MAYBE_TEXT: Final = {"type": ["string", "null"]}
+_MAYBE_NUMBER: Final = {"type": ["number", "null"]}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+
+_HIT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": [
+        *("id", "file", "start", "end", "startLine", "endLine", "ext", "lang", "kind", "name"),
+        *("headline", "score", "scoreType", "sparseScore", "sparseType"),
+        *("annScore", "annSource", "annType"),
+    ],
+    "properties": {
+        "id": {"type": "string", "description": "Stays the same while the chunk does."},
+        "file": {"type": "string", "description": "Path in the repository."},
+        "start": {"type": "integer", "minimum": 0, "description": "Bytes from the file's start."},
+        "end": _COUNT,
+        "startLine": {"type": "integer", "minimum": 1},
+        "endLine": {"type": "integer", "minimum": 1, "description": "The last line, included."},
+        "ext": _TEXT,
+        "lang": _TEXT,
+        "kind": _TEXT,
+        "name": {"type": "string", "description": "Qualified within the file: Class.method."},
+        "headline": {"type": "string", "description": "One line that stands for it."},
+        "score": {"type": "number"},
+        "scoreType": _TEXT,
+        "sparseScore": _MAYBE_NUMBER,
+        "sparseType": _MAYBE_TEXT,
+        "annScore": _MAYBE_NUMBER,
+        "annSource": _MAYBE_TEXT,
+        "annType": _MAYBE_TEXT,
+        "preContext": {**_TEXTS, "description": "Lines before it."},
+        "postContext": {**_TEXTS, "description": "Lines after it."},
+        "text": {"type": "string", "description": "Its own lines; only in full answers."},
+        "textTruncated": {"type": "boolean"},
+        "docmeta": {"type": "object", "description": "What the code says of itself."},
+        "mode": _TEXT,
+        "imports": _TEXTS,
+        "exports": _TEXTS,
+        "lastAuthor": _MAYBE_TEXT,
+        "lastModified": _MAYBE_TEXT,
+        "lastCommit": _MAYBE_TEXT,
+        "churn": {"type": ["integer", "null"]},
+        "chunkAuthors": _TEXTS,
+        "risk": {"type": ["object", "null"]},
+        "lint": {"type": "array"},
+        "scoreBreakdown": {
+            "type": "object",
+            "description": "How the score came about: it is the sum of the points.",
+            "required": ["selected", "parts"],
+            "properties": {
+                "selected": {"type": "object"},
+                "parts": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["name", "points", "rank", "score"],
+                        "properties": {
+                            "name": _TEXT,
+                            "points": {"type": "number"},
+                            "rank": {"type": ["integer", "null"]},
+                            "score": _MAYBE_NUMBER,
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+_HITS: Final = {"type": "array", "items": _HIT}
+
+_GROUP: Final = {
+    "type": "object",
+    "required": [
+        *("bundleId", "file", "hitCount", "totalScore", "topScore", "modeCount", "modes", "hits"),
+    ],
+    "properties": {
+        "bundleId": _TEXT,
+        "file": _TEXT,
+        "hitCount": _COUNT,
+        "totalScore": {"type": "number"},
+        "topScore": {"type": "number"},
+        "modeCount": _COUNT,
+        "modes": _TEXTS,
+        "hits": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["mode", "index", "score", "scoreType", "id", "file", "start", "end"],
+                "properties": {
+                    "mode": _TEXT,
+                    "index": _COUNT,
+                    "score": {"type": "number"},
+                    "scoreType": _TEXT,
+                    "id": _TEXT,
+                    "file": _TEXT,
+                    "start": _COUNT,
+                    "end": _COUNT,
+                },
+            },
+        },
+    },
+}
+
+OUTPUT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": [
+        *("backend", "code", "prose", "extractedProse", "records", "bundles", "stats"),
+    ],
+    "properties": {
+        "backend": {"type": "string", "description": "What ranked."},
+        "code": {**_HITS, "description": "Declarations and other code, best first."},
+        "prose": {**_HITS, "description": "Sections of documents, best first."},
+        "extractedProse": {**_HITS, "description": "Comments and docstrings, best first."},
+        "records": {**_HITS, "description": "Findings, decisions and logs, best first."},
+        "bundles": {
+            "type": "object",
+            "description": "The same hits by file, the most telling file first.",
+            "required": ["schemaVersion", "groups"],
+            "properties": {
+                "schemaVersion": {"const": 1},
+                "groups": {"type": "array", "items": _GROUP},
+            },
+        },
+        "stats": {
+            "type": "object",
+            "required": ["chunks", "considered", "query", "branch"],
+            "properties": {
+                "chunks": {"type": "integer", "description": "In the whole index."},
+                "considered": {
+                    "type": "object",
+                    "description": "What the filters left, by mode.",
+                    "additionalProperties": {"type": "integer"},
+                },
+                "query": {"type": "string", "description": "The query as it was understood."},
+                "branch": _MAYBE_TEXT,
+                "branchFilter": _TEXT,
+                "branchMatch": {"type": "boolean"},
+            },
+        },
+    },
+}

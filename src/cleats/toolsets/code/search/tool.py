@@ -1,0 +1,125 @@
+"""The tool `search`.
+
+Imported when a server starts; whatever a search needs is imported by the first one, in a thread.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+from msgspec.structs import replace
+
+from cleats.contract.errors import ErrorCode
+from cleats.contract.tools import Context, Tool
+from cleats.toolsets.code.search.arguments import input_schema
+from cleats.toolsets.code.search.shapes import OUTPUT
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.indexing.access import Indexes
+    from cleats.toolsets.code.indexing.progress import Progress
+    from cleats.toolsets.code.repository import Repository
+    from cleats.toolsets.code.search.engines import Engines
+
+PATIENCE: Final = 0.02
+"""Seconds that an answer waits to learn whether its index is stale; the next one will know."""
+
+
+class SearchTool:
+    """Searches in the indexes of this machine."""
+
+    def __init__(self, indexes: "Indexes") -> None:
+        self._indexes = indexes
+        self._engines: Engines | None = None
+        self._making = threading.Lock()
+
+    async def search(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one search."""
+        repository = self._indexes.repository(given.get("repoPath"))
+        context.about(str(repository.root))
+        if given.get("refresh"):
+            await self._refresh(repository, context)
+        given_up = threading.Event()
+        try:
+            answer = await to_thread.run_sync(
+                self._answer, given, repository, given_up.is_set, abandon_on_cancel=True
+            )
+        finally:
+            given_up.set()
+        fresh = await self._indexes.freshness(repository, within=PATIENCE)
+        if fresh is not None and fresh.stale:
+            context.warn(
+                "index_stale",
+                f"The index is not up to date: {fresh}.",
+                hint="Search with refresh=true, or call build_index with incremental=true.",
+            )
+        return answer
+
+    async def _refresh(self, repository: "Repository", context: Context) -> None:
+        def report(at: "Progress") -> None:
+            context.progress(
+                at.message, phase=at.phase, done=at.done or None, total=at.total or None
+            )
+
+        options = self._indexes.options
+        if self._indexes.shelf(repository).name() is not None:
+            options = replace(options, modes=())  # what the index has, and no more
+        done = await self._indexes.build(repository, options, report)
+        for warning in done.warnings:
+            context.warn("index_incomplete", warning)
+
+    def _answer(
+        self, given: Mapping[str, Any], repository: "Repository", given_up: Callable[[], bool]
+    ) -> dict[str, Any]:
+        from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
+        from cleats.toolsets.code.search.request import read  # noqa: PLC0415
+        from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
+
+        request = read(given)
+        generation = self._indexes.shelf(repository).name()
+        engines = self._engines or self._make_engines()
+        with engines.using(
+            repository.id, generation, lambda: self._indexes.lease(repository)
+        ) as engine:
+            try:
+                return payload(engine, engine.search(request, given_up))
+            except Stopped:
+                return {}  # nobody is waiting for it
+
+    def _make_engines(self) -> "Engines":
+        from cleats.toolsets.code.search.engines import Engines  # noqa: PLC0415
+
+        with self._making:
+            self._engines = self._engines or Engines()
+            return self._engines
+
+    def close(self) -> None:
+        """Return every generation that is held."""
+        if self._engines is not None:
+            self._engines.close()
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="search",
+                title="Search code",
+                description=(
+                    "Find functions, classes, documents and comments in a repository, by words, "
+                    "by name or by what they mean, and by some sixty facts about them: what they "
+                    "call, read, return or throw, where they are, who wrote them when, what risk "
+                    "they carry. Filters are combined with AND. Answers with places (file and "
+                    "lines) and scores, best first, for code, prose and comments each; ask for "
+                    "output=full to get their text. Needs an index: see build_index."
+                ),
+                input=input_schema(),
+                output=OUTPUT,
+                run=self.search,
+                errors=(ErrorCode.NO_INDEX,),
+                examples=(
+                    {"arguments": {"query": "where are sessions closed?"}},
+                    {"arguments": {"query": "Session.close", "output": "full", "top": 3}},
+                    {"arguments": {"query": "open file", "type": "function", "calls": "open"}},
+                    {"arguments": {"query": '"not found" -test', "path": "src/**", "lang": "py"}},
+                ),
+            ),
+        )
