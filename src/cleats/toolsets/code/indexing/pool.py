@@ -54,8 +54,8 @@ class _Worker(Generic[T]):
 class Pool(Generic[T]):
     """A number of processes that all run one function."""
 
-    def __init__(self, work: Callable[[T], bytes], count: int, *, limit: float = LIMIT) -> None:
-        self._work, self._count, self._limit = work, count, limit
+    def __init__(self, work: Callable[[T], bytes], count: int) -> None:
+        self._work, self._count = work, count
         forks = sys.platform == "linux"
         self._context = get_context("fork") if forks else get_context("spawn")
         self._workers: list[_Worker[T]] = []
@@ -126,7 +126,7 @@ class Pool(Generic[T]):
     def _start(self) -> "_Worker[T]":
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=_serve, args=(theirs, self._work, self._limit), daemon=True
+            target=_serve, args=(theirs, self._work, LIMIT), daemon=True
         )
         process.start()
         theirs.close()

@@ -5,8 +5,9 @@ A file can vanish or turn into something else before it is read; that is an answ
 
 import zlib
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,9 @@ from cleats.toolsets.code.indexing.contents import Content, NotAFileError, conte
 from cleats.toolsets.code.indexing.headlines import headline
 from cleats.toolsets.code.languages.names import UNKNOWN
 from cleats.toolsets.code.store.rows import ChunkRow, FileRow, Relations
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.risk.rules import Rules
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -61,7 +65,7 @@ class Reader:
     modes: frozenset[Mode]
     vectors: bool
     limits: Limits
-    rule_files: tuple[Any, ...] = ()
+    rule_files: tuple[Path, ...] = ()
 
     def __call__(self, task: Task) -> bytes:
         try:
@@ -90,12 +94,6 @@ class Reader:
         """Load what most tasks need, before processes are forked."""
         self._row(Task("a.py", "", "python", "code", 0), Content(b"a = 1\n", 6, 0), b"")
         # An error here is an error in everything, such as rules that cannot be read.
-
-    @cached_property
-    def _rules(self) -> Any:
-        from cleats.toolsets.code.risk.rules import load  # noqa: PLC0415 - reads a few files
-
-        return load(self.rule_files)
 
     def _row(self, task: Task, found: Content, mark: bytes) -> FileRow:
         facts = _facts(task, found.data)
@@ -146,8 +144,15 @@ class Reader:
             return None
         from cleats.toolsets.code.risk.local import assess  # noqa: PLC0415 - after the fork
 
-        summary = assess(chunk, lang, self._rules)
+        summary = assess(chunk, lang, _rules(self.rule_files))
         return None if summary is None else _pack(summary)
+
+
+@cache
+def _rules(files: tuple[Path, ...]) -> "Rules":
+    from cleats.toolsets.code.risk.rules import load  # noqa: PLC0415 - reads a few files
+
+    return load(files)
 
 
 def _facts(task: Task, data: bytes) -> FileFacts:
