@@ -94,7 +94,9 @@ def target(walk: Walk, node: int, into: list[str], *, written: bool = True) -> N
     """Everything in a pattern that receives a value."""
     syntax, language, frame = walk.syntax, walk.language, walk.frame
     kind = syntax.kinds[node]
-    if kind in language.names:
+    if syntax.fields[node] == "type":
+        walk.use(node)
+    elif kind in language.names:
         name = syntax.text(node)
         into.append(name)
         if written:

@@ -13,7 +13,7 @@ from cleats.toolsets.code.languages.walk import Action, Flow, Walk
 LONGEST_HEAD = 400
 """Characters of a signature."""
 
-LONGEST_DECORATOR = 120
+LONGEST_BASE = 120
 
 
 def declaration(walk: Walk, node: int, flow: Flow | None, *, otherwise: Action) -> None:
@@ -142,7 +142,7 @@ def _modifier(word: str, frame: Frame) -> None:
 
 
 def _decorator(walk: Walk, node: int, frame: Frame) -> None:
-    text = " ".join(walk.syntax.text(node).lstrip("@#![").split())[:LONGEST_DECORATOR]
+    text = remarks.decorator(walk.syntax.text(node))
     if text and text not in frame.decorators:
         frame.decorators.append(text)
     walk.use(node)
@@ -217,7 +217,8 @@ def _body(walk: Walk, head: int, body: int, frame: Frame) -> None:
 
 def _bases(walk: Walk, node: int, row: Declares, frame: Frame) -> None:
     syntax, language = walk.syntax, walk.language
-    if node + 1 >= syntax.stops[node]:
+    kind = syntax.kinds[node]
+    if node + 1 >= syntax.stops[node] or kind in language.types or kind in language.type_names:
         _base(walk, node, frame)
         return
     for child in syntax.children(node):
@@ -231,7 +232,7 @@ def _bases(walk: Walk, node: int, row: Declares, frame: Frame) -> None:
 
 
 def _base(walk: Walk, node: int, frame: Frame) -> None:
-    text = " ".join(walk.syntax.text(node).split())[:LONGEST_DECORATOR]
+    text = " ".join(walk.syntax.text(node).split())[:LONGEST_BASE]
     if text not in frame.bases:
         frame.bases.append(text)
     walk.use(node)

@@ -13,6 +13,8 @@ _OPENING = re.compile(r"^\s*(?:/\*+!?|//+!?|#+!?|--+|\*+(?!/)|<!--)?[ \t]?")
 _CLOSING = re.compile(r"\s*(?:\*+/|-->)\s*$")
 _QUOTES = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
 
+LONGEST_DECORATOR = 120
+
 
 class Remark(Struct, frozen=True):
     """A comment or a piece of documentation, as prose."""
@@ -45,6 +47,13 @@ def unquoted(text: str) -> str:
     ).strip()
 
 
+def decorator(text: str) -> str:
+    """A decorator without what marks it as one: `@`, `#[` and `]`."""
+    if text.startswith("#"):
+        text = text.removesuffix("]")
+    return " ".join(text.lstrip("@#![").split())[:LONGEST_DECORATOR]
+
+
 def set_doc(walk: Walk, node: int, frame: Frame) -> None:
     """Take a string in a body for its documentation."""
     frame.doc = unquoted(walk.syntax.text(node))
@@ -62,7 +71,7 @@ def take_doc(walk: Walk, node: int, frame: Frame) -> None:
     while above != NONE:
         kind = syntax.kinds[above]
         if kind in language.decorators:
-            frame.decorators.insert(0, " ".join(syntax.text(above).lstrip("@#![").split())[:120])
+            frame.decorators.insert(0, decorator(syntax.text(above)))
         elif kind not in language.comments or not _documents(walk, above, top):
             break
         else:

@@ -153,6 +153,8 @@ class Language:
     """Names that stand for types; they are used, not read."""
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Kind to (object, member)."""
+    joints: Mapping[str, str] = field(default_factory=dict)
+    """Members that are not dotted, and what stands between the object and the member: `::`."""
     indexes: Mapping[str, str] = field(default_factory=dict)
     """Kind to the object that is indexed."""
     calls: Mapping[str, Call] = field(default_factory=dict)

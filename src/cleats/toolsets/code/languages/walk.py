@@ -140,6 +140,8 @@ class Walk:
                 name = self.path(child, flow)
             else:
                 self.visit(child, None)
+        if name and syntax.kinds[node] in self.language.awaits:
+            self.frame.awaits[name.removesuffix("()")] = None
         return name
 
     def call(self, node: int, flow: Flow | None) -> str:
@@ -217,13 +219,14 @@ class Walk:
     def _member(self, node: int, flow: Flow | None) -> str:
         syntax = self.syntax
         text = syntax.text(node)
-        if text.replace(".", "").isidentifier():
+        if text.replace(".", "").replace("::", "").isidentifier():
             return text
         of, member = self.language.members[syntax.kinds[node]]
         base = self.path(syntax.child(node, of), flow)
         named = syntax.child(node, member)
         name = syntax.text(named) if named != NONE else ""
-        return f"{base}.{name}" if base else name
+        joint = self.language.joints.get(syntax.kinds[node], ".")
+        return f"{base}{joint}{name}" if base else name
 
     def _index(self, node: int, flow: Flow | None) -> str:
         syntax = self.syntax
@@ -264,10 +267,12 @@ class Walk:
     def use(self, node: int) -> None:
         """Names that are only referred to, such as those in a type."""
         syntax, language = self.syntax, self.language
-        for at in range(node, syntax.stops[node]):
+        at, stop = node, syntax.stops[node]
+        while at < stop:
             kind = syntax.kinds[at]
             if kind in language.names or kind in language.type_names:
                 self.frame.uses[syntax.text(at)] = None
+            at = syntax.stops[at] if kind in language.ignored else at + 1
 
 
 def unique(names: list[str]) -> list[str]:
