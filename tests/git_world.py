@@ -77,7 +77,7 @@ def set_trap(checkout: Checkout, setting: str) -> None:
 
 def trap(checkout: Checkout, name: str) -> Path:
     program = checkout.root / name
-    program.write_text(f"#!/bin/sh\n/bin/date > '{checkout.root}/sprung'\n/bin/cat\n")
+    program.write_text(f"#!/bin/sh\n/bin/date > '{checkout.root}/sprung'\n")
     program.chmod(0o755)
     return program
 

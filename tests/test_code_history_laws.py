@@ -1,5 +1,6 @@
 """What holds for every history, and what is left of one that is not whole."""
 
+import os
 import random
 import shutil
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cleats.toolsets.code.history import git
 from cleats.toolsets.code.history.ledger import Ledger
 from cleats.toolsets.code.history.patches import Event, Hunk, Parser, Patch, unquote
 from cleats.toolsets.code.history.reading import base_of
@@ -80,7 +82,7 @@ def branch(checkout: Checkout, chance: random.Random) -> None:
     checkout.git(*words, name, author=chance.choice([ANN, CYD]))
 
 
-@settings(LAW, max_examples=5)
+@settings(LAW, max_examples=4)
 @given(st.randoms(use_true_random=False))
 def test_going_on_from_any_point_gives_what_reading_everything_gives(
     chance: random.Random,
@@ -177,7 +179,7 @@ def test_going_on_beyond_the_limit_gives_what_reading_everything_gives(
     checkout: Checkout,
 ) -> None:
     saved: bytes | None = None
-    for number in range(8):
+    for number in range(7):
         head = checkout.commit(ANN, a__py=f"{number}\n" * number)
         found = History.of(checkout.root, head, saved, 5)
         saved = found.save()
@@ -257,6 +259,19 @@ def test_a_damaged_repository_is_a_warning(checkout: Checkout) -> None:
     assert found.file("a.py") is None
     assert found.authors_of("a.py", 1, 1) == []
     assert len(found.warnings) == 1
+
+
+def test_a_repository_that_holds_git_up_is_a_warning(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = checkout.commit(ANN, a__py="1\n")
+    os.mkfifo(checkout.root / ".gitattributes")
+    monkeypatch.setattr(git, "SILENCE", 1.0)
+
+    found = History.of(checkout.root, head)
+
+    assert found.authors_of("a.py", 1, 1) == []
+    assert "said nothing" in found.warnings[-1]
 
 
 LOG = b"""\

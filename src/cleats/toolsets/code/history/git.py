@@ -22,6 +22,10 @@ from cleats.runtime import process
 TIMEOUT = 60.0
 """Seconds for a question with a short answer; a cold disk and a million files need some."""
 
+SILENCE = 300.0
+"""Seconds without a word in a long answer. The log of a large repository takes a while to begin; a
+pipe in the place of a file would hold git up for ever."""
+
 T = TypeVar("T")
 
 _SWITCHED_OFF = (
@@ -43,7 +47,6 @@ _SETTLED = (
     "core.quotePath=false",
     # Larger ones count as binary, as they do for the index; git would hold both sides in memory.
     "core.bigFileThreshold=16m",
-    "core.commitGraph=true",
     "log.showRoot=true",
 )
 """Settings that would change an answer."""
@@ -145,8 +148,14 @@ class Git:
             raise GitError(str(error)) from error
 
     async def _pieces(self, child: process.Child, word: str) -> AsyncIterator[bytes]:
-        async for piece in child.stdout:
-            yield piece
+        with suppress(anyio.EndOfStream):
+            while True:
+                try:
+                    with anyio.fail_after(SILENCE):
+                        piece = await child.stdout.receive()
+                except TimeoutError as error:
+                    raise GitError(f"git {word} said nothing for {SILENCE:.0f} s") from error
+                yield piece
         if code := await child.wait():
             raise GitError(f"git {word} failed with exit code {code}")
 
