@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -180,11 +180,29 @@ def sized(message: Mapping[str, Any] | bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-@contextmanager
 def started(
-    *command: str, home: Path, ready: bool = True, kind: type[Peer] = Peer, **environ: str
-) -> Iterator[Peer]:
+    *command: str, home: Path, ready: bool = True, **environ: str
+) -> AbstractContextManager[Peer]:
     """A server in a home of its own; killed if the test leaves it running."""
+    return _started(Peer, command, home, environ, ready=ready)
+
+
+def legacy(
+    *command: str, home: Path, ready: bool = True, **environ: str
+) -> AbstractContextManager[Peer]:
+    """The same for a server that speaks the legacy wire."""
+    return _started(LegacyPeer, command, home, environ, ready=ready)
+
+
+@contextmanager
+def _started(
+    kind: type[Peer],
+    command: Sequence[str],
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    ready: bool,
+) -> Iterator[Peer]:
     clean = {
         name: value
         for name, value in os.environ.items()

@@ -15,7 +15,7 @@ import pytest
 from cleats.contract.errors import ErrorCode
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from tests import trees
-from tests.peer import LegacyPeer, Peer, sized, started
+from tests.peer import Peer, legacy, sized, started
 from tests.requirements import requirement
 from tests.waiting import until
 
@@ -24,7 +24,7 @@ SERVER = (sys.executable, "-m", "tests.servers.surfaces", "legacy")
 
 @contextmanager
 def served(home: Path, **environ: str) -> Iterator[Peer]:
-    with started(*SERVER, home=home, kind=LegacyPeer, ready=False, **environ) as peer:
+    with legacy(*SERVER, home=home, ready=False, **environ) as peer:
         yield peer
 
 
@@ -61,7 +61,7 @@ def test_the_legacy_wire_is_there_when_asked_for_and_says_that_it_is_deprecated(
     tmp_path: Path, words: list[str], environ: dict[str, str]
 ) -> None:
     command = (sys.executable, "-m", "cleats", "serve", "code", *words)
-    with started(*command, home=tmp_path, ready=True, kind=LegacyPeer, **environ) as peer:
+    with legacy(*command, home=tmp_path, ready=True, **environ) as peer:
         peer.call(1, "check_status")
         assert said(peer.answer(1))["server"]["name"] == "cleats"
         peer.end_input()

@@ -110,7 +110,10 @@ class _Content:
         error = error_of(outcome)
         assert error is not None  # noqa: S101 - for the type checker
         text = f"{error.message}\n{error.hint}" if error.hint else error.message
-        body = {"code": error.code.name, "message": error.message, **(error.details or {})}
+        facts = error.details or {}
+        if not isinstance(facts, Mapping):  # the violations of a schema are a list
+            facts = {"details": facts}
+        body = {"code": error.code.name, "message": error.message, **facts}
         return Answer(False, body, _blocks(text))
 
 

@@ -1,0 +1,99 @@
+"""Every surface says the same: one matrix of calls over mcp, rpc, legacy, HTTP and the CLI."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cleats import app
+from cleats.settings import Settings
+from tests.assets_world import SHOWCASE
+from tests.peer import ROOT
+from tests.requirements import requirement
+from tests.surfaces import Seen, Surface, every_surface
+
+TONE = {"name": "lead", "waveform": "sine", "frequency": 440}
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("check_status", {}),
+    ("check_status", {"verbose": True}),
+    ("skill", {"name": "release-notes"}),
+    ("skill", {"name": "no-such-skill"}),
+    ("skill", {"nom": "x"}),
+    ("skill_search", {"query": "release"}),
+    ("skill_search", {"query": 7}),
+    ("skill_file", {"name": "release-notes", "path": "../SKILL.md"}),
+    ("skill_diagnostics", {}),
+    ("list_schemas", {}),
+    ("list_schemas", {"extra": 1}),
+    ("list_examples", {}),
+    ("get_schema", {"name": "tone"}),
+    ("get_schema", {"name": "no-such-schema"}),
+    ("get_schema", {}),
+    ("get_example", {"path": "Tone_Example.json"}),
+    ("get_example", {"path": "../../etc/passwd"}),
+    ("validate_asset", {"asset": TONE, "schema": "tone"}),
+    ("validate_asset", {"asset": {"name": 7}, "schema": "tone"}),
+    ("validate_asset", {"asset": TONE, "schema": "nope"}),
+    ("validate_many", {"assets": [TONE], "schema": "tone"}),
+    ("diff_assets", {"base": TONE, "new": {**TONE, "frequency": 220}}),
+    ("populate_backend", {"asset": TONE}),
+]
+"""One call that works and some that do not, for each tool; a row is all that a new tool needs."""
+
+VOLATILE = {"uptimeMs", "queue", "calls", "ms", "durationMs"}
+"""What differs between two calls of anything."""
+
+
+@pytest.fixture(scope="module")
+def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Surface]]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "set").symlink_to(SHOWCASE)
+    with every_surface(
+        home,
+        SYN_SCHEMAS_DIR="set/jsonschema",
+        SYN_EXAMPLES_DIR="set/examples",
+        CLEATS_SKILL_DIRS=str(ROOT / "examples" / "skills"),
+        CLEATS_TELEMETRY="off",
+    ) as every:
+        yield every
+
+
+PAYLOADS = {tool.name: tool.payload for tool in app.catalogue(Settings())}
+
+
+def steady(value: Any) -> Any:
+    """A payload without what differs between two calls of anything."""
+    if isinstance(value, dict):
+        return {name: steady(each) for name, each in value.items() if name not in VOLATILE}
+    return [steady(each) for each in value] if isinstance(value, list) else value
+
+
+@requirement("b:parity:outputs", "b:tools:one-registry", "a:tests:snapshot")
+@pytest.mark.parametrize(("tool", "arguments"), CASES)
+def test_a_call_has_the_same_end_on_every_surface(
+    surfaces: dict[str, Surface], tool: str, arguments: dict[str, Any]
+) -> None:
+    payload = PAYLOADS[tool]
+
+    seen = {
+        name: surface.call(tool, payload, copy.deepcopy(arguments))
+        for name, surface in surfaces.items()
+    }
+
+    expected = seen.pop("mcp")
+    for name, other in seen.items():
+        told = Seen(other.ok, steady(other.payload))
+        assert told == Seen(expected.ok, steady(expected.payload)), name
+
+
+def test_the_matrix_has_a_good_and_a_bad_call_of_each_shape(
+    surfaces: dict[str, Surface],
+) -> None:
+    ends = {
+        (PAYLOADS[tool].name, surfaces["mcp"].call(tool, PAYLOADS[tool], arguments).ok)
+        for tool, arguments in CASES
+    }
+
+    assert ends == set(product(("content", "envelope", "flat"), (True, False)))
