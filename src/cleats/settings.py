@@ -154,8 +154,11 @@ class Settings:
     index_git: Literal["on", "off"] = _setting(
         "on", "Whether an index knows authors, dates and churn; reading a history takes time."
     )
-    index_lint: Literal["on", "off"] = _setting(
-        "on", "Whether an index knows what linters find in the files."
+    index_lint: Literal["on", "off", "repository"] = _setting(
+        "on",
+        "Whether an index knows what linters find; with `repository` also those, with their "
+        "plugins, that lie in a repository, which lets its code run.",
+        private=True,
     )
     index_max_file_bytes: int = _setting(
         5 << 20, "Bytes of a file that is indexed; larger ones are reported. 0 for any."

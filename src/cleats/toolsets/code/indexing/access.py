@@ -103,11 +103,16 @@ class Indexes:
     async def build(
         self, repository: Repository, options: Options, report: Callable[[Progress], None]
     ) -> BuildReport:
-        """Build in another process.
+        """Build in another process, unless a look says that there is nothing to do.
 
         Raises:
             ToolError: it could not be done; the last index is as it was.
         """
+        if options.incremental and not options.artifacts:
+            lookout = self._watch(repository).lookout
+            settled = await to_thread.run_sync(lookout.settled, options, abandon_on_cancel=True)
+            if settled is not None:
+                return settled
         from cleats.toolsets.code.indexing import builder  # noqa: PLC0415
 
         order = builder.Order(str(repository.root), str(self._settings.cache_dir), options)

@@ -19,7 +19,8 @@ from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.indexing.basis import Form
 from cleats.toolsets.code.indexing.heads import Stand, stand
 from cleats.toolsets.code.indexing.options import Options
-from cleats.toolsets.code.indexing.survey import Survey
+from cleats.toolsets.code.indexing.report import BuildReport
+from cleats.toolsets.code.indexing.survey import Survey, lint_of
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.generations import Lease, Shelf
 
@@ -61,7 +62,7 @@ def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"
     survey = Survey.of(root, known, options)
     # What an index was asked to hold is its own affair; only how it holds it can be outgrown.
     own = msgspec.structs.replace(options, modes=(), vectors=None)
-    alike = meta["git"] == options.git and meta["lint"] == options.lint
+    alike = meta["git"] == options.git and meta["lint"] == lint_of(options)
     fresh = Freshness(
         generation=lease.name,
         added=len(survey.plan.added),
@@ -118,6 +119,19 @@ class Lookout:
             if last is None or last[0].generation != lease.name or not last[1].holds(self._root):
                 last = self._last = look(self._root, lease, self._options)
             return last[0]
+
+    def settled(self, options: Options) -> BuildReport | None:
+        """What a build with these options would report, if it would find nothing to do."""
+        fresh = self.look()
+        lease = self._shelf.current()
+        if fresh is None or fresh.stale or lease is None:
+            return None
+        with lease, Catalogue.open(lease.catalogue) as catalogue:
+            meta = catalogue.meta()
+        sqlite = options.sqlite if options.sqlite is not None else meta["sqlite"]
+        if sqlite != meta["sqlite"] or not Form.wanted(options, meta).fits(meta):
+            return None
+        return BuildReport.unchanged(meta, lease.name)
 
 
 def _folders(root: Path, found: Iterable[Found]) -> set[str]:

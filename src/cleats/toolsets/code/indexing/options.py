@@ -30,6 +30,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Processes that read files; 0 for one per core."""
     git: bool = True
     lint: bool = True
+    repository_code: bool = False
+    """Whether linters and plugins that lie in the repository may run."""
     limits: Limits = Limits()
     risk_rules: tuple[str, ...] = ()
 
@@ -50,7 +52,8 @@ def configured(settings: Settings) -> Options:
     return Options(
         workers=settings.index_workers,
         git=settings.index_git == "on",
-        lint=settings.index_lint == "on",
+        lint=settings.index_lint != "off",
+        repository_code=settings.index_lint == "repository",
         limits=Limits(
             max_file_bytes=settings.index_max_file_bytes,
             max_lines=settings.index_max_lines,

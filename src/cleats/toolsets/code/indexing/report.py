@@ -58,3 +58,10 @@ class BuildReport(Struct, kw_only=True, rename="camel"):
             skipped_reasons=meta["skipped"],
             **facts,
         )
+
+    @classmethod
+    def unchanged(cls, meta: Mapping[str, Any], generation: str) -> "BuildReport":
+        """Of a build that found nothing to do."""
+        total = meta["counts"]["files"]
+        files = Files(total=total, unchanged=total, skipped=sum(meta["skipped"].values()))
+        return cls.of(meta, generation=generation, published=False, files=files)

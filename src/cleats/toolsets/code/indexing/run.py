@@ -15,9 +15,9 @@ from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.failures import explained
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.progress import Progress, Report
-from cleats.toolsets.code.indexing.report import BuildReport, Files
+from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.indexing.survey import Survey
-from cleats.toolsets.code.store.generations import Lease, Shelf
+from cleats.toolsets.code.store.generations import Shelf
 
 PATIENCE: Final = 0.2
 """Seconds between two attempts to become the builder."""
@@ -68,14 +68,8 @@ class Build:
         survey = Survey.of(self.root, self.basis.known, self.options)
         lease = self.basis.lease
         if lease is not None and survey.settled(self.basis, self.options):
-            return self._unchanged(lease)
+            return BuildReport.unchanged(self.basis.meta, lease.name)
         return self._written(survey)
-
-    def _unchanged(self, lease: Lease) -> BuildReport:
-        meta = self.basis.meta
-        total = meta["counts"]["files"]
-        files = Files(total=total, unchanged=total, skipped=sum(meta["skipped"].values()))
-        return BuildReport.of(meta, generation=lease.name, published=False, files=files)
 
     def _written(self, survey: Survey) -> BuildReport:
         # A look that finds nothing to do must not wait for parsers and engines to load.

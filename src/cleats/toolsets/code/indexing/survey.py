@@ -55,7 +55,12 @@ def made_of(basis: Basis, options: Options, head: Stand | None) -> dict[str, Any
         "vectors": basis.form.vectors,
         "fingerprint": basis.form.fingerprint,
         "sqlite": basis.sqlite,
-        "lint": options.lint,
+        "lint": lint_of(options),
         "git": options.git,
         "head": head,
     }
+
+
+def lint_of(options: Options) -> list[bool]:
+    """Which linters count."""
+    return [options.lint, options.repository_code]

@@ -74,7 +74,6 @@ class IndexTools:
         shelf = self._indexes.shelf(repository)
         index = await to_thread.run_sync(self._index, repository)
         fresh = await self._indexes.freshness(repository)
-        fts = Path(index["path"], "fts.db") if index["exists"] else Path()
         return {
             "repoPath": str(repository.root),
             "repoId": repository.id,
@@ -86,11 +85,12 @@ class IndexTools:
             "vectors": {"available": index.pop("vectors", False)},
             "sqlite": {
                 "exists": index.pop("sqlite", False),
-                "bytes": fts.stat().st_size if fts.is_file() else 0,
+                "bytes": index.pop("sqliteBytes", 0),
             },
         }
 
     def _index(self, repository: Repository) -> dict[str, Any]:
+        from cleats.toolsets.code.search.fts import FILE  # noqa: PLC0415
         from cleats.toolsets.code.store import files, schema  # noqa: PLC0415
         from cleats.toolsets.code.store.catalogue import Catalogue  # noqa: PLC0415
 
@@ -100,6 +100,7 @@ class IndexTools:
             return {"exists": False, "outdated": shelf.outdated()}
         with lease, Catalogue.open(lease.catalogue) as catalogue:
             meta = catalogue.meta()
+            fts = lease.folder / FILE
             return {
                 "exists": True,
                 "outdated": False,
@@ -125,6 +126,7 @@ class IndexTools:
                 ],
                 "vectors": meta["vectors"],
                 "sqlite": meta["sqlite"],
+                "sqliteBytes": fts.stat().st_size if fts.is_file() else 0,
             }
 
     def tools(self) -> tuple[Tool, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.history.state import GitState, state
-from cleats.toolsets.code.indexing import authorship, description, parts, risks
+from cleats.toolsets.code.indexing import authorship, description, linting, parts, risks
 from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.intake import Intake, take_in
 from cleats.toolsets.code.indexing.options import Options
@@ -16,6 +16,7 @@ from cleats.toolsets.code.indexing.progress import Counter, Progress, Report
 from cleats.toolsets.code.indexing.reading import Reader, Task
 from cleats.toolsets.code.indexing.report import Files
 from cleats.toolsets.code.indexing.survey import Survey, made_of
+from cleats.toolsets.code.lint import Linters
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.files import clone
@@ -44,8 +45,9 @@ class Writing:
         with self._catalogue() as catalogue:
             intake = self._take_in(catalogue)
             touched = None if self.previous is None else self._touched(intake)
-            self._enrich(catalogue, touched, git)
+            lint_mark = self._enrich(catalogue, touched, git)
             meta = {
+                "lint_mark": lint_mark,
                 **made_of(self.basis, self.options, self.survey.head),
                 **description.made_when(git),
                 **description.contents(catalogue, self.survey.found),
@@ -85,8 +87,8 @@ class Writing:
 
     def _enrich(
         self, catalogue: Catalogue, touched: AbstractSet[str] | None, git: GitState | None
-    ) -> None:
-        """Add what the bytes of one file cannot say."""
+    ) -> str | None:
+        """Add what the bytes of one file cannot say; return the mark of the linters."""
         self.report(Progress("git", "reading the history"))
         self.warnings += authorship.add(
             catalogue, self.root, git, touched, previous=self.previous, draft=self.draft
@@ -94,6 +96,18 @@ class Writing:
         if touched is None or touched:
             self.report(Progress("risk", "following values from function to function"))
             risks.add(catalogue)
+        return self._lint(catalogue, touched)
+
+    def _lint(self, catalogue: Catalogue, touched: AbstractSet[str] | None) -> str | None:
+        if not self.options.lint:
+            linting.forget(catalogue)
+            return None
+        self.report(Progress("lint", "asking linters"))
+        linters = Linters.of(self.root, run_repository_code=self.options.repository_code)
+        before = self.basis.meta.get("lint_mark")
+        linted = linting.add(catalogue, self.root, linters, touched, before)
+        self.warnings += linted.warnings
+        return linted.mark
 
     def _files(self, intake: Intake, meta: dict[str, Any]) -> Files:
         known = set(self.survey.changed)
