@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
