@@ -1,0 +1,227 @@
+"""Rules as files: what they may say, how a pattern meets a name, and what becomes of mistakes."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.code.risk import rules as module
+from cleats.toolsets.code.risk.patterns import Lookup, compiled, imported
+from cleats.toolsets.code.risk.rules import Rules, SinkRule, SourceRule, load
+
+RULE = """
+languages = ["python"]
+
+[[sink]]
+id = "own.launch"
+name = "launch"
+category = "command"
+severity = "high"
+patterns = ["*.launch_missiles"]
+"""
+
+
+def written(folder: Path, text: str, name: str = "own.toml") -> Path:
+    file = folder / name
+    file.write_text(text, "utf-8")
+    return file
+
+
+def meets(pattern: str, name: str, *, through: bool = False) -> bool:
+    return bool(Lookup([(compiled(pattern, through=through), True)])(name))
+
+
+def test_our_own_rules_have_no_problems() -> None:
+    rules = load()
+
+    assert rules.problems == []
+    assert len(rules.rules) > 200
+
+
+def test_every_language_has_sources_sinks_and_sanitizers() -> None:
+    rules = load()
+
+    for lang in (
+        *("python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp"),
+        *("csharp", "ruby", "php", "kotlin", "swift", "shell"),
+    ):
+        kinds = {type(rule).__name__ for rule in rules.of(lang)}
+        assert kinds == {"SourceRule", "SinkRule", "SanitizerRule", "CallRule"}, lang
+
+
+def test_the_names_and_tags_that_people_search_for_are_there() -> None:
+    rules = load().rules
+    sources = {rule.name: rule for rule in rules if isinstance(rule, SourceRule)}
+    sinks = {rule.name: rule for rule in rules if isinstance(rule, SinkRule)}
+
+    assert {"req.body", "req.query", "req.params", "process.env", "location"} <= sources.keys()
+    assert sources["process.env"].category == "config"
+    assert {"eval", "exec", "spawn", "file.write", "sql.query", "innerHTML"} <= sinks.keys()
+    tags = {tag for rule in sources.values() for tag in rule.tags}
+    tags |= {tag for rule in sinks.values() for tag in rule.tags}
+    assert {
+        *("http-input", "env", "cli-input", "stdin", "browser-input"),
+        *("command-exec", "code-exec", "sql", "xss", "file-write", "deserialize"),
+    } <= tags
+
+
+def test_every_category_that_a_sanitizer_cleans_is_one_of_a_sink() -> None:
+    rules = load().rules
+    categories = {rule.category for rule in rules if isinstance(rule, SinkRule)} | {"*"}
+
+    for rule in rules:
+        assert set(getattr(rule, "cleans", ())) <= categories, rule.id
+
+
+def test_the_rules_of_a_folder_are_added_to_ours(tmp_path: Path) -> None:
+    written(tmp_path, RULE)
+
+    rules = load([tmp_path])
+
+    assert rules.problems == []
+    assert len(rules.rules) == len(load().rules) + 1
+
+
+def test_a_rule_with_a_known_id_replaces_it(tmp_path: Path) -> None:
+    file = written(tmp_path, RULE.replace("own.launch", "python.eval"))
+
+    rules = load([file])
+
+    assert len(rules.rules) == len(load().rules)
+    assert next(rule for rule in rules.rules if rule.id == "python.eval").patterns == [
+        "*.launch_missiles"
+    ]
+
+
+def test_the_fingerprint_is_that_of_what_the_rules_say(tmp_path: Path) -> None:
+    plain, more = load(), load([written(tmp_path, RULE)])
+
+    assert plain.fingerprint == load([tmp_path / "nothing"]).fingerprint
+    assert more.fingerprint != plain.fingerprint
+    assert load([written(tmp_path, RULE.replace("high", "low"))]).fingerprint != more.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('severity = "high"', 'severity = "huge"'), "'own.launch': severity: "),
+        (('name = "launch"', "name = 3"), "'own.launch': name: "),
+        (('category = "command"', ""), "'own.launch': rule: Object missing required field"),
+        (('category = "command"', 'categorie = "x"'), "'own.launch': rule: "),
+        (('id = "own.launch"', ""), "sink number 1: rule: "),
+        (('["*.launch_missiles"]', "[]"), "'own.launch': patterns: names none"),
+        (("*.launch_missiles", "*.*"), "'own.launch': patterns: '*.*' has no segment"),
+        (("*.launch_missiles", "a*b*c*d*e*.f"), "has more than 4 wildcards"),
+        (('languages = ["python"]', ""), "'own.launch': languages: names none"),
+        (('languages = ["python"]', "languages = 3"), "'own.launch': languages: "),
+        (("[[sink]]", "[[sinks]]"), "sinks: is not one of languages, [[source]]"),
+        (("[[sink]]", "[sink]"), "sink: is not one of"),
+        (("[[sink]]", "[[sink"), "is not TOML"),
+        (("[[sink]]", "sink = [3]\n[[call]]"), "sink number 1: rule: "),
+    ],
+)
+def test_a_mistake_is_said_with_file_rule_and_field_and_costs_only_its_rule(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    file = written(tmp_path, RULE.replace(*change))
+    good = written(tmp_path, RULE.replace("own.", "other."), "other.toml")
+
+    rules = load([file, good])
+
+    assert any(said in problem and str(file) in problem for problem in rules.problems)
+    assert "own.launch" not in {rule.id for rule in rules.rules}
+    assert "other.launch" in {rule.id for rule in rules.rules}
+
+
+def test_a_file_that_is_missing_too_large_or_not_text_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, RULE)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    monkeypatch.setattr(module, "MOST_BYTES", 20)
+
+    rules = load([tmp_path / "gone", file, tmp_path / "bytes"])
+
+    assert [problem.split(": ")[1] for problem in rules.problems] == [
+        "cannot be read",
+        "larger than 20 bytes",
+        "is not TOML",
+    ]
+
+
+def test_two_rules_of_one_id_in_a_file_are_a_problem(tmp_path: Path) -> None:
+    twice = RULE + RULE.replace('languages = ["python"]\n', "").replace("launch_m", "other_m")
+
+    rules = load([written(tmp_path, twice)])
+
+    assert len(rules.problems) == 1
+    assert "'own.launch': id: is used twice" in rules.problems[0]
+
+
+def test_rules_without_a_language_of_their_own_have_that_of_the_file() -> None:
+    for file in module.OURS.glob("*.toml"):
+        assert tomllib.loads(file.read_text("utf-8"))["languages"], file
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("eval", "eval"),
+        ("*.execute", "cursor.execute"),
+        ("*.execute", "self.db.cursor().execute"),
+        ("**.execute", "execute"),
+        ("**.db.query", "db.query"),
+        ("**.db.query", "this.db.query"),
+        ("fs.write*", "fs.writeFileSync"),
+        ("std::env::args", "std::env::args"),
+        ("$request.input", "$request->input"),
+        ("req.body", "req?.body"),
+        ("$().html", "$().html"),
+        ("new Function", "new Function"),
+        ("*cursor.execute", "mycursor.execute"),
+    ],
+)
+def test_a_pattern_meets_a_name(pattern: str, name: str) -> None:
+    assert meets(pattern, name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("eval", "x.eval"),
+        ("eval", "evaluate"),
+        ("*.execute", "execute"),
+        ("*.execute", "x.execute.y"),
+        ("fs.write*", "fs.promises.write"),
+        ("os.system", "os_system"),
+        ("req.body", "req.bodyguard"),
+    ],
+)
+def test_a_pattern_does_not_meet_what_only_looks_like_it(pattern: str, name: str) -> None:
+    assert not meets(pattern, name)
+
+
+def test_a_source_is_met_by_what_is_reached_through_it() -> None:
+    for name in ("req.body", "req.body.name", "req.body[]", "req.body[].x.trim"):
+        assert meets("req.body", name, through=True)
+
+    assert meets("input()", "input().strip", through=True)
+    assert not meets("input()", "input.strip", through=True)
+
+
+def test_a_module_is_imported_as_a_whole_or_in_part() -> None:
+    assert imported("os", ["os.path"])
+    assert imported("child_process", ["node:child_process"])
+    assert imported("fs", ["fs/promises"])
+    assert not imported("os", ["osmosis", "posix"])
+
+
+def test_names_beyond_the_memory_are_still_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cleats.toolsets.code.risk.patterns.MEMORY", 2)
+    lookup = Lookup([(compiled("a.*", through=False), 1)])
+
+    assert [bool(lookup(f"{letter}.x")) for letter in "abcabc"] == [True, False, False] * 2
+
+
+def test_an_empty_set_of_rules_is_a_set_of_rules() -> None:
+    assert Rules([]).of("python") == []
