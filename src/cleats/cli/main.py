@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Entry] = {
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
     "index": Entry("cleats.cli.index", "Index a repository, so that it can be searched."),
+    "search": Entry("cleats.cli.search", "Find code, documents and comments in an index."),
     "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),
     "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),

@@ -1,0 +1,125 @@
+"""`cleats search`: what the tool finds, for people in a terminal."""
+
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from cleats.cli.printing import echo_json
+from cleats.cli.search_options import ByTopic, arguments, options
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.indexing.access import Indexes
+    from cleats.toolsets.code.repository import Repository
+
+
+@click.command(
+    cls=ByTopic,
+    params=[click.Argument(["query"], nargs=-1, required=True), *options()],
+)
+@click.pass_obj
+def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
+    """Find code, documents and comments in the index of a repository, best first.
+
+    QUERY is a question, words or a name; or a formula with "phrases", AND, OR, NOT in capitals,
+    -word and (groups). Quote it for your shell. Filters narrow the search and are combined with
+    AND; without `cleats index` before, or --refresh, there is nothing to search.
+
+    \b
+    Examples:
+      cleats search "where are sessions closed?"
+      cleats search Session.close --context 3
+      cleats search open --type function --calls open --path 'src/**'
+      cleats search '"not found" -test' --lang py --compact
+      cleats search parse --refresh --json
+
+    \b
+    Exits 0  when something was found,
+          1  when nothing was,
+          2  when the query is wrong or there is no index.
+    """  # noqa: D301 - click reads the backspace
+    from cleats.cli.hits import Printer  # noqa: PLC0415 - help needs none of it
+
+    wanted = arguments(given) | {"query": " ".join(query)}
+    printed, compact = given["as_json"], given["as_compact"]
+    wanted["output"] = "compact" if compact else "full"
+    try:
+        answer, note = _answered(settings, wanted)
+    except ToolError as error:
+        _fail(error, wanted["query"])
+    if printed:
+        echo_json(answer)
+    else:
+        Printer(answer, wanted, compact=compact, full=given["as_full"]).show()
+    if note:
+        click.echo(note, err=True)
+    found = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
+    if not found and not printed:
+        click.echo(_nothing(answer), err=True)
+    sys.exit(0 if found else 1)
+
+
+def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The answer, and what is to be said about the index it came from."""
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.freshness import look  # noqa: PLC0415
+    from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415
+    from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
+    from cleats.toolsets.code.search.request import read  # noqa: PLC0415
+    from cleats.toolsets.code.search.tool import SearchTool  # noqa: PLC0415
+
+    indexes = Indexes(settings)
+    [tool] = SearchTool(indexes).tools()
+    request = read(tool.bind(wanted))
+    repository = indexes.repository(wanted.get("repoPath"))
+    if wanted.get("refresh"):
+        _refresh(indexes, repository)
+    with indexes.lease(repository) as lease:
+        engine = Engine.open(lease.folder)
+        answer = payload(engine, engine.search(request))
+        engine.close()
+        fresh, _ = look(repository.root, lease, indexes.options)
+    if not fresh.stale:
+        return answer, ""
+    return answer, f"The index is not up to date: {fresh}. --refresh brings it up to date first."
+
+
+def _refresh(indexes: "Indexes", repository: "Repository") -> None:
+    from msgspec.structs import replace  # noqa: PLC0415
+
+    from cleats.cli.index import Bar  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.run import build  # noqa: PLC0415
+
+    shelf, options = indexes.shelf(repository), indexes.options
+    if shelf.name() is not None:
+        options = replace(options, modes=())  # what the index has, and no more
+    bar = Bar(quiet=False)
+    try:
+        build(repository.root, shelf, options, bar.show)
+    finally:
+        bar.clear()
+
+
+def _nothing(answer: dict[str, Any]) -> str:
+    stats = answer["stats"]
+    if stats.get("branchMatch") is False:
+        built = stats["branch"] or "no branch"
+        return f"Nothing: the index was built on {built}, not on {stats['branchFilter']}."
+    left = sum(stats["considered"].values())
+    if not left:
+        return "Nothing: no chunk passes the filters."
+    return f"Nothing fits among {left:,} chunks."
+
+
+def _fail(error: ToolError, query: str) -> NoReturn:
+    position = getattr(error, "position", None)
+    if position is not None and "\n" not in query:
+        click.echo(f"  {query}\n  {' ' * position}^", err=True)
+    click.echo(f"Error: {error.message}", err=True)
+    if error.code is ErrorCode.NO_INDEX:
+        click.echo("Run `cleats index` first, or search with --refresh.", err=True)
+    elif error.hint:
+        click.echo(error.hint, err=True)
+    sys.exit(2)
