@@ -8,9 +8,10 @@ from cleats.toolsets.code.languages.java import JAVA
 from cleats.toolsets.code.languages.javascript import JAVASCRIPT
 from cleats.toolsets.code.languages.php import PHP
 from cleats.toolsets.code.languages.python import PYTHON
+from cleats.toolsets.code.languages.rust import RUST
 from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
 
 LANGUAGES: Final[Mapping[str, Language]] = {
-    language.id: language for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX, GO, JAVA, PHP)
+    language.id: language for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX, GO, JAVA, PHP, RUST)
 }

@@ -72,6 +72,9 @@ def take_doc(walk: Walk, node: int, frame: Frame) -> None:
         kind = syntax.kinds[above]
         if kind in language.decorators:
             frame.decorators.insert(0, decorator(syntax.text(above)))
+            walk.frame, around = frame, walk.frame
+            walk.use(above)
+            walk.frame = around
         elif kind not in language.comments or not _documents(walk, above, top):
             break
         else:
