@@ -38,6 +38,7 @@ class World:
     options: Options = QUICK
     seen: list[Progress] = field(default_factory=list)
     clock: int = 1_700_000_000
+    cache_name: str = "cache"
 
     @property
     def root(self) -> Path:
@@ -45,7 +46,7 @@ class World:
 
     @property
     def cache(self) -> Path:
-        return self.folder / "cache"
+        return self.folder / self.cache_name
 
     @property
     def shelf(self) -> Shelf:

@@ -12,6 +12,7 @@ that started them: their pipe does.
 import faulthandler
 import os
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -128,7 +129,11 @@ class Pool(Generic[T]):
         process = self._context.Process(
             target=_serve, args=(theirs, self._work, LIMIT), daemon=True
         )
-        process.start()
+        with warnings.catch_warnings():
+            # Python warns that threads do not survive a fork. Those there are belong to numpy
+            # and Tantivy, and workers do not need them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
