@@ -5,18 +5,20 @@ from collections.abc import Mapping
 from cleats.toolsets.code.languages.engine import declarations
 from cleats.toolsets.code.risk.linking import Linkable, link
 from cleats.toolsets.code.risk.local import assess
-from cleats.toolsets.code.risk.rules import Rules, load
+from cleats.toolsets.code.risk.rules import load
 from cleats.toolsets.code.risk.summary import Risk
 
+RULES = load()
 
-def functions(files: Mapping[str, str], lang: str, rules: Rules | None = None) -> list[Linkable]:
+
+def functions(files: Mapping[str, str], lang: str) -> list[Linkable]:
     """Every chunk of every file, as a build would hand it to linking."""
     found: list[Linkable] = []
     for path, text in files.items():
         parsed = declarations(lang, path, text.encode())
         assert not parsed.problem, parsed.problem
         for chunk in parsed.chunks:
-            summary = assess(chunk, lang, rules or load(), parsed.imports)
+            summary = assess(chunk, lang, RULES, parsed.imports)
             one = Linkable(
                 len(found),
                 path,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
-from cleats.toolsets.code.risk import local
+from cleats.toolsets.code.risk import graph, local
 from cleats.toolsets.code.risk.linking import conclude
 from cleats.toolsets.code.risk.local import assess
 from cleats.toolsets.code.risk.rules import load
@@ -151,6 +151,14 @@ def test_a_part_and_the_whole_share_a_value(target: str, read: str) -> None:
 
 def test_another_field_of_the_same_object_is_clean() -> None:
     chunk = function(step(1, "x.a", calls=[SOURCE]), step(2, "x.b", text="1"), sunk(3, "x.b"))
+
+    assert flows(chunk) == []
+
+
+def test_an_object_that_is_replaced_has_its_fields_replaced() -> None:
+    chunk = function(
+        step(1, "x.a.b", calls=[SOURCE]), step(2, "x", text="{}"), sunk(3, "x.a.b"), sunk(4, "x")
+    )
 
     assert flows(chunk) == []
 
@@ -320,7 +328,7 @@ def test_a_summary_survives_being_packed() -> None:
 
 
 def test_a_function_beyond_the_limits_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "MOST_NODES", 3)
+    monkeypatch.setattr(graph, "MOST_NODES", 3)
     many = [step(n, f"x{n}", calls=[call(f"f{n}", arg("p"))]) for n in range(1, 9)]
 
     found = summary(function(*many, sunk(9, "x8"), params=["p"]))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from cleats.toolsets.code.risk.patterns import MEMORY, Lookup, Pattern, canonical, compiled
+from cleats.toolsets.code.risk.patterns import MEMORY, Lookup, Pattern, compiled
 from cleats.toolsets.code.risk.rules import (
     CallRule,
     Condition,
@@ -121,8 +121,3 @@ def _test(condition: Condition) -> Test:
 @lru_cache(maxsize=64)
 def book_of(rules: Rules, lang: str) -> Book:
     return Book(rules.of(lang))
-
-
-def root_of(name: str) -> str:
-    """The variable that a name starts at."""
-    return re.split(r"[.\[(]", canonical(name), maxsplit=1)[0]

@@ -15,22 +15,14 @@ from typing import TypeVar
 
 from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
 from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
+from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
 from cleats.toolsets.code.risk.requirements import holds
-from cleats.toolsets.code.risk.rules import Rules, SanitizerRule, SinkRule, SourceRule
-from cleats.toolsets.code.risk.summary import (
-    RECEIVER,
-    Call,
-    Input,
-    Sanitizer,
-    Sink,
-    Source,
-    Summary,
-)
+from cleats.toolsets.code.risk.rules import Rules
+from cleats.toolsets.code.risk.summary import Summary
 
 MOST_STEPS = 3_000
-MOST_NODES = 400
 """Of a function; what has more is generated, or a table written as code."""
 
 R = TypeVar("R")
@@ -55,7 +47,7 @@ def assess(chunk: Chunk, lang: str, rules: Rules, imports: Sequence[str] = ()) -
         body.take(number, step)
     if chunk.loops:
         _repeat(body, steps, len(steps))
-    return body.summary()
+    return body.graph.summary()
 
 
 def _repeat(body: "_Body", steps: Sequence[Step], end: int) -> None:
@@ -73,30 +65,22 @@ class _Body:
     def __init__(self, chunk: Chunk, book: Book, imports: Sequence[str]) -> None:
         self.book = book
         self.imports = imports
-        self.capped = len(chunk.steps) > MOST_STEPS
-        self.is_callable = chunk.kind in _CALLABLE
-        self.params = len(chunk.params)
+        self.graph = Graph(len(chunk.params), is_callable=chunk.kind in _CALLABLE)
+        self.graph.capped = len(chunk.steps) > MOST_STEPS
         self.values: dict[str, int] = {}
         self.parts: dict[str, int] = {}
         """By variable, what was put into parts of it."""
         self.blocks: dict[str, int] = {}
         """By variable, the branch that gave it its value."""
         self.texts: dict[str, str] = {}
-        self.next = 1 << self.params
-        self.sources: dict[tuple[str, int], tuple[int, Source]] = {}
-        self.calls: dict[tuple[int, int], tuple[int, Invocation, dict[tuple[int, str], int]]] = {}
-        self.cleans: dict[int, list[str]] = {}
-        self.sanitizers: dict[str, Sanitizer] = {}
-        self.sinks: dict[tuple[str, int], tuple[SinkRule, int]] = {}
         self.chained: set[int] = set()
         """Calls of the step that only another goes on from: `a()` in `a().b()`."""
-        self.returned = 0
         for position, name in enumerate(chunk.params):
             self.values[name.lstrip("*&.$")] = self.values[name] = (
                 0 if name.lstrip("&") in SELVES else 1 << position
             )
         for name, rule in untrusted(chunk, book):
-            self.values[name] = self._source(rule, chunk.start_line)
+            self.values[name] = self.graph.source(rule, chunk.start_line)
 
     def take(self, number: int, step: Step) -> None:
         calls = step.calls
@@ -118,11 +102,11 @@ class _Body:
 
     def _assign(self, target: str, value: int, step: Step) -> None:
         if target in _RESULTS:
-            self.returned |= value
+            self.graph.returned |= value
             return
         for pattern, rule in self.book.targets(target):
             if not pattern.module or imported(pattern.module, self.imports):
-                self._sink(rule, step.line, value)
+                self.graph.sink(rule, step.line, value)
         if target.endswith("[]"):
             base = target[:-2]
             self.values[base] = self._held(base) | value
@@ -132,13 +116,17 @@ class _Body:
         self.values[target] = value if replaces else self.values.get(target, 0) | value
         if value or replaces:
             self.blocks[target] = step.block
+        if replaces and self.parts.pop(target, 0):
+            self._forget(f"{target}.")
         self._spill(target, value)
-        if replaces and "." not in target:
-            self.parts.pop(target, None)
         if step.text:
             self.texts[target] = step.text
         else:
             self.texts.pop(target, None)
+
+    def _forget(self, prefix: str) -> None:
+        for name in [name for name in self.values if name.startswith(prefix)]:
+            del self.values[name]
 
     def _spill(self, target: str, value: int) -> None:
         """What is in a part is in the whole, when the whole is passed on."""
@@ -170,37 +158,15 @@ class _Body:
             # A plain variable that was given a value here is not the global of that name.
             shadowed = name in self.values and "." not in name and "[" not in name
             if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
-                return self._source(rule, line)
+                return self.graph.source(rule, line)
         value = self.values.get(name)
         if value is None:
             value = self._held(name)
         return value | self.parts.get(name, 0) if self.parts else value
 
-    def _source(self, rule: SourceRule, line: int) -> int:
-        key = (rule.name, line)
-        known = self.sources.get(key)
-        if known is None:
-            source = Source(rule.name, rule.category, rule.tags, rule.confidence, line)
-            known = self.sources[key] = (self._node(), source)
-        return known[0]
-
-    def _node(self) -> int:
-        bit = self.next
-        if bit.bit_length() - self.params > MOST_NODES:
-            self.capped = True
-            return 0
-        self.next = bit << 1
-        return bit
-
-    def _sink(self, rule: SinkRule, line: int, value: int) -> None:
-        key = (rule.name, line)
-        known = self.sinks.get(key)
-        if known is None or rule.category == known[0].category:
-            self.sinks[key] = (known[0] if known else rule, (known[1] if known else 0) | value)
-
     def _call(
         self,
-        place: tuple[int, int],
+        place: Place,
         call: Invocation,
         before: list[Invocation],
         results: list[int],
@@ -209,16 +175,16 @@ class _Body:
         arguments = [self._argument(argument, call.line, results) for argument in call.arguments]
         receiver = self._receiver(callee, call.line, before, results)
         if callee.plain:
-            return self._unknown(place, call, receiver, arguments)
+            return self.graph.call(place, call, receiver, arguments)
         if callee.sinks and self._reaches_sink(callee, call, receiver, arguments):
             return 0
         for source in self._apply(callee.sources):
-            return self._source(source, call.line)
+            return self.graph.source(source, call.line)
         for sanitizer in self._apply(callee.sanitizers):
-            return self._cleaned(place, call, receiver, arguments, sanitizer)
+            return self.graph.cleaned(place, call, receiver, arguments, sanitizer)
         if callee.effect:
             return self._known(callee, receiver, arguments)
-        return self._unknown(place, call, receiver, arguments)
+        return self.graph.call(place, call, receiver, arguments)
 
     def _apply(self, rules: Iterable[tuple[str, R]]) -> Iterator[R]:
         """The rules that hold in this file."""
@@ -275,121 +241,5 @@ class _Body:
                     keyword in rule.keywords if keyword else position in rule.arguments
                 ):
                     value |= arguments[position]
-            self._sink(rule, call.line, value)
+            self.graph.sink(rule, call.line, value)
         return met
-
-    def _cleaned(
-        self,
-        place: tuple[int, int],
-        call: Invocation,
-        receiver: int,
-        arguments: list[int],
-        rule: SanitizerRule,
-    ) -> int:
-        found = Sanitizer(rule.name, rule.category, rule.tags)
-        self.sanitizers.setdefault(rule.name, found)
-        if "*" in rule.cleans:
-            return 0
-        value = receiver
-        for argument in arguments:
-            value |= argument
-        if not value:
-            return 0
-        bit = self._unknown(place, call, value, [])
-        self.cleans[bit] = rule.cleans
-        return bit
-
-    def _unknown(
-        self, place: tuple[int, int], call: Invocation, receiver: int, arguments: list[int]
-    ) -> int:
-        known = self.calls.get(place)
-        if known is None:
-            known = self.calls[place] = (self._node(), call, {})
-        bit, _, inputs = known
-        if receiver:
-            key = (RECEIVER, "")
-            inputs[key] = inputs.get(key, 0) | receiver
-        for position, value in enumerate(arguments):
-            if value:
-                key = (position, call.arguments[position].keyword)
-                inputs[key] = inputs.get(key, 0) | value
-        if bit:
-            return bit
-        for value in arguments:
-            receiver |= value
-        return receiver
-
-    def summary(self) -> Summary | None:
-        """Number the nodes that matter: sources, and calls that take or give something."""
-        used = self.returned
-        for _, value in self.sinks.values():
-            used |= value
-        for _, _, inputs in self.calls.values():
-            for value in inputs.values():
-                used |= value
-        sources = list(self.sources.values())
-        calls = [known for known in self.calls.values() if known[0] & used or known[2]]
-        if not (sources or self.sinks or self.sanitizers or calls or self.is_callable):
-            return None
-        bits = [bit for bit, _ in sources] + [bit for bit, _, _ in calls if bit]
-        numbers = {bit: self.params + number for number, bit in enumerate(bits)}
-        nodes = _Numbers(self.params, numbers)
-        return Summary(
-            params=self.params,
-            sources=[source for _, source in sources],
-            sinks=[
-                _sink(rule, line, nodes(value))
-                for (_, line), (rule, value) in self.sinks.items()
-                if rule.alone or value
-            ],
-            sanitizers=list(self.sanitizers.values()),
-            calls=[
-                Call(
-                    call.callee,
-                    call.line,
-                    len(call.arguments),
-                    [
-                        Input(position, nodes(value), keyword)
-                        for (position, keyword), value in inputs.items()
-                    ],
-                    self.cleans.get(bit, []),
-                )
-                for bit, call, inputs in calls
-                if bit
-            ],
-            returns=nodes(self.returned),
-            is_callable=self.is_callable,
-            capped=self.capped,
-        )
-
-
-class _Numbers:
-    """From bits to the numbers of nodes."""
-
-    def __init__(self, params: int, numbers: dict[int, int]) -> None:
-        self._params = params
-        self._numbers = numbers
-
-    def __call__(self, value: int) -> list[int]:
-        found = []
-        while value:
-            bit = value & -value
-            value ^= bit
-            position = bit.bit_length() - 1
-            number = position if position < self._params else self._numbers.get(bit)
-            if number is not None:
-                found.append(number)
-        return found
-
-
-def _sink(rule: SinkRule, line: int, nodes: list[int]) -> Sink:
-    return Sink(
-        rule.name,
-        rule.category,
-        rule.tags,
-        rule.severity,
-        rule.confidence,
-        line,
-        nodes,
-        rule.alone,
-    )
