@@ -7,7 +7,7 @@ import pytest
 
 from cleats.toolsets.code.risk import rules as module
 from cleats.toolsets.code.risk.patterns import Lookup, compiled, imported
-from cleats.toolsets.code.risk.rules import Rules, SinkRule, SourceRule, load
+from cleats.toolsets.code.risk.rules import SinkRule, SourceRule, load
 
 RULE = """
 languages = ["python"]
@@ -35,7 +35,7 @@ def test_our_own_rules_have_no_problems() -> None:
     rules = load()
 
     assert rules.problems == []
-    assert len(rules.rules) > 200
+    assert len(rules.all()) > 200
 
 
 def test_every_language_has_sources_sinks_and_sanitizers() -> None:
@@ -50,7 +50,7 @@ def test_every_language_has_sources_sinks_and_sanitizers() -> None:
 
 
 def test_the_names_and_tags_that_people_search_for_are_there() -> None:
-    rules = load().rules
+    rules = load().all()
     sources = {rule.name: rule for rule in rules if isinstance(rule, SourceRule)}
     sinks = {rule.name: rule for rule in rules if isinstance(rule, SinkRule)}
 
@@ -66,7 +66,7 @@ def test_the_names_and_tags_that_people_search_for_are_there() -> None:
 
 
 def test_every_category_that_a_sanitizer_cleans_is_one_of_a_sink() -> None:
-    rules = load().rules
+    rules = load().all()
     categories = {rule.category for rule in rules if isinstance(rule, SinkRule)} | {"*"}
 
     for rule in rules:
@@ -79,7 +79,7 @@ def test_the_rules_of_a_folder_are_added_to_ours(tmp_path: Path) -> None:
     rules = load([tmp_path])
 
     assert rules.problems == []
-    assert len(rules.rules) == len(load().rules) + 1
+    assert len(rules.all()) == len(load().all()) + 1
 
 
 def test_a_rule_with_a_known_id_replaces_it(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_a_rule_with_a_known_id_replaces_it(tmp_path: Path) -> None:
 
     rules = load([file])
 
-    assert len(rules.rules) == len(load().rules)
-    assert next(rule for rule in rules.rules if rule.id == "python.eval").patterns == [
+    assert len(rules.all()) == len(load().all())
+    assert next(rule for rule in rules.all() if rule.id == "python.eval").patterns == [
         "*.launch_missiles"
     ]
 
@@ -129,8 +129,8 @@ def test_a_mistake_is_said_with_file_rule_and_field_and_costs_only_its_rule(
     rules = load([file, good])
 
     assert any(said in problem and str(file) in problem for problem in rules.problems)
-    assert "own.launch" not in {rule.id for rule in rules.rules}
-    assert "other.launch" in {rule.id for rule in rules.rules}
+    assert "own.launch" not in {rule.id for rule in rules.all()}
+    assert "other.launch" in {rule.id for rule in rules.all()}
 
 
 def test_a_file_that_is_missing_too_large_or_not_text_is_a_problem(
@@ -223,5 +223,16 @@ def test_names_beyond_the_memory_are_still_answered(monkeypatch: pytest.MonkeyPa
     assert [bool(lookup(f"{letter}.x")) for letter in "abcabc"] == [True, False, False] * 2
 
 
-def test_an_empty_set_of_rules_is_a_set_of_rules() -> None:
-    assert Rules([]).of("python") == []
+def test_our_files_are_for_the_languages_at_their_top() -> None:
+    for file in module._ours():
+        for rule in file.rules():
+            assert all(file.says(lang) for lang in rule.languages), rule.id
+
+
+def test_the_rules_of_a_language_are_those_of_all_that_are_for_it(tmp_path: Path) -> None:
+    rules = load([written(tmp_path, RULE)])
+
+    expected = [rule.id for rule in rules.all() if {"python", "*"}.intersection(rule.languages)]
+    assert sorted(rule.id for rule in rules.of("python")) == sorted(expected)
+    assert "own.launch" in expected
+    assert "own.launch" not in {rule.id for rule in rules.of("go")}

@@ -26,15 +26,35 @@ MOST_WILDCARDS = 4
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pattern:
-    """A pattern, ready to be asked."""
+    """A pattern, ready to be asked. What it takes is made when it is first asked."""
 
     key: str
     """A segment that every name it meets has."""
-    shape: re.Pattern[str]
     module: str
     called: bool
+    head: str
+    body: str
+    through: bool
+    shape: re.Pattern[str] | None = None
+
+    def meets(self, name: str) -> bool:
+        """Whether it is about a name, given in its canonical form."""
+        body = self.body
+        if not self.through and "*" not in body:
+            if name == body:
+                return self.head != "*."
+            return bool(self.head) and name.endswith(body) and name[-len(body) - 1] == "."
+        if self.shape is None:
+            self.shape = self._shape()
+        return self.shape.fullmatch(name) is not None
+
+    def _shape(self) -> re.Pattern[str]:
+        head = {"": "", "*.": r".+\.", "**.": r"(?:.*\.)?"}[self.head]
+        middle = "[^.]*".join(re.escape(part) for part in self.body.split("*"))
+        tail = "" if not self.through else r"(?:\(\).*)?" if self.called else r"(?:[.\[(].*)?"
+        return re.compile(head + middle + tail)
 
 
 def canonical(name: str) -> str:
@@ -59,14 +79,8 @@ def compiled(text: str, *, through: bool) -> Pattern:
         raise ValueError(f"{text!r} has no segment without a wildcard")
     if body.count("*") > MOST_WILDCARDS:
         raise ValueError(f"{text!r} has more than {MOST_WILDCARDS} wildcards")
-    head = ""
-    if body.startswith("**."):
-        head, body = r"(?:.*\.)?", body[3:]
-    elif body.startswith("*."):
-        head, body = r".+\.", body[2:]
-    tail = "" if not through else r"(?:\(\).*)?" if called else r"(?:[.\[(].*)?"
-    middle = "[^.]*".join(re.escape(part) for part in body.split("*"))
-    return Pattern(literals[-1], re.compile(head + middle + tail), module, called)
+    head = "**." if body.startswith("**.") else "*." if body.startswith("*.") else ""
+    return Pattern(literals[-1], module, called, head, body.removeprefix(head), through)
 
 
 class Lookup(Generic[R]):
@@ -92,7 +106,7 @@ class Lookup(Generic[R]):
             entry
             for segment in dict.fromkeys(_SEGMENT.findall(name))
             for entry in self._entries.get(segment, ())
-            if entry[0].shape.fullmatch(name)
+            if entry[0].meets(name)
         )
 
 

@@ -9,7 +9,7 @@ in `problems`: somebody's typing error must not stop a build.
 
 import hashlib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -118,46 +118,82 @@ _KINDS: Mapping[str, type[Rule]] = {
 class Rules:
     """All rules that apply, and the name of exactly this set."""
 
-    def __init__(self, rules: Iterable[Rule], problems: Iterable[str] = ()) -> None:
-        self.rules = tuple(rules)
-        self.problems = list(problems)
-        said = msgspec.json.encode([(type(rule).__name__, rule) for rule in self.rules])
-        self.fingerprint = hashlib.blake2b(said, digest_size=16).hexdigest()
+    def __init__(self, own: Mapping[str, Rule], problems: Sequence[str], fingerprint: str) -> None:
+        self._own = own
+        self.problems = problems
+        self.fingerprint = fingerprint
 
     def of(self, lang: str) -> list[Rule]:
-        return [rule for rule in self.rules if lang in rule.languages or "*" in rule.languages]
+        """The rules for a language; ours for others are not even read."""
+        rules = {rule.id: rule for file in _ours() if file.says(lang) for rule in file.rules()}
+        rules.update(self._own)
+        return [rule for rule in rules.values() if {lang, "*"}.intersection(rule.languages)]
+
+    def all(self) -> list[Rule]:
+        rules = {rule.id: rule for file in _ours() for rule in file.rules()}
+        return list({**rules, **self._own}.values())
 
 
 def load(extra: Iterable[Path] = ()) -> Rules:
     """Our rules and those of the given files, or of all `.toml` files in the given folders."""
-    rules, problems = dict(_ours()), list[str]()
+    own: dict[str, Rule] = {}
+    problems: list[str] = []
+    seen = hashlib.blake2b(b"".join(file.data for file in _ours()), digest_size=16)
     for path in extra:
-        files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
-        for file in files:
-            found, said = _read(file)
-            rules.update(found)
+        for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
+            try:
+                data = _content(file)
+                found, said = _read(data, str(file))
+            except OSError as error:
+                found, said = {}, [f"{file}: cannot be read: {error.strerror}"]
+            except ValueError as error:
+                found, said = {}, [f"{file}: {error}"]
+            own.update(found)
             problems.extend(said)
-    return Rules(rules.values(), problems)
+    seen.update(msgspec.json.encode([(type(rule).__name__, rule) for rule in own.values()]))
+    return Rules(own, problems, seen.hexdigest())
+
+
+class _Ours:
+    """A file of ours, parsed when its language is met: a repository has few of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = path.read_bytes()
+        self._languages = _head(self.data)
+        self._rules: list[Rule] | None = None
+
+    def says(self, lang: str) -> bool:
+        return lang in self._languages or "*" in self._languages
+
+    def rules(self) -> list[Rule]:
+        if self._rules is None:
+            found, problems = _read(self.data, str(self.path))
+            if problems:
+                raise ValueError("\n".join(problems))
+            self._rules = list(found.values())
+        return self._rules
 
 
 @cache
-def _ours() -> Mapping[str, Rule]:
-    rules: dict[str, Rule] = {}
-    for file in sorted(OURS.glob("*.toml")):
-        found, problems = _read(file)
-        if problems:
-            raise ValueError("\n".join(problems))
-        rules.update(found)
-    return rules
+def _ours() -> list[_Ours]:
+    return [_Ours(path) for path in sorted(OURS.glob("*.toml"))]
 
 
-def _read(file: Path) -> tuple[dict[str, Rule], list[str]]:
+def _head(data: bytes) -> list[str]:
+    languages: list[str] = tomllib.loads(data.partition(b"[[")[0].decode())["languages"]
+    return languages
+
+
+def _content(file: Path) -> bytes:
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"larger than {MOST_BYTES} bytes")
+    return file.read_bytes()
+
+
+def _read(data: bytes, file: str) -> tuple[dict[str, Rule], list[str]]:
     try:
-        if file.stat().st_size > MOST_BYTES:
-            return {}, [f"{file}: larger than {MOST_BYTES} bytes"]
-        document = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        return {}, [f"{file}: cannot be read: {error.strerror}"]
+        document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return {}, [f"{file}: is not TOML: {error}"]
     languages = document.pop("languages", [])
