@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cleats.toolsets.code.languages.csharp import CSHARP
 from cleats.toolsets.code.languages.go import GO
 from cleats.toolsets.code.languages.java import JAVA
 from cleats.toolsets.code.languages.javascript import JAVASCRIPT
@@ -13,5 +14,6 @@ from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
 
 LANGUAGES: Final[Mapping[str, Language]] = {
-    language.id: language for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX, GO, JAVA, PHP, RUST)
+    language.id: language
+    for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX, GO, JAVA, PHP, RUST, CSHARP)
 }

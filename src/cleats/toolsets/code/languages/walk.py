@@ -224,7 +224,11 @@ class Walk:
         of, member = self.language.members[syntax.kinds[node]]
         base = self.path(syntax.child(node, of), flow)
         named = syntax.child(node, member)
-        name = syntax.text(named) if named != NONE else ""
+        if named == NONE:
+            return base
+        name = syntax.text(named).lstrip(".")
+        if syntax.kinds[named] in self.language.transparent:
+            name = self.path(named, flow)
         joint = self.language.joints.get(syntax.kinds[node], ".")
         return f"{base}{joint}{name}" if base else name
 
