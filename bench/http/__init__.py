@@ -1,0 +1,1 @@
+"""What a request of the HTTP API costs, beside a bare Starlette route and beside no HTTP at all."""

@@ -1,0 +1,1 @@
+"""The servers that are measured, and the loop without one."""
