@@ -32,6 +32,7 @@ def one(path: str, name: str, *imports: str, lang: str = "python", params: str =
 def test_a_flow_belongs_to_the_function_where_the_value_enters_the_call() -> None:
     concluded = risks({"views.py": VIEW, "tools.py": RUN}, "python")
 
+    assert not any(risk.capped for risk in concluded.values())
     (flow,) = concluded["views.py:view"].flows
     assert str(flow) == "request.args->os.system"
     assert (flow.via, flow.sink_path, flow.sink_line) == (["run"], "tools.py", 4)
@@ -248,6 +249,16 @@ def test_a_name_that_many_have_is_not_searched() -> None:
 
     assert found(one("x/a.go", "main", lang="go"), "run", *many) is None
     assert found(one("3.go", "main", lang="go"), "run", *many) == ("3.go", "run")
+
+
+def test_a_method_of_ones_own_is_looked_up_even_if_everybody_has_one_of_that_name() -> None:
+    text = (
+        "import os\nclass Jobs:\n"
+        "    def run(self):\n        self.append(input())\n"
+        "    def append(self, job):\n        os.system(job)\n"
+    )
+
+    assert flows({"a.py": text}, "python") == {"stdin->os.system"}
 
 
 def test_what_is_not_known_is_taken_to_pass_values_on() -> None:

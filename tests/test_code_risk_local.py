@@ -1,7 +1,5 @@
 """Values within one function, on steps made by hand."""
 
-from collections.abc import Iterable, Sequence
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,80 +7,16 @@ from hypothesis import strategies as st
 
 from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
 from cleats.toolsets.code.risk import graph, local
-from cleats.toolsets.code.risk.linking import conclude
 from cleats.toolsets.code.risk.local import assess
-from cleats.toolsets.code.risk.rules import load
 from cleats.toolsets.code.risk.solving import solve
-from cleats.toolsets.code.risk.summary import Risk, Summary
-
-RULES = load()
-
-
-def arg(*names: str, calls: Sequence[int] = (), text: str = "", keyword: str = "") -> Argument:
-    return Argument(list(names), list(calls), text, keyword)
-
-
-def call(callee: str, *arguments: Argument, line: int = 1) -> Invocation:
-    return Invocation(callee, list(arguments), line)
-
-
-def step(
-    line: int,
-    target: str = "",
-    names: Iterable[str] = (),
-    calls: Sequence[Invocation] = (),
-    *,
-    text: str = "",
-    block: int = 0,
-) -> Step:
-    """A statement whose value is its names and its last call."""
-    calls = [Invocation(each.callee, each.arguments, line) for each in calls]
-    outer = [len(calls) - 1] if calls else []
-    return Step(line, [target] if target else [], list(names), calls, outer, text, block)
-
-
-def function(
-    *steps: Step,
-    params: Sequence[str] = (),
-    loops: int = 0,
-    signature: str = "",
-    decorators: Sequence[str] = (),
-) -> Chunk:
-    return Chunk(
-        "function",
-        "f",
-        0,
-        1,
-        1,
-        9,
-        params=list(params),
-        loops=loops,
-        steps=list(steps),
-        signature=signature,
-        decorators=list(decorators),
-    )
-
-
-def summary(chunk: Chunk, lang: str = "python", imports: Sequence[str] = ()) -> Summary:
-    found = assess(chunk, lang, RULES, imports)
-    assert found is not None
-    return found
-
-
-def risk(chunk: Chunk, lang: str = "python", imports: Sequence[str] = ()) -> Risk:
-    found = summary(chunk, lang, imports)
-    return conclude(found, solve(found, "a.py", {})) or Risk()
-
-
-def flows(chunk: Chunk, lang: str = "python", imports: Sequence[str] = ()) -> list[str]:
-    return [str(flow) for flow in risk(chunk, lang, imports).flows]
-
+from cleats.toolsets.code.risk.summary import Summary
+from tests.risk_steps import RULES, arg, call, flows, function, risk, step, summary
 
 SOURCE = call("request.args.get", arg(text="x"))
 
 
-def sunk(line: int, *names: str) -> Step:
-    return step(line, calls=[call("os.system", arg(*names))])
+def sunk(line: int, *names: str, block: int = 0) -> Step:
+    return step(line, calls=[call("os.system", arg(*names))], block=block)
 
 
 def test_a_source_that_reaches_a_sink_is_a_flow_with_both_lines() -> None:
@@ -111,7 +45,7 @@ def test_a_source_alone_is_of_low_severity() -> None:
 
 
 def test_what_every_program_does_is_no_sink_unless_something_reaches_it() -> None:
-    quiet = risk(function(step(1, calls=[call("requests.get", arg(text="http://x"))])))
+    quiet = summary(function(step(1, calls=[call("requests.get", arg(text="http://x"))])))
     loud = risk(function(step(1, "x", calls=[SOURCE]), step(2, calls=[call("open", arg("x"))])))
 
     assert quiet.sinks == []
@@ -184,6 +118,31 @@ def test_a_chain_of_calls_carries_the_value_to_its_end() -> None:
 
     assert flows(function(through, sunk(2, "x"))) == ["request.body->os.system"]
     assert flows(function(cleaned, sunk(2, "x"))) == []
+
+
+def test_what_a_chain_goes_through_is_not_what_it_gives() -> None:
+    chain = [call("name", arg("params[]")), call("name().shellescape")]
+    cleaned = Step(1, ["x"], [], chain, [0, 1])
+
+    assert flows(function(cleaned, step(2, calls=[call("system", arg("x"))])), "ruby") == []
+
+
+def test_a_chain_may_start_at_a_new_object() -> None:
+    chain = [call("new Job", arg("System.in")), call("Job().text")]
+    made = Step(1, ["x"], [], chain, [0, 1])
+
+    assert flows(function(made, step(2, calls=[call("rt.exec", arg("x"))])), "java") == [
+        "stdin->Runtime.exec"
+    ]
+
+
+def test_a_loop_finds_what_its_last_turn_left_and_not_what_comes_after() -> None:
+    def looped(inside: Step, after: Step) -> Chunk:
+        return function(step(1, "x", text=""), sunk(2, "x", block=1), inside, after, loops=1)
+
+    given, cleared = step(3, "x", calls=[call("input")], block=1), step(4, "x", text="")
+    assert flows(looped(given, cleared)) == ["stdin->os.system"]
+    assert flows(looped(step(3, "x", text="", block=1), step(4, "x", calls=[call("input")]))) == []
 
 
 def test_a_sanitizer_cleans_for_its_own_categories_only() -> None:
@@ -284,14 +243,21 @@ def test_a_receiver_can_be_what_does_harm() -> None:
     ]
 
 
-def test_an_annotated_parameter_is_a_source() -> None:
-    chunk = function(
-        step(2, calls=[call("Runtime.getRuntime().exec", arg("name", "number"))]),
-        params=["name", "number", "model"],
-        signature='String f(@RequestParam(name = "a, b") String name, int number, Model model)',
-    )
+@pytest.mark.parametrize(
+    "signature",
+    [
+        'String f(@RequestParam("number") String name, int number, Model model)',
+        '@GetMapping("/number") String f(@RequestParam(value = "a, b") String name, int number)',
+        "f(@RequestParam() name: Map<String, Int>, number: (Int) -> Int, model: Model)",
+    ],
+)
+def test_an_annotated_parameter_is_a_source_and_its_neighbour_is_not(signature: str) -> None:
+    def chunk(name: str) -> Chunk:
+        run = step(2, calls=[call("Runtime.getRuntime().exec", arg(name))])
+        return function(run, params=["name", "number", "model"], signature=signature)
 
-    assert flows(chunk, "java") == ["@RequestParam->Runtime.exec"]
+    assert flows(chunk("name"), "java") == ["@RequestParam->Runtime.exec"]
+    assert flows(chunk("number"), "java") == []
 
 
 def test_a_decorated_function_has_untrusted_parameters() -> None:

@@ -190,8 +190,6 @@ class _Solver:
         facts: Facts,
         flows: dict[tuple[SourceKey, Danger], Trail],
     ) -> None:
-        if danger.category in step.cleaned:
-            return
         for origin, trail in trails.items():
             if danger.category in trail.cleaned:
                 continue
