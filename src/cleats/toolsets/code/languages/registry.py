@@ -10,10 +10,22 @@ from cleats.toolsets.code.languages.javascript import JAVASCRIPT
 from cleats.toolsets.code.languages.php import PHP
 from cleats.toolsets.code.languages.python import PYTHON
 from cleats.toolsets.code.languages.rust import RUST
+from cleats.toolsets.code.languages.shell import SHELL
 from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
 
 LANGUAGES: Final[Mapping[str, Language]] = {
     language.id: language
-    for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, TSX, GO, JAVA, PHP, RUST, CSHARP)
+    for language in (
+        PYTHON,
+        JAVASCRIPT,
+        TYPESCRIPT,
+        TSX,
+        GO,
+        JAVA,
+        PHP,
+        RUST,
+        CSHARP,
+        SHELL,
+    )
 }
