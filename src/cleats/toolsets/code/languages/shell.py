@@ -117,9 +117,7 @@ def _counted(walk: Walk, node: int, flow: Flow | None) -> bool:
     left, right = syntax.child(node, "left"), syntax.child(node, "right")
     if NONE in (left, right) or syntax.kinds[left] not in ("variable_name", "subscript"):
         return False
-    operator = (
-        syntax.data[syntax.ends[left] : syntax.starts[right]].strip().decode("utf-8", "replace")
-    )
+    operator = syntax.data[syntax.ends[left] : syntax.starts[right]].strip()
     if not operator.endswith(b"=") or operator in _COMPARED:
         return False
     assign(walk, node, flow, _COUNTED if operator == b"=" else _COUNTED_UP)
