@@ -33,8 +33,13 @@ def read(outline: Outline, lang: str) -> None:
     cut_sections(outline, found)
 
 
-def cut_sections(outline: Outline, headings: Sequence[Heading]) -> None:
-    """Cut a document at its headings; the signature of a section is the path to it."""
+def cut_sections(
+    outline: Outline, headings: Sequence[Heading], plain: Callable[[str], str] = str
+) -> None:
+    """Cut a document at its headings; the signature of a section is the path to it.
+
+    `plain` takes the marks out of a paragraph.
+    """
     above: list[tuple[int, str]] = []
     lines = outline.source.lines
     ends = [*(heading[0] for heading in headings[1:]), len(lines)]
@@ -42,7 +47,7 @@ def cut_sections(outline: Outline, headings: Sequence[Heading]) -> None:
         above = [(depth, title) for depth, title in above if depth < level]
         above.append((level, text))
         path = " > ".join(title for _, title in above)
-        outline.cut(start, "section", text, paragraph(lines, body, after - 1), path)
+        outline.cut(start, "section", text, plain(paragraph(lines, body, after - 1)), path)
 
 
 def _asciidoc(lines: list[str]) -> list[Heading]:

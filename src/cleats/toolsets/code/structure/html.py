@@ -13,6 +13,7 @@ _PARTS: Final = frozenset(
     {"section", "article", "main", "nav", "aside", "header", "footer", "form", "dialog", "template"}
 )
 _EMBEDDED: Final = {"script": "javascript", "style": "css"}
+_INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|small|span|strong|u)\b[^<>]*>", re.IGNORECASE)
 _MARKS = re.compile(r"<[^<>]*>")
 _MOST: Final = 2000
 """Characters of a heading or a paragraph that are looked at."""
@@ -97,4 +98,4 @@ def read(outline: Outline) -> None:
 
 
 def _plain(marked: str) -> str:
-    return " ".join(unescape(_MARKS.sub(" ", marked)).split())[:MOST_DOC]
+    return " ".join(unescape(_MARKS.sub(" ", _INLINE.sub("", marked))).split())[:MOST_DOC]

@@ -109,6 +109,8 @@ class Reading:
 def read(outline: Outline) -> None:
     reading = Reading(outline)
     reading.run()
+    if reading.top:
+        reading.top[0].line = 0  # a bracket alone is nothing to find
     cut_entries(outline, reading.top, len(outline.source.lines) - 1)
 
 

@@ -40,7 +40,7 @@ class Reading:
         lines = self.outline.source.lines
         for at in range(self._front_matter(), len(lines)):
             self._line(at, lines[at])
-        cut_sections(self.outline, self.sections)
+        cut_sections(self.outline, self.sections, _said)
 
     def _front_matter(self) -> int:
         lines = self.outline.source.lines
@@ -114,6 +114,10 @@ def _unclosed(text: str) -> str:
     return shorter.strip() if not shorter or shorter[-1].isspace() else bare
 
 
+def _said(text: str) -> str:
+    return "" if text.startswith(("```", "~~~", "<!--", "|")) else _plain(text)
+
+
 def _plain(text: str) -> str:
-    """A heading without its marks."""
+    """A heading or a paragraph without its marks."""
     return _LINKED.sub(r"\1", _IDENTIFIER.sub("", text)).replace("`", "").replace("**", "").strip()

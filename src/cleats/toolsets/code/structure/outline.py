@@ -19,6 +19,9 @@ What = Literal["calls", "uses", "reads", "writes"]
 MOST_LINES: Final = 2 * BLOCK
 """Longer pieces are cut again, at a blank line if there is one."""
 
+MOST_CUTS: Final = 20_000
+"""A file with more is data; its rest is read in stretches of lines."""
+
 MOST_MENTIONS: Final = 50_000
 MOST_NAMES: Final = 400
 MOST_TEXT: Final = 200
@@ -54,11 +57,15 @@ class Outline:
     def cut(self, line: int, kind: str, name: str, doc: str = "", signature: str = "") -> None:
         """Begin a piece. Of two that begin on one line, the first is the one."""
         shown = " ".join(name[: 2 * MOST_TEXT].split())[:MOST_TEXT] or self.source.stem
-        self._cuts.setdefault(line, Cut(line, kind, shown, doc[:MOST_DOC], signature[:MOST_TEXT]))
+        self._add(Cut(line, kind, shown, doc[:MOST_DOC], signature[:MOST_TEXT]))
 
     def embed(self, line: int, kind: str, name: str, lang: str) -> None:
         """Begin a piece in another language."""
-        self._cuts.setdefault(line, Cut(line, kind, name, lang=lang))
+        self._add(Cut(line, kind, name, lang=lang))
+
+    def _add(self, cut: Cut) -> None:
+        if len(self._cuts) < MOST_CUTS:
+            self._cuts.setdefault(cut.line, cut)
 
     def say(self, line: int, what: What, name: str) -> None:
         if name and len(self._mentions) < MOST_MENTIONS:

@@ -113,8 +113,10 @@ class Splitter:
         if self.routine is None:
             found = _CREATE.match(self.clean, self.start)
             self.routine = found is not None and found["what"].lower().split()[0] in _ROUTINE
-        if self.routine and not _ends_other(self.clean, end):
-            self.depth = max(self.depth + (-1 if word == "end" else 1), 0)
+        if self.routine and word != "end":
+            self.depth += 1
+        elif self.routine and not _ends_other(self.clean, end):
+            self.depth = max(self.depth - 1, 0)
 
     def _until(self, end: int, after: int) -> Iterator[tuple[int, int]]:
         if found := _VISIBLE.search(self.clean, self.start, end):

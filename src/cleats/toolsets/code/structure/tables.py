@@ -11,12 +11,15 @@ _VALUE = re.compile(r"\s{0,40}([^\s=:#;\[][^=:#]{0,200}?)[ \t]{0,20}[=:][ \t]*(.
 _TOML_VALUE = re.compile(r"\s{0,40}([\w\"'.-][^=#]{0,200}?)[ \t]{0,20}=[ \t]*(.*)")
 _STRINGS = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'[^']*'|#.*$")
 _QUOTES: Final = ('"""', "'''")
+_OPENED: Final = ("[", "{", "", *_QUOTES)
+"""What a value that goes on below begins with."""
+
 _MOST: Final = 2000
 """Characters of a line that are looked at."""
 
 
 def read_toml(outline: Outline) -> None:
-    table = quote = ""
+    table = quote = key = ""
     depth = 0
     for at, whole in enumerate(outline.source.lines):
         line = whole[:_MOST]
@@ -28,7 +31,9 @@ def read_toml(outline: Outline) -> None:
             outline.cut(_with_comment(outline, at), "entry", table)
             continue
         if depth == 0 and (found := _TOML_VALUE.match(line)):
-            _value(outline, at, table, found)
+            key = _value(outline, at, table, found)
+        elif depth and (item := line.split("#", 1)[0].strip(" \t\r,[]\"'")):
+            outline.field(at, key, item)
         quote = next((mark for mark in _QUOTES if line.count(mark) == 1), "")
         bare = _STRINGS.sub("", line.split(quote, 1)[0] if quote else line)
         depth = max(depth + bare.count("[") - bare.count("]"), 0)
@@ -47,12 +52,15 @@ def read_ini(outline: Outline) -> None:
             _value(outline, at, table, found)
 
 
-def _value(outline: Outline, at: int, table: str, found: re.Match[str]) -> None:
+def _value(outline: Outline, at: int, table: str, found: re.Match[str]) -> str:
     key = found[1].strip().strip("\"'")
     value = found[2].strip()
     if value[:1] in ("'", '"') and (close := value.find(value[0], 1)) > 0:
         value = value[1:close]
-    outline.field(at, f"{table}.{key}" if table else key, value.split(" #", 1)[0].rstrip())
+    whole = f"{table}.{key}" if table else key
+    if value not in _OPENED:
+        outline.field(at, whole, value.split(" #", 1)[0].rstrip())
+    return whole
 
 
 def _with_comment(outline: Outline, at: int) -> int:
