@@ -15,6 +15,7 @@ import pytest
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.request import read
+from cleats.toolsets.code.store.generations import Shelf
 from tests.index_world import World
 
 STEPS = int(os.environ.get("CLEATS_TEST_WALK", "12"))
@@ -82,13 +83,17 @@ class Walk:
         word, number = self.random.choice(WORDS), next(self.numbers)
         if path.endswith(".md"):
             return f"# {word} {number}\n\nWords about the {word}, to compute the total.\n"
-        other = self.random.choice(WORDS)
+        stem = Path(path).stem
+        modules = [Path(each) for each in self.files() if each.endswith(".py")]
+        other = self.random.choice(modules or [Path(path)])
         return (
-            f"import os\n\n\ndef {word}_{number}({other}):\n"
-            f'    """Compute the total of a {other}, or its value."""\n'
-            f"    if {other}:\n        os.system({other})\n    return {word}_0(input())\n\n\n"
-            f"def {word}_0(value):\n    # The value may be anything that a handler was given.\n"
-            f"    return eval(value)\n"
+            f"from {'.'.join(other.with_suffix('').parts)} import take_{other.stem}\n\n\n"
+            f"def {word}_{number}({word}):\n"
+            f'    """Compute the total of a {word}, or its value."""\n'
+            f"    if {word}:\n        print({word})\n"
+            f"    return take_{other.stem}(input())\n\n\n"
+            f"def take_{stem}(value):\n    # The value may be anything that a handler was given.\n"
+            f"    return {self.random.choice(('eval', 'str', 'exec'))}(value)\n"
         )
 
     def add(self) -> None:
@@ -176,12 +181,13 @@ def test_a_killed_builder_leaves_the_last_index_or_the_next(tmp_path: Path) -> N
     fresh = World(tmp_path, cache_name="other", clock=world.clock)
     fresh.build()
     after = fresh.content()
-    calls = _calls_of(fresh.build)
+    publishing, calls = _calls_of(fresh.build)
     dice = random.Random(11)
     seen = set()
 
-    for _ in range(KILLS):
-        moment = dice.randrange(calls)
+    for number in range(KILLS):
+        # Half of them while it is published, which takes a hundredth of the time.
+        moment = dice.randrange(publishing if number % 2 else 0, calls)
         _killed(world.build, moment)
         now = world.content()
         seen.add("before" if now == before else "after")
@@ -196,20 +202,22 @@ def test_a_killed_builder_leaves_the_last_index_or_the_next(tmp_path: Path) -> N
     assert left == {world.lease().name}
 
 
-def _calls_of(build: Callable[..., object]) -> int:
-    """How many calls a build makes, which is how its moments are counted."""
-    counted = 0
+def _calls_of(build: Callable[..., object]) -> tuple[int, int]:
+    """How many calls a build makes before it publishes, and at all: its moments."""
+    counted = publishing = 0
 
-    def count(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal counted
+    def count(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal counted, publishing
         counted += event == "call"
+        if event == "call" and frame.f_code is Shelf.publish.__code__:
+            publishing = counted
 
     sys.setprofile(count)
     try:
         build(incremental=False)
     finally:
         sys.setprofile(None)
-    return counted
+    return publishing, counted
 
 
 def _killed(build: Callable[..., object], moment: int) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -86,6 +87,12 @@ def index() -> None:
     "--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index."
 )
 @click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
+@click.option(
+    "--from",
+    "artifacts",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="Begin from an index that `cleats index export` wrote.",
+)
 @click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @_json
@@ -121,6 +128,29 @@ def build(
         click.echo(_summary(str(repository.root), done))
     for warning in done.warnings:
         click.echo(f"Note: {warning}", err=True)
+
+
+@index.command()
+@click.argument("folder", type=click.Path(file_okay=False, resolve_path=True))
+@_path
+@click.pass_obj
+def export(settings: Settings, folder: str, path: str | None) -> None:
+    """Write the index to a new FOLDER, to be carried to another machine.
+
+    There, `cleats index --from FOLDER` begins with it and reads only what differs.
+    """
+    from cleats.toolsets.code.indexing import artifacts  # noqa: PLC0415
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+
+    indexes = Indexes(settings)
+    try:
+        with indexes.lease(indexes.repository(path)) as lease:
+            count = artifacts.export(lease, Path(folder))
+    except ToolError as error:
+        _fail(error)
+    except OSError as error:
+        raise click.ClickException(f"{folder}: {error.strerror}") from None
+    click.echo(f"{folder}: {count} files of {lease.name}.")
 
 
 @index.command()

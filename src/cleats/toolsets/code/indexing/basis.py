@@ -62,7 +62,7 @@ class Basis:
             meta = catalogue.meta()
             form = Form.wanted(options, meta)
             sqlite = bool(meta.get("sqlite")) if options.sqlite is None else options.sqlite
-            if options.incremental and form.fits(meta):
+            if (options.incremental or options.artifacts) and form.fits(meta):
                 yield cls(form, sqlite, lease, meta, catalogue.known())
             else:
                 yield cls(form, sqlite, None, meta)

@@ -34,11 +34,24 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
     started = time.monotonic()
     with explained(shelf.folder), _alone(shelf, report):
         shelf.collect()
+        unused = _restored(shelf, options)
         with Basis.of(shelf, options) as basis:
             done = Build(root, shelf, options, report, basis).run()
         shelf.collect()
+    if options.artifacts:
+        done.restored_artifacts = not unused
+        done.warnings += [unused] if unused else []
     done.seconds = round(time.monotonic() - started, 3)
     return done
+
+
+def _restored(shelf: Shelf, options: Options) -> str:
+    """Take in an index that was built elsewhere; return why not, if not."""
+    if not options.artifacts:
+        return ""
+    from cleats.toolsets.code.indexing.artifacts import restore  # noqa: PLC0415 - hardly ever
+
+    return restore(shelf, Path(options.artifacts))
 
 
 @contextmanager

@@ -147,7 +147,11 @@ class IndexTools:
                 timeout=600.0,
                 aliases=(Alias("index_build", deprecated="2.0.0"),),
                 hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.ARCHIVE_UNSAFE),
+                errors=(
+                    ErrorCode.NOT_FOUND,
+                    ErrorCode.ARCHIVE_UNSAFE,
+                    ErrorCode.DOWNLOAD_VERIFY_FAILED,
+                ),
                 examples=(
                     {"arguments": {}},
                     {"arguments": {"repoPath": "/src/app", "incremental": True}},
