@@ -129,7 +129,7 @@ def test_what_a_chain_goes_through_is_not_what_it_gives() -> None:
 
 def test_a_chain_may_start_at_a_new_object() -> None:
     chain = [call("new Job", arg("System.in")), call("Job().text")]
-    made = Step(1, ["x"], [], chain, [0, 1])
+    made = Step(1, ["x"], [], chain, [1])
 
     assert flows(function(made, step(2, calls=[call("rt.exec", arg("x"))])), "java") == [
         "stdin->Runtime.exec"
@@ -226,6 +226,15 @@ def test_a_variable_that_hides_a_source_is_not_the_source() -> None:
 
     assert flows(hidden, "c") == []
     assert flows(plain, "c") == ["argv->system"]
+
+
+def test_a_call_can_put_a_value_into_its_arguments() -> None:
+    read = step(1, calls=[call("fgets", arg("buffer"), arg("n"), arg("stdin"))])
+    copied = step(2, calls=[call("snprintf", arg("line"), arg("m"), arg(text="%s"), arg("buffer"))])
+    run = step(3, calls=[call("system", arg("line"))])
+
+    assert flows(function(read, copied, run), "c") == ["stdin->system"]
+    assert flows(function(read, run), "c") == []
 
 
 def test_an_assignment_can_be_a_sink() -> None:

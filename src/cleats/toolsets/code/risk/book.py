@@ -31,6 +31,8 @@ class Callee(NamedTuple):
     sources: tuple[tuple[str, SourceRule], ...]
     sanitizers: tuple[tuple[str, SanitizerRule], ...]
     effect: str
+    writes: tuple[tuple[str, SourceRule | CallRule], ...]
+    """The rules by which it puts values into its arguments."""
     plain: bool
     """No rule is about it."""
 
@@ -86,6 +88,11 @@ class Book:
         sanitizers = tuple(
             (module, rule) for module, rule in hits if isinstance(rule, SanitizerRule)
         )
+        writes = tuple(
+            (module, rule)
+            for module, rule in hits
+            if isinstance(rule, SourceRule | CallRule) and rule.into
+        )
         effects = [rule.effect for _, rule in hits if isinstance(rule, CallRule)]
         # What an object of the repository's own does is in its class, whatever others of that
         # name do.
@@ -97,6 +104,7 @@ class Book:
             sources,
             sanitizers,
             effect,
+            writes,
             not (sinks or sources or sanitizers or effect),
         )
 

@@ -19,7 +19,7 @@ from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
 from cleats.toolsets.code.risk.requirements import holds
-from cleats.toolsets.code.risk.rules import Rules
+from cleats.toolsets.code.risk.rules import CallRule, Rules, SourceRule
 from cleats.toolsets.code.risk.summary import Summary
 
 MOST_STEPS = 3_000
@@ -108,9 +108,7 @@ class _Body:
             if not pattern.module or imported(pattern.module, self.imports):
                 self.graph.sink(rule, step.line, value)
         if target.endswith("[]"):
-            base = target[:-2]
-            self.values[base] = self._held(base) | value
-            self._spill(base, value)
+            self._put(target[:-2], value)
             return
         replaces = not step.block or self.blocks.get(target, step.block) == step.block
         self.values[target] = value if replaces else self.values.get(target, 0) | value
@@ -176,6 +174,8 @@ class _Body:
         receiver = self._receiver(callee, call.line, before, results)
         if callee.plain:
             return self.graph.call(place, call, receiver, arguments)
+        for rule in self._apply(callee.writes):
+            self._write(rule, call, receiver, arguments)
         if callee.sinks and self._reaches_sink(callee, call, receiver, arguments):
             return 0
         for source in self._apply(callee.sources):
@@ -197,10 +197,34 @@ class _Body:
         for argument in arguments:
             value |= argument
         if callee.effect == "fills" and value and callee.receiver:
-            name = callee.receiver
-            self.values[name] = self._held(name) | value
-            self._spill(name, value)
+            self._put(callee.receiver, value)
         return receiver | value
+
+    def _write(
+        self,
+        rule: SourceRule | CallRule,
+        call: Invocation,
+        receiver: int,
+        arguments: list[int],
+    ) -> None:
+        """Put into some arguments of a call what the others give."""
+        value = receiver
+        if isinstance(rule, SourceRule):
+            value = self.graph.source(rule, call.line)
+        else:
+            for position, argument in enumerate(arguments):
+                value |= 0 if position in rule.into else argument
+        for position in rule.into:
+            if value and position < len(call.arguments):
+                filled = call.arguments[position]
+                # A shell names what it reads into without reading it.
+                for name in filled.names or [filled.text]:
+                    self._put(name, value)
+
+    def _put(self, name: str, value: int) -> None:
+        """Add to what a variable holds."""
+        self.values[name] = self._held(name) | value
+        self._spill(name, value)
 
     def _argument(self, argument: Argument, line: int, results: list[int]) -> int:
         value = 0

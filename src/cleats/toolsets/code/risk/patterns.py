@@ -70,7 +70,9 @@ def compiled(text: str, *, through: bool) -> Pattern:
     Raises:
         ValueError: It has no whole segment to look it up by, or too many wildcards.
     """
-    body, _, module = text.partition("@")
+    # The first letter is never the sign of a module: `$@` are the arguments of a shell script.
+    cut = text.find("@", 2)
+    body, module = (text[:cut], text[cut + 1 :]) if cut > 0 else (text, "")
     body = canonical(body.strip())
     called = body.endswith("()")
     body = body.removesuffix("()")

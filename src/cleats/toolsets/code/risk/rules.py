@@ -50,6 +50,8 @@ class SourceRule(_Rule, frozen=True, kw_only=True):
     """With `parameters`: only of a function that has one of these decorators."""
     except_parameters: list[str] = []
     """With `parameters`: words of declarations that are not meant (`HttpServletResponse`)."""
+    into: list[int] = []
+    """Of a call: the arguments that it puts the value into (`fgets`)."""
 
 
 class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,6 +106,8 @@ class CallRule(_Rule, frozen=True, kw_only=True):
     """
 
     effect: Effect
+    into: list[int] = []
+    """The arguments that it puts the others into (`strcpy`)."""
 
 
 Rule: TypeAlias = SourceRule | SinkRule | SanitizerRule | CallRule
