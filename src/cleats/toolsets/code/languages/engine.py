@@ -13,7 +13,7 @@ from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.plans import plan_for
 from cleats.toolsets.code.languages.registry import LANGUAGES
 from cleats.toolsets.code.languages.remarks import Remark, remarks, set_doc
-from cleats.toolsets.code.languages.syntax import ERROR_ID, NONE, flatten
+from cleats.toolsets.code.languages.syntax import ERROR_ID, NONE, Syntax, flatten
 from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.walk import Plan, Walk
 
@@ -63,7 +63,7 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     syntax = flatten(tree, data, reader.kinds, reader.fields)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
     walk = Walk(reader.language, reader.plan, syntax, module)
-    problem = _problem(tree.root_node)
+    problem = _problem(tree.root_node, syntax)
     doc = reader.language.docstring(syntax, 0)
     if doc != NONE:
         set_doc(walk, doc, module)
@@ -80,7 +80,7 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     return Parsed(chunks, list(walk.imports), list(walk.exports), spoken, problem)
 
 
-def _problem(root: Node) -> str:
+def _problem(root: Node, syntax: Syntax) -> str:
     if not root.has_error:
         return ""
     node = root
@@ -91,4 +91,5 @@ def _problem(root: Node) -> str:
         if below is None:
             break
         node = below
-    return f"syntax error near line {node.start_point.row + 1}"
+    # Not by `node.start_point`: 0.26.0 of the parser frees the numbers of a point too early.
+    return f"syntax error near line {syntax.line(node.start_byte)}"
