@@ -43,6 +43,7 @@ bench: $(READY) ## Every benchmark, side by side with its peers
 	$(BIN)/python -m bench.calls
 	$(BIN)/python -m bench.assets
 	$(BIN)/python -m bench.skills
+	$(BIN)/python -m bench.http
 
 lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \

@@ -28,7 +28,8 @@ ROUTES = (
     Route("GET /health", "/health"),
     Route("POST /tools/echo", "/tools/echo", '{"text": "hello"}', tool="echo"),
     Route("POST /tools/check_status", "/tools/check_status", "{}", tool="check_status"),
-    Route("POST /search", "/search", QUERY, tool="search"),
+    # One at a time, as without HTTP: searches that run side by side slow each other down.
+    Route("POST /search", "/search", QUERY, tool="search", connections=1),
 )
 STREAMS = 64
 

@@ -31,6 +31,8 @@ class Route:
     tool: str = ""
     """The tool whose call without HTTP is set beside it."""
 
+    connections: int = CONNECTIONS
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -58,9 +60,9 @@ def load(server: Server, url: str, route: Route, seconds: float) -> Sample:
     script = Path.cwd() / f".wrk-{os.getpid()}.lua"
     script.write_text(_lua(route))
     try:
-        _wrk(url + route.path, script, WARM_UP)
+        _wrk(url, route, script, WARM_UP)
         before = server.usage().cpu
-        requests, took = _wrk(url + route.path, script, seconds)
+        requests, took = _wrk(url, route, script, seconds)
         return Sample(requests / took, (server.usage().cpu - before) / requests * 1e6)
     finally:
         script.unlink()
@@ -76,15 +78,16 @@ def _lua(route: Route) -> str:
     )
 
 
-def _wrk(url: str, script: Path, seconds: float) -> tuple[int, float]:
+def _wrk(url: str, route: Route, script: Path, seconds: float) -> tuple[int, float]:
     # wrk counts in whole seconds; its own report says how long it really took.
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
-    ended = subprocess.run([*command, url], capture_output=True, text=True, check=False)
+    load = ["-t1", f"-c{route.connections}", f"-d{max(1, round(seconds))}s"]
+    command = ["wrk", *load, "-s", str(script), url + route.path]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     found = re.search(r"(\d+) requests in ([\d.]+)(m?)s", ended.stdout)
     if ended.returncode or found is None:
         raise Broken(f"wrk failed: {ended.stderr or ended.stdout}")
     if "Non-2xx" in ended.stdout:
-        raise Broken(f"{url} did not answer 200: {ended.stdout.splitlines()[-3:]}")
+        raise Broken(f"{route.path} did not answer 200: {ended.stdout.splitlines()[-3:]}")
     requests, took = int(found[1]), float(found[2]) * (60 if found[3] else 1)
     return requests, took
 

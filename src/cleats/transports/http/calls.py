@@ -5,8 +5,8 @@ A client that disconnects withdraws its call; the work is stopped and nobody is 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from secrets import token_hex
 from typing import Any, TypeAlias
@@ -61,7 +61,7 @@ class Caller:
     ) -> Response:
         """Run a call and answer with its end."""
         call = self._call(request, tool, arguments)
-        async with self._attended(call, request.receive):
+        with self._attended(call, request.receive):
             outcome = await self._dispatcher.dispatch(call)
         return replies.reply(self._shaped(tool, outcome, call, shape), call.meta)
 
@@ -83,7 +83,7 @@ class Caller:
 
             await emit("start", replies.body(Done(dict(start or {})), self._meta(call)))
             call.reporter = Progress(report)
-            async with self._attended(call, receive):
+            with self._attended(call, receive):
                 outcome = await self._dispatcher.dispatch(call)
             data, error = replies.sealed(self._shaped(tool, outcome, call, shape), call.meta)
             await emit("result" if error is None else "error", data)
@@ -114,8 +114,8 @@ class Caller:
             case _:
                 return outcome  # what a refusal quotes is the caller's own
 
-    @asynccontextmanager
-    async def _attended(self, call: Call, receive: Receive) -> AsyncIterator[None]:
+    @contextmanager
+    def _attended(self, call: Call, receive: Receive) -> Iterator[None]:
         """Withdraw the call when its client leaves while the block runs."""
         watching: asyncio.Task[None] | None = None
 

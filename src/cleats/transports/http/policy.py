@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ def is_local(host: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """What the operator decided about callers.
 
@@ -43,10 +44,15 @@ class Policy:
 
     def knows_host(self, header: str) -> bool:
         """Whether a Host header names this server."""
+        names = self._names
+        return names is None or _without_port(header.lower()) in names
+
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        """What the server goes by; None when every name will do."""
         if not self.hosts and not is_local(self.host):
-            return True
-        name = _without_port(header.lower())
-        return name in LOCAL_NAMES or name in {self.host.lower(), *map(str.lower, self.hosts)}
+            return None
+        return LOCAL_NAMES | {self.host.lower(), *map(str.lower, self.hosts)}
 
     def allows_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin may speak to us; our own pages always may."""

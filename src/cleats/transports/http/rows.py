@@ -28,18 +28,19 @@ class Row:
 
 ROUTES: Sequence[Row] = (
     Row("/health", ("GET",), "health", "Whether the server is up, and for how long."),
-    Row("/capabilities", ("GET",), "capabilities", "Versions, tools and what this machine can do."),
-    Row("/metrics", ("GET",), "metrics", "Figures in Prometheus' text format.", "other"),
-    Row("/status", ("GET",), "status", "What is known about a repository.", tools=STATUS),
-    Row("/status/stream", ("GET",), "status_stream", "The same as events.", "stream", STATUS),
-    Row("/search", ("GET", "POST"), "search", "Search a repository.", tools=SEARCH),
-    Row("/search/stream", ("POST",), "search_stream", "The same as events.", "stream", SEARCH),
-    Row("/tools", ("GET",), "tools", "Every tool with its schemas and versions."),
     Row("/tools/{name}", ("POST",), "call", "Call a tool; the body is its arguments."),
     Row("/tools/{name}/stream", ("POST",), "call_stream", "The same as events.", "stream"),
+    Row("/tools", ("GET",), "tools", "Every tool with its schemas and versions."),
+    Row("/search", ("GET", "POST"), "search", "Search a repository.", tools=SEARCH),
+    Row("/search/stream", ("POST",), "search_stream", "The same as events.", "stream", SEARCH),
+    Row("/status", ("GET",), "status", "What is known about a repository.", tools=STATUS),
+    Row("/status/stream", ("GET",), "status_stream", "The same as events.", "stream", STATUS),
+    Row("/capabilities", ("GET",), "capabilities", "Versions, tools and what this machine can do."),
+    Row("/metrics", ("GET",), "metrics", "Figures in Prometheus' text format.", "other"),
     Row("/openapi.json", ("GET",), "openapi", "This API as OpenAPI 3.1.", "other"),
     Row("/docs", ("GET",), "docs", "This API as a page to read.", "other"),
 )
+"""In the order in which they are tried, so those asked for most come first."""
 
 MCP_PATH = "/mcp"
 
