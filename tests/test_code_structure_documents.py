@@ -172,3 +172,49 @@ def test_text_without_structure_is_cut_into_blocks_of_sixty_lines() -> None:
         (121, 130),
     ]
     assert {(chunk.kind, chunk.name) for chunk in chunks} == {("lines", "file")}
+
+
+def test_the_script_of_a_component_is_read_as_a_program() -> None:
+    text = (
+        "<template>\n  <p>{{ name }}</p>\n</template>\n"
+        '<script lang="ts">\nimport { ref } from "vue"\n'
+        "export function load(id: number): string {\n  return fetch(id)\n}\nload(1)\n</script>\n"
+    )
+    data = text.encode()
+
+    facts = extract("a.vue", data, "vue", "code")
+
+    load = named(facts, "load")
+    assert (load.kind, load.lang, load.start_line, load.end_line) == (
+        "function",
+        "typescript",
+        6,
+        8,
+    )
+    assert facts.imports == ["vue"]
+    own = b"".join(data[start:end] for start, end in named(facts, "script").own)
+    assert b"import" in own
+    assert b"load(1)" in own
+    assert b"fetch" not in own
+
+
+@pytest.mark.parametrize(
+    ("tag", "lang"),
+    [
+        ("<script>", "javascript"),
+        ('<script type="module">', "javascript"),
+        ('<script type="text/javascript">', "javascript"),
+        ('<script lang="ts">', "typescript"),
+        ('<script lang="tsx">', "tsx"),
+        ('<script type="application/ld+json">', "json"),
+        ('<script type="text/x-handlebars">', ""),
+        ('<style lang="scss">', "scss"),
+        ("<style>", "css"),
+    ],
+)
+def test_a_script_says_what_it_is_written_in(tag: str, lang: str) -> None:
+    name = tag[1:].split(" ", maxsplit=1)[0].rstrip(">")
+
+    chunks = read(f"{tag}\n1\n</{name}>\n", "html")
+
+    assert chunks[0].lang == lang

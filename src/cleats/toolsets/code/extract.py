@@ -10,6 +10,7 @@ from typing import Final
 
 from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
 from cleats.toolsets.code.structure.blocks import blocks
+from cleats.toolsets.code.structure.embedded import nested
 from cleats.toolsets.code.structure.formats import structured
 from cleats.toolsets.code.structure.remarks import prose
 from cleats.toolsets.code.structure.source import Source, line_count
@@ -67,6 +68,9 @@ def _read(source: Source, facts: FileFacts) -> None:
         facts.chunks = _declarations(source, facts)
     elif found := structured(facts.lang, source):
         facts.chunks, facts.imports = found
+        for lang in dict.fromkeys(chunk.lang for chunk in facts.chunks):
+            if lang and _has_engine(lang):
+                facts.chunks += _embedded(source, facts, lang)
 
 
 def _has_engine(lang: str) -> bool:
@@ -87,6 +91,18 @@ def _declarations(source: Source, facts: FileFacts) -> list[Chunk]:
     if not parsed.chunks:
         return []
     return [*parsed.chunks, *prose(parsed.comments, source.stem)]
+
+
+def _embedded(source: Source, facts: FileFacts, lang: str) -> list[Chunk]:
+    from cleats.toolsets.code.languages.engine import Parsed, declarations  # noqa: PLC0415
+
+    def read(program: bytes) -> Parsed:
+        parsed = declarations(lang, source.path, program)
+        facts.imports = list(dict.fromkeys([*facts.imports, *parsed.imports]))
+        facts.exports = list(dict.fromkeys([*facts.exports, *parsed.exports]))
+        return parsed
+
+    return nested(source.data, facts.chunks, lang, read)
 
 
 def _note(facts: FileFacts, problem: str) -> None:

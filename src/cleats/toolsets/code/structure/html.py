@@ -12,7 +12,22 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _PARTS: Final = frozenset(
     {"section", "article", "main", "nav", "aside", "header", "footer", "form", "dialog", "template"}
 )
-_EMBEDDED: Final = {"script": "javascript", "style": "css"}
+_RAW: Final = frozenset({"script", "style"})
+_EMBEDDED: Final = {
+    "json": "json",
+    "tsx": "tsx",
+    "typescript": "typescript",
+    "script": "javascript",
+    "module": "javascript",
+    "babel": "javascript",
+    "jsx": "javascript",
+    "ts": "typescript",
+    "scss": "scss",
+    "less": "less",
+    "css": "css",
+    "style": "css",
+}
+"""What the language, type or name of such a tag has in it, and which language that is."""
 _INLINE = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|small|span|strong|u)\b[^<>]*>", re.IGNORECASE)
 _MARKS = re.compile(r"<[^<>]*>")
 _MOST: Final = 2000
@@ -43,7 +58,7 @@ class Reading:
 
     def _open(self, tag: Tag) -> None:
         self._links(tag)
-        if tag.name in _HEADINGS or tag.name in _EMBEDDED or tag.name == "title":
+        if tag.name in _HEADINGS or tag.name in _RAW or tag.name == "title":
             self.opened = tag
         elif tag.name in _PARTS and tag.attributes.get("id"):
             self._settle("")
@@ -55,11 +70,9 @@ class Reading:
 
     def _close(self, opened: Tag, tag: Tag) -> None:
         inside = self.text[opened.end : tag.start]
-        if opened.name in _EMBEDDED:
+        if opened.name in _RAW:
             if tag.last > opened.line:
-                lang = opened.attributes.get("lang", "")
-                lang = "typescript" if lang == "ts" else lang or _EMBEDDED[opened.name]
-                self.outline.embed(opened.line, "element", opened.name, lang)
+                self.outline.embed(opened.line, "element", opened.name, _lang(opened))
                 self.outline.cut(tag.last + 1, "section", self.section or self.outline.source.stem)
             return
         name = _plain(inside[:_MOST])
@@ -91,6 +104,12 @@ class Reading:
         else:
             for key in ("href", "src", "action"):
                 self.outline.say(tag.line, "uses", said.get(key, ""))
+
+
+def _lang(opened: Tag) -> str:
+    """What a script or style is written in; empty when it is data for another program."""
+    named = opened.attributes.get("lang") or opened.attributes.get("type") or opened.name
+    return next((lang for part, lang in _EMBEDDED.items() if part in named.lower()), "")
 
 
 def read(outline: Outline) -> None:
