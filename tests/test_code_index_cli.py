@@ -1,0 +1,150 @@
+"""`cleats index`, as a person and a script use it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shell import Shell
+
+SOURCE = "def first():\n    return 1\n"
+
+
+@pytest.fixture
+def project(shell: Shell) -> Path:
+    """The repository that the command runs in."""
+    subprocess.run(["git", "init", "-q"], cwd=shell.folder, env=shell.environ, check=True)
+    (shell.folder / ".gitignore").write_text("/.cache/\n/.local/\n/out/\n")
+    (shell.folder / "core.py").write_text(SOURCE)
+    (shell.folder / "README.md").write_text("# Title\n\nSome words.\n")
+    (shell.folder / "data.py").write_bytes(b"\0" * 50)
+    return shell.folder
+
+
+def test_the_first_index_says_what_it_has_and_what_it_left_out(shell: Shell, project: Path) -> None:
+    done = shell.run("index")
+
+    assert done.returncode == 0
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith(f"{project} indexed in ")
+    assert first.endswith("3 files (3 new), 3 pieces.")
+    assert rest == [
+        "  files     1 ignore, 1 markdown, 1 python",
+        "  pieces    2 code, 1 prose",
+        "  left out  1 binary",
+    ]
+    assert done.stderr == ""
+
+
+def test_an_index_is_updated_by_default_and_built_anew_on_demand(
+    shell: Shell, project: Path
+) -> None:
+    shell.run("index", "--quiet")
+
+    again = shell.run("index")
+    (project / "more.py").write_text("x = 1\n")
+    update = json.loads(shell.run("index", ".", "--json").stdout)
+    full = json.loads(shell.run("index", "--full", "--json", "--mode", "code").stdout)
+
+    assert again.stdout == f"{project} is up to date: 3 files, 3 pieces.\n"
+    assert (update["files"]["added"], update["files"]["unchanged"]) == (1, 3)
+    assert (full["files"]["added"], full["files"]["unchanged"]) == (4, 0)
+    assert full["repoPath"] == str(project)
+
+
+def test_quiet_says_nothing_but_what_went_wrong(shell: Shell, project: Path) -> None:
+    fine, wrong = shell.run("index", "--quiet"), shell.run("index", "nowhere", "--quiet")
+
+    assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("Error: Repo path not found: nowhere\n")
+
+
+def test_a_file_that_was_understood_in_part_is_named(shell: Shell, project: Path) -> None:
+    (project / "broken.py").write_text("def f(:\n" * 3)
+
+    done = shell.run("index")
+
+    assert "1 file(s) were understood only in part:\n  broken.py: " in done.stdout
+
+
+def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(
+    shell: Shell, project: Path
+) -> None:
+    none = shell.run("index", "status")
+    shell.run("index", "--quiet")
+    fresh = shell.run("index", "status")
+    (project / "core.py").write_text(SOURCE * 2)
+    stale = shell.run("index", "status")
+    as_json = json.loads(shell.run("index", "status", "--json").stdout)
+    skipped = shell.run("index", "status", "--skipped")
+
+    assert (none.returncode, fresh.returncode, stale.returncode) == (1, 0, 1)
+    assert none.stdout == f"{project} has no index. `cleats index` makes one.\n"
+    assert "state    up to date" in fresh.stdout
+    words = " ".join(stale.stdout.split())
+    assert "state stale: 1 changed; `cleats index` brings it up to date" in words
+    assert as_json["freshness"]["changed"] == 1
+    assert skipped.stdout.splitlines()[1].split() == ["binary", "data.py"]
+
+
+def test_an_index_can_be_exported_and_begun_from(shell: Shell, project: Path) -> None:
+    shell.run("index", "--quiet")
+
+    out = shell.run("index", "export", "out")
+    again = shell.run("index", "export", "out")
+    taken = shell.run(
+        "index", "--from", "out", "--json", CLEATS_CACHE_DIR=str(project / ".cache/x")
+    )
+
+    assert out.returncode == 0
+    assert again.returncode == 1
+    assert "it is not empty" in again.stderr
+    assert json.loads(taken.stdout)["restoredArtifacts"]
+    assert json.loads(taken.stdout)["files"]["unchanged"] == 3
+
+
+def test_export_without_an_index_says_how_to_make_one(shell: Shell, project: Path) -> None:
+    done = shell.run("index", "export", "out")
+
+    assert done.returncode == 1
+    assert "has no index" in done.stderr
+    assert "cleats index" in done.stderr
+
+
+def test_help_teaches_what_can_be_done_at_once(shell: Shell) -> None:
+    shown = shell.run("index", "--help").stdout
+
+    assert "cleats index [OPTIONS] [PATH]" in shown
+    for word in ("--mode", "--full", "--json", "status", "export", ".cleatsignore", "Exits 0"):
+        assert word in shown
+
+
+def test_a_terminal_sees_progress_and_a_pipe_does_not(shell: Shell, project: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cleats", "index"],
+        cwd=project,
+        env=shell.environ,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while piece := os.read(ours, 4096):
+            seen += piece
+    except OSError:  # how Linux says that the terminal has been hung up
+        pass
+    finally:
+        os.close(ours)
+        printed, _ = process.communicate(timeout=60)
+
+    assert b"looking for files" in seen
+    assert b"[####################] 100% 4 of 4 files" in seen
+    assert b"3 files (3 new)" in printed
+    assert b"\r" not in printed
