@@ -99,9 +99,8 @@ class Frame:
 
     def is_blank(self, data: bytes) -> bool:
         """Whether nothing of its text is left when the chunks inside are cut out."""
-        return not any(
-            data[start:end].strip() for start, end in self._own() or [(self.start, self.end)]
-        )
+        spans = self._own() if self.inner else [(self.start, self.end)]
+        return not any(data[start:end].strip() for start, end in spans)
 
     def _own(self) -> list[tuple[int, int]]:
         if not self.inner:
