@@ -36,13 +36,13 @@ WEIGHTS: Final[Mapping[str, float]] = {
 """What a match counts by its field: SQLite weighs columns, not words."""
 
 _TABLE = (
-    f"CREATE VIRTUAL TABLE words USING fts5({', '.join(FIELDS)}, content='',"
+    f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(FIELDS)}, content='',"
     " tokenize='unicode61 remove_diacritics 0')"
 )
-_INSERT = f"INSERT INTO words(rowid, {', '.join(FIELDS)}) VALUES ({', '.join('?' * 10)})"  # noqa: S608
+_INSERT = f"INSERT INTO texts(rowid, {', '.join(FIELDS)}) VALUES ({', '.join('?' * 10)})"  # noqa: S608
 _SELECT = (
-    f"SELECT rowid, -bm25(words, {', '.join(str(WEIGHTS.get(f, 1.0)) for f in FIELDS)})"  # noqa: S608
-    " FROM words WHERE words MATCH ?"
+    f"SELECT rowid, -bm25(texts, {', '.join(str(WEIGHTS.get(f, 1.0)) for f in FIELDS)})"  # noqa: S608
+    " FROM texts WHERE texts MATCH ?"
 )
 
 
@@ -53,14 +53,17 @@ def write_fts(folder: Path) -> None:
     shards = [Columns(each) for each in shard_folders(folder)]
     connection = apsw.Connection(str(path))
     try:
-        connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")
+        # A file that is thrown away when its writer fails needs neither.
+        connection.pragma("journal_mode", "off")
+        connection.pragma("synchronous", "off")
+        connection.execute("BEGIN")
         connection.execute(_TABLE)
         connection.execute("CREATE TABLE modes(position INTEGER PRIMARY KEY, mode INTEGER)")
         for position, (mode, fields) in enumerate(corpus(folder, shards), 1):
             texts = [_spelled(fields[field]) for field in FIELDS]
             connection.execute(_INSERT, (position, *texts))
             connection.execute("INSERT INTO modes VALUES (?, ?)", (position, mode))
-        connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+        connection.execute("INSERT INTO texts(texts) VALUES ('optimize')")
         connection.execute("COMMIT")
     finally:
         connection.close()

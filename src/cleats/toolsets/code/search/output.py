@@ -143,7 +143,7 @@ def _details(row: Row, more: More) -> dict[str, Any]:
         "lastCommit": more.last_commit,
         "churn": more.churn,
         "chunkAuthors": more.authors or ([more.last_author] if more.last_author else []),
-        "risk": more.risk,
+        "risk": _named(more.risk),
         "lint": [_finding(each) for each in more.lint],
         "mode": row.mode,
     }
@@ -166,6 +166,13 @@ def _facts(chunk: Chunk) -> dict[str, Any]:
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(map(str.title, others))
+
+
+def _named(value: Any) -> Any:
+    """A value with its names as the wire has them."""
+    if isinstance(value, dict):
+        return {_camel(key): _named(each) for key, each in value.items()}
+    return [_named(each) for each in value] if isinstance(value, list) else value
 
 
 def _finding(finding: Any) -> Any:

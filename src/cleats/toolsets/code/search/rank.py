@@ -36,8 +36,12 @@ and as the whole name."""
 COVERED: Final = 1000.0
 """Points for having every word: more than any score, so that they can be told apart again."""
 
-SHORT: Final = 4
-"""Words of a question that is expected to be answered in full."""
+SHORT: Final = 3
+"""Words that are expected to be found all together, unless they are a sentence: that says more
+than what it is about, and the answer has other words."""
+
+LONGEST_NAME: Final = 5
+"""Words that may be meant as one identifier: `get user by id`."""
 
 MOST: Final = 48
 """Words of a question that are ranked; a pasted page says no more with the rest."""
@@ -66,8 +70,6 @@ class Plan:
     """Nothing may be found that the query does not demand."""
     symbol: str = ""
     """The name that the whole question could be."""
-    joined: str = ""
-    """The words of the question as one identifier."""
 
 
 def plan(request: Request) -> Plan:
@@ -78,15 +80,17 @@ def plan(request: Request) -> Plan:
         wanted = required(query, cased=request.cased)
         return Plan((Ranking("required", STEMS, wanted),), words, strict=True)
     symbol = request.text.rstrip("()").strip()
-    joined = "".join(tokens.pieces(request.text)) if 1 <= len(words) <= SHORT else ""
+    pieces = tokens.pieces(request.text)
+    terse = 1 < len(words) <= SHORT and len(words) == len(set(pieces))
+    joined = "".join(pieces) if len(pieces) <= LONGEST_NAME else ""
     if request.cased:
         wanted = AnyOf(tuple(term(each.text, cased=True) for each in query.terms[:MOST]))
         return Plan((Ranking("cased", STEMS, wanted),), words, True, symbol)
     rankings = (
-        Ranking("stems", STEMS, _by_stem(words)),
+        Ranking("stems", STEMS, _by_stem(words, terse=terse)),
         Ranking("exact", EXACT, _by_word(words, query, joined)),
     )
-    return Plan(rankings, words, strict=False, symbol=symbol, joined=joined)
+    return Plan(rankings, words, strict=False, symbol=symbol)
 
 
 def _words(request: Request) -> Iterator[str]:
@@ -96,11 +100,11 @@ def _words(request: Request) -> Iterator[str]:
     yield from list(dict.fromkeys(telling or pieces))[:MOST]
 
 
-def _by_stem(words: tuple[str, ...]) -> Expression:
-    stems = list(dict.fromkeys(map(tokens.stem, words)))
+def _by_stem(words: tuple[str, ...], *, terse: bool) -> Expression:
+    stems = dict.fromkeys(map(tokens.stem, words))
     parts: list[Expression] = [part for stem in stems for part in _stem(stem)]
-    if 2 <= len(stems) <= SHORT:
-        parts.append(Bonus(AllOf(tuple(term(stem) for stem in stems)), COVERED))
+    if terse:
+        parts.append(Bonus(AllOf(tuple(map(term, words))), COVERED))
     return AnyOf(tuple(parts))
 
 
@@ -119,6 +123,6 @@ def _by_word(words: tuple[str, ...], query: Question, joined: str) -> Expression
     wholes = [whole for each in query.terms[:MOST] for whole in tokens.wholes(each.text)]
     for whole in dict.fromkeys([*wholes, joined] if joined else wholes):
         parts += [Word("whole", whole, WHOLE), Word("label", whole, LABEL)]
-    if 2 <= len(words) <= SHORT:
+    if 1 < len(words) <= SHORT:
         parts.append(phrase(" ".join(words)))
     return AnyOf(tuple(parts))

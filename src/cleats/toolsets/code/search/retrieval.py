@@ -124,7 +124,9 @@ class Retrieval:
         return {
             start + position: points
             for columns, start in zip(engine.columns, engine.starts, strict=True)
-            for position, points in named(columns, self._plan.symbol).items()
+            for position, points in named(
+                columns, self._plan.symbol, cased=self._request.cased
+            ).items()
         }
 
     def _best(self, rankings: list[Ranked], symbols: dict[int, float], within: Mask) -> list[Hit]:

@@ -20,13 +20,14 @@ SAME_CASE: Final = 0.5
 _BEFORE = rb"(?:\0|\.|::|#|/)"
 
 
-def named(columns: Columns, name: str) -> dict[int, float]:
+def named(columns: Columns, name: str, *, cased: bool) -> dict[int, float]:
     """The points of the chunks of a shard whose name, or whose file's name, this is."""
     points: dict[int, float] = {}
     if not name or "\0" in name:
         return points
-    for positions in _in_file(columns, name):
-        points |= dict.fromkeys(positions.tolist(), FILE)
+    if not cased:
+        for positions in _in_file(columns, name):
+            points |= dict.fromkeys(positions.tolist(), FILE)
     column = columns.column("name")
     if column is None:
         return points
@@ -34,9 +35,10 @@ def named(columns: Columns, name: str) -> dict[int, float]:
     for number in column.vocabulary.find(_BEFORE + escaped + rb"(?=\0)", cased=False).tolist():
         found = column.vocabulary[number]
         whole = len(found) == len(name)
-        same = SAME_CASE if found.endswith(name) else 0.0
-        bonus = (QUALIFIED if whole else LAST) + same
-        points |= dict.fromkeys(column.owners(number).tolist(), bonus)
+        same = found.endswith(name)
+        if same or not cased:
+            bonus = (QUALIFIED if whole else LAST) + SAME_CASE * same
+            points |= dict.fromkeys(column.owners(number).tolist(), bonus)
     return points
 
 

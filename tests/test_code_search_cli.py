@@ -1,0 +1,253 @@
+"""`cleats search`: one flag for each argument, and what a person sees."""
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from cleats.cli import search as command
+from cleats.cli.main import cli
+from cleats.cli.search_options import PREFIX, arguments, options
+from cleats.contract.tools import RESERVED
+from cleats.settings import Settings
+from cleats.toolsets.code.search.arguments import ARGUMENTS, BY_NAME, TOPICS, input_schema
+from cleats.toolsets.code.search.request import read
+from tests.index_world import World
+
+CORE = '''\
+class Session:
+    """Talks to a server."""
+
+    def close(self) -> None:
+        for socket in self.sockets:
+            socket.shutdown()
+
+
+def open_session(url):
+    return Session(url)
+'''
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("cli"))
+    world.write("app/core.py", CORE)
+    world.write("README.md", "# Sessions\n\nA session is closed by hand.\n")
+    world.build()
+    return world
+
+
+def run(world: World, *words: str, color: bool = False) -> Result:
+    settings = Settings(cache_dir=world.cache, project_dir=world.root, index_lint="off")
+    return CliRunner().invoke(command.search, list(words), obj=settings, color=color)
+
+
+FLAGS = {
+    "repoPath": "--repo",
+    "branchesMin": "--branches",
+    "loopsMin": "--loops",
+    "breaksMin": "--breaks",
+    "continuesMin": "--continues",
+    "churnMin": "--churn",
+    "top": "-n",
+    "inferredType": "--inferred-type",
+    "caseTokens": "--case-tokens",
+    "modifiedSince": "--modified-since",
+    "metaJson": "--meta-json",
+}
+SPECIFIED = """
+query repoPath mode backend output ann top context type author import calls uses signature param
+decorator inferredType returnType throws reads writes mutates alias awaits risk riskTag riskSource
+riskSink riskCategory riskFlow branchesMin loopsMin breaksMin continuesMin churnMin chunkAuthor
+modifiedAfter modifiedSince visibility extends lint async generator returns branch lang case
+caseFile caseTokens path file ext meta metaJson
+"""
+
+
+def test_the_table_has_every_argument_of_the_spec_and_two_of_our_own() -> None:
+    specified = set(SPECIFIED.split())
+
+    assert len(specified) == 54
+    assert set(BY_NAME) - specified == {"explain", "refresh"}
+    assert specified <= set(BY_NAME)
+
+
+def test_the_table_names_nothing_twice_and_explains_everything() -> None:
+    flags = [part for row in ARGUMENTS for part in row.flag.split("/") if part]
+
+    assert len(BY_NAME) == len(ARGUMENTS)
+    assert len(set(flags)) == len(flags)
+    assert all(row.about.endswith(".") and row.topic in TOPICS for row in ARGUMENTS)
+    assert not any(row.schema.get(RESERVED) for row in ARGUMENTS)
+    assert all(FLAGS[name] in BY_NAME[name].flag.split("/") for name in FLAGS)
+
+
+def test_the_schema_is_closed_and_made_of_the_table() -> None:
+    schema = input_schema()
+
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["query"]
+    assert list(schema["properties"]) == [row.name for row in ARGUMENTS]
+
+
+def sample(option: click.Option) -> list[str]:
+    """A value that an option takes."""
+    if isinstance(option.type, click.Choice):
+        return [option.opts[-1], str(option.type.choices[0])]
+    if option.is_flag:
+        return [option.opts[-1]]
+    if isinstance(option.type, click.IntRange | click.FloatRange):
+        return [option.opts[-1], "1"]
+    name = (option.name or "").removeprefix(PREFIX)
+    special = {"type": "class", "lang": "py", "modifiedAfter": "2026-01-01", "metaJson": '{"a": 1}'}
+    return [option.opts[-1], special.get(name, "-x=y")]
+
+
+def test_each_flag_reaches_the_request_as_its_argument() -> None:
+    made = click.Command("search", params=[*options()], callback=lambda **given: arguments(given))
+
+    for option in options():
+        name = (option.name or "").removeprefix(PREFIX)
+        given = made.main(sample(option), standalone_mode=False)
+
+        if name in BY_NAME:
+            assert list(given) == [name]
+            assert read({"query": "a", **given}).text == "a"
+
+
+def test_hits_are_shown_with_their_lines_and_the_words_marked(world: World) -> None:
+    plain = run(world, "Session.close", "--mode", "code", "-n", "1")
+    colored = run(world, "close", "--mode", "code", "-n", "1", color=True)
+
+    assert plain.exit_code == 0
+    first, *lines = plain.stdout.splitlines()
+    assert first.startswith("app/core.py:4-6  method Session.close  ")
+    assert lines[0] == "  4 │     def close(self) -> None:"
+    assert "\x1b[" not in plain.stdout
+    assert "\x1b[31m\x1b[1mclose\x1b[0m" in colored.stdout
+
+
+def test_context_shows_the_lines_around(world: World) -> None:
+    shown = run(world, "Session.close", "--mode", "code", "-n", "1", "--context", "1").stdout
+
+    assert [line[6:] for line in shown.splitlines()[1:]] == ["", *CORE.splitlines()[3:6], ""]
+    assert [line.split()[0] for line in shown.splitlines()[1:]] == ["3", "4", "5", "6", "7"]
+
+
+def test_modes_have_headings_when_there_are_several(world: World) -> None:
+    shown = run(world, "session", "--no-ann").stdout
+
+    assert shown.index("Code\n") < shown.index("Documents\n")
+    assert "README.md:1-3  section Sessions" in shown
+
+
+def test_compact_is_one_line_for_each_hit(world: World) -> None:
+    shown = run(world, "session", "--compact", "--no-ann").stdout.splitlines()
+
+    assert "app/core.py:1: class Session  Talks to a server." in shown
+    assert all(re.match(r"\S+:\d+: ", line) for line in shown)
+
+
+def test_json_is_the_answer_of_the_tool(world: World) -> None:
+    full = json.loads(run(world, "session", "--json").stdout)
+    compact = json.loads(run(world, "session", "--json", "--compact").stdout)
+
+    assert full["code"][0]["text"].startswith("class Session")
+    assert "text" not in compact["code"][0]
+    assert [hit["id"] for hit in full["code"]] == [hit["id"] for hit in compact["code"]]
+
+
+def test_explain_shows_the_points(world: World) -> None:
+    shown = run(world, "Session", "--mode", "code", "-n", "1", "--explain").stdout
+
+    assert re.search(r"^    3\.500000  symbol$", shown, re.MULTILINE)
+    assert re.search(r"^    0\.0\d+  stems  rank 1, ", shown, re.MULTILINE)
+
+
+def test_full_shows_the_facts(world: World) -> None:
+    shown = run(world, "Session.close", "--mode", "code", "-n", "1", "--full").stdout
+
+    assert "    calls: socket.shutdown" in shown
+
+
+def test_words_of_the_command_line_are_one_query_and_values_may_begin_with_a_dash(
+    world: World,
+) -> None:
+    assert run(world, "closed", "by", "hand", "--mode", "prose").exit_code == 0
+    assert run(world, "session", "--risk-flow", "->system").exit_code == 1
+    assert run(world, "--mode", "code", "--", "-nowhere").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere", "--no-ann"], "Nothing fits among "),
+        (["session", "--calls", "nobody"], "Nothing: no chunk passes the filters."),
+        (["session", "--branch", "x"], "Nothing: the index was built on no branch, not on x."),
+    ],
+)
+def test_nothing_found_is_exit_code_one_and_a_reason(
+    world: World, words: list[str], said: str
+) -> None:
+    result = run(world, *words)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert said in result.stderr
+
+
+def test_an_error_in_the_query_is_pointed_at(world: World) -> None:
+    result = run(world, "session AND (close")
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[:3] == [
+        "  session AND (close",
+        "              ^",
+        "Error: query: a parenthesis is left open at character 13",
+    ]
+
+
+def test_a_bad_value_says_what_would_do(world: World) -> None:
+    result = run(world, "session", "--type", "clas")
+
+    assert result.exit_code == 2
+    assert "Did you mean class" in result.stderr
+
+
+def test_without_an_index_the_command_for_it_is_named_and_refresh_makes_one(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    world.write("a.py", "def lonely(): pass\n")
+
+    missing = run(world, "lonely")
+    made = run(world, "lonely", "--refresh")
+
+    assert missing.exit_code == 2
+    assert "cleats index" in missing.stderr
+    assert made.exit_code == 0
+    assert "a.py:1-1  function lonely" in made.stdout
+
+
+def test_a_stale_index_is_mentioned(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("a.py", "def lonely(): pass\n")
+    world.build()
+    world.write("b.py", "def other(): pass\n")
+
+    stale = run(world, "lonely")
+
+    assert stale.exit_code == 0
+    assert "1 new file(s)" in stale.stderr
+    assert "--refresh" in stale.stderr
+
+
+def test_help_is_grouped_by_topic() -> None:
+    shown = CliRunner().invoke(cli, ["search", "--help"], obj=Settings()).output
+
+    headings = [shown.index(f"\n{title}:\n") for title in TOPICS.values()]
+    assert headings == sorted(headings)
+    assert all(row.flag.split("/")[0] in shown for row in ARGUMENTS if row.flag)

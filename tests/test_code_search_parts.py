@@ -1,0 +1,165 @@
+"""The parts of a generation: made from its catalogue alone, and only as far as it changed."""
+
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cleats.toolsets.code.search.engine import Engine
+from cleats.toolsets.code.search.output import payload
+from cleats.toolsets.code.search.parts import shard_count, shard_folders
+from cleats.toolsets.code.search.request import read
+from tests.search_world import File, build, shop
+
+
+def many(count: int, seed: int = 0) -> list[File]:
+    """Files with a function each, of words from a small vocabulary."""
+    dice = random.Random(seed)
+    files = []
+    for number in range(count):
+        words = " ".join(dice.choices(["load", "store", "parse", "error", "cart", "item"], k=8))
+        body = f"def work_{number}(): {words}"
+        file = File(f"pkg{number % 7}/file_{number}.py", body, author=f"Author {number % 3}")
+        files.append(file.piece("function", f"work_{number}", body, calls=[f"call{number % 5}"]))
+    return files
+
+
+def answers(engine: Engine, **arguments: Any) -> list[dict[str, Any]]:
+    queries = ("load", "parse error", "cart AND item", "-load", '"load store"', "work_11")
+    return [
+        payload(engine, engine.search(read({"query": query, "top": 20, **arguments})))
+        for query in queries
+    ]
+
+
+def inode(folder: Path) -> int:
+    return (folder / "content.columns").stat().st_ino
+
+
+@pytest.mark.parametrize(
+    ("files", "shards"),
+    [(0, 1), (1, 1), (64, 1), (65, 2), (129, 4), (4096, 4), (4097, 8), (100_000, 128)],
+)
+def test_the_number_of_files_alone_says_how_many_shards_there_are(files: int, shards: int) -> None:
+    assert shard_count(files) == shards
+
+
+def test_what_has_not_changed_is_taken_over_and_answers_the_same(tmp_path: Path) -> None:
+    before = many(200)
+    after = many(200)
+    after[7] = File("pkg0/file_7.py", "def other(): fresh words").piece(
+        "function", "other", "def other(): fresh words"
+    )
+    first = build(tmp_path / "first", before)
+
+    updated = build(tmp_path / "updated", after, previous=first)
+    anew = build(tmp_path / "anew", after)
+
+    shared = [
+        inode(one) == inode(two)
+        for one, two in zip(shard_folders(first), shard_folders(updated), strict=True)
+        if one.name == two.name
+    ]
+    assert len(shared) == 3
+    assert all(shared)
+    assert answers(Engine.open(updated)) == answers(Engine.open(anew))
+    assert answers(Engine.open(updated)) != answers(Engine.open(first))
+
+
+def test_history_that_changes_without_the_files_is_never_taken_over(tmp_path: Path) -> None:
+    before, after = many(20), many(20)
+    for file in after:
+        file.author = "Somebody Else"
+    first = build(tmp_path / "first", before)
+
+    updated = Engine.open(build(tmp_path / "updated", after, previous=first))
+
+    everyone = {"query": "-nowhere", "author": "somebody", "top": 50}
+    assert len(updated.search(read(everyone)).hits["code"]) == 20
+    assert inode(shard_folders(first)[0]) == inode(shard_folders(updated.folder)[0])
+
+
+def test_another_way_to_make_facts_makes_every_part_anew(tmp_path: Path) -> None:
+    first = build(tmp_path / "first", many(3), {"fingerprint": "one"})
+    second = build(tmp_path / "second", many(3), {"fingerprint": "two"}, previous=first)
+
+    assert inode(shard_folders(first)[0]) != inode(shard_folders(second)[0])
+
+
+def test_shards_together_rank_like_one(tmp_path: Path) -> None:
+    """How rare a word is counts over all of them."""
+    files = many(300)
+    engine = Engine.open(build(tmp_path / "all", files))
+
+    for query in ("load", "parse error", "cart AND item"):
+        sets = [
+            {hit.path for hit in engine.search(read(given)).hits["code"]}
+            for backend in ("tantivy", "memory")
+            if (given := {"query": query, "backend": backend, "top": 300, "ann": False})
+        ]
+        assert sets[0] == sets[1]
+        assert len(sets[0]) > 20
+
+
+@pytest.mark.parametrize("arguments", [{}, {"calls": "call3"}, {"author": "Author 1"}])
+def test_the_order_of_files_in_the_catalogue_does_not_matter(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    shuffled = many(150)
+    random.Random(3).shuffle(shuffled)
+
+    one = Engine.open(build(tmp_path / "one", many(150)))
+    two = Engine.open(build(tmp_path / "two", shuffled))
+
+    assert answers(one, **arguments) == answers(two, **arguments)
+
+
+def test_an_empty_repository_is_searched_in_vain(tmp_path: Path) -> None:
+    engine = Engine.open(build(tmp_path / "empty", []))
+
+    for backend in ("tantivy", "sqlite-fts", "memory"):
+        for answer in answers(engine, backend=backend, path="x"):
+            assert answer["code"] == []
+
+
+def test_files_without_chunks_are_no_trouble(tmp_path: Path) -> None:
+    files = [File("a.py", ""), *many(2), File("z.py", "")]
+
+    engine = Engine.open(build(tmp_path / "some", files))
+
+    assert len(engine.search(read({"query": "-nowhere"})).hits["code"]) == 2
+
+
+def test_names_that_no_one_expects_are_found_again(tmp_path: Path) -> None:
+    paths = ["with\nnewline.py", "spa ce/täst.py", "%FF.py", "a'b\"c.py", "[id].tsx"]
+    text = "def same(): word"
+    files = [File(path, text).piece("function", "same", text) for path in paths]
+    engine = Engine.open(build(tmp_path / "odd", files))
+
+    found = engine.search(read({"query": "word", "top": 50})).hits["code"]
+    bracket = engine.search(read({"query": "word", "path": "[id]"})).hits["code"]
+
+    assert sorted(hit.path for hit in found) == sorted(paths)
+    assert [hit.path for hit in bracket] == ["[id].tsx"]
+
+
+def test_one_engine_serves_many_threads(tmp_path: Path) -> None:
+    engine = Engine.open(build(tmp_path / "all", many(100) + shop()))
+    alone = {
+        backend: answers(engine, backend=backend) for backend in ("tantivy", "sqlite-fts", "memory")
+    }
+    fresh = Engine.open(engine.folder)
+    same: list[bool] = []
+
+    def search(backend: str) -> None:
+        same.extend(answers(fresh, backend=backend) == alone[backend] for _ in range(3))
+
+    threads = [threading.Thread(target=search, args=(backend,)) for backend in [*alone] * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert same == [True] * 18
