@@ -71,13 +71,15 @@ EVERYWHERE = {
 }
 """What a language does unless it is listed below."""
 
-SNAKE = {
+SNAKE: dict[str, Case | None] = {
     "param": Case("order_id", "fetchorder", "plain"),
     "signature": Case("order_id", "fetchorder", "plain"),
 }
-NO_RISK = dict.fromkeys(("risk", "riskTag", "riskSource", "riskSink", "riskCategory", "riskFlow"))
-NO_ASYNC = dict.fromkeys(("async", "awaits"))
-NO_GENERATOR: dict[str, None] = {"generator": None}
+NO_RISK: dict[str, Case | None] = dict.fromkeys(
+    ("risk", "riskTag", "riskSource", "riskSink", "riskCategory", "riskFlow")
+)
+NO_ASYNC: dict[str, Case | None] = dict.fromkeys(("async", "awaits"))
+NO_GENERATOR: dict[str, Case | None] = {"generator": None}
 
 PER_LANGUAGE: dict[str, dict[str, Case | None]] = {
     "python": SNAKE
@@ -132,6 +134,7 @@ PER_LANGUAGE: dict[str, dict[str, Case | None]] = {
     | {
         "import": Case("java.util", "tally", ""),
         "riskSource": Case("getParameter", "runreport", "plain"),
+        "riskFlow": Case("->Runtime.exec", "runreport", "plain"),
     },
     "c": SNAKE
     | NO_RISK
@@ -167,8 +170,6 @@ PER_LANGUAGE: dict[str, dict[str, Case | None]] = {
         "param": Case("$orderId", "fetchorder", "plain"),
         "alias": Case("$current=$total", "tally", "plain"),
         "riskSource": Case("_GET", "runreport", "plain"),
-        "riskSink": Case("system", "runreport", "plain"),
-        "riskFlow": Case("->system", "runreport", "plain"),
     },
     "kotlin": NO_RISK
     | NO_GENERATOR

@@ -1,5 +1,6 @@
 """JavaScript, and what TypeScript shares with it."""
 
+from cleats.toolsets.code.languages import jsx
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
@@ -160,6 +161,9 @@ HOOKS = {
     "call_expression": called,
     "assignment_expression": assigned,
     "unary_expression": removed,
+    "jsx_opening_element": jsx.element,
+    "jsx_self_closing_element": jsx.element,
+    "jsx_closing_element": jsx.closed,
 }
 
 ASSIGNS = {
