@@ -114,6 +114,11 @@ def test_the_fingerprint_is_that_of_what_the_rules_say(tmp_path: Path) -> None:
         (("*.launch_missiles", "a*b*c*d*e*.f"), "has more than 4 wildcards"),
         (('languages = ["python"]', ""), "'own.launch': languages: names none"),
         (('languages = ["python"]', "languages = 3"), "'own.launch': languages: "),
+        (
+            ('severity = "high"', 'requires = [{ text = [""] }]'),
+            "'own.launch': requires[0].text[0]: ",
+        ),
+        (('severity = "high"', "requires = [{ words = 3 }]"), "'own.launch': requires[0]: "),
         (("[[sink]]", "[[sinks]]"), "sinks: is not one of languages, [[source]]"),
         (("[[sink]]", "[sink]"), "sink: is not one of"),
         (("[[sink]]", "[[sink"), "is not TOML"),

@@ -52,8 +52,9 @@ class Book:
         called: list[tuple[Pattern, Rule]] = []
         read: list[tuple[Pattern, SourceRule]] = []
         assigned: list[tuple[Pattern, SinkRule]] = []
-        self.parameters: list[tuple[SourceRule, Lookup[bool]]] = []
+        self.parameters: list[SourceRule] = []
         self.tests: dict[str, list[Test]] = {}
+        self._decorated: dict[str, Lookup[bool]] = {}
         for rule in rules:
             through = isinstance(rule, SourceRule)
             patterns = [compiled(text, through=through) for text in rule.patterns]
@@ -61,9 +62,13 @@ class Book:
             if isinstance(rule, SourceRule):
                 read += [(pattern, rule) for pattern in patterns if not pattern.called]
                 if rule.parameters:
-                    self.parameters.append((rule, _names(rule.decorators)))
+                    self.parameters.append(rule)
+                if rule.decorators:
+                    self._decorated[rule.id] = _names(rule.decorators)
             elif isinstance(rule, SinkRule):
                 assigned += [(compiled(text, through=False), rule) for text in rule.assigns]
+                if rule.decorators:
+                    self._decorated[rule.id] = _names(rule.decorators)
                 if rule.requires:
                     self.tests[rule.id] = [_test(condition) for condition in rule.requires]
         self._called = Lookup(called)
@@ -78,6 +83,13 @@ class Book:
                 self._callees.clear()
             known = self._callees[name] = self._classified(name)
         return known
+
+    def concerns(self, rule: SourceRule | SinkRule, decorators: Sequence[str]) -> bool:
+        """Whether a rule is about functions with these decorators."""
+        wanted = self._decorated.get(rule.id)
+        return wanted is None or any(
+            wanted(name.lstrip("@#[").partition("(")[0].strip()) for name in decorators
+        )
 
     def _classified(self, name: str) -> Callee:
         receiver = receiver_of(name)
@@ -120,10 +132,17 @@ def _names(patterns: Sequence[str]) -> Lookup[bool]:
 
 
 def _test(condition: Condition) -> Test:
-    words = "|".join(re.escape(word) for word in condition.text)
-    shape = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE) if words else None
+    words = "|".join(_word(text) for text in condition.text)
+    shape = re.compile(words, re.IGNORECASE) if words else None
     patterns = [(compiled(text, through=False), True) for text in condition.names]
     return Test(condition, shape, Lookup(patterns))
+
+
+def _word(text: str) -> str:
+    """A text that stands for itself: letters next to it make another word of it."""
+    before = r"(?<!\w)" if text[0].isalnum() else ""
+    after = r"(?!\w)" if text[-1].isalnum() else ""
+    return before + re.escape(text) + after
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
 from cleats.toolsets.code.risk.requirements import holds
-from cleats.toolsets.code.risk.rules import CallRule, Rules, SourceRule
+from cleats.toolsets.code.risk.rules import CallRule, Rules, SinkRule, SourceRule
 from cleats.toolsets.code.risk.summary import Summary
 
 MOST_STEPS = 3_000
@@ -65,6 +65,7 @@ class _Body:
     def __init__(self, chunk: Chunk, book: Book, imports: Sequence[str]) -> None:
         self.book = book
         self.imports = imports
+        self.decorators = chunk.decorators
         self.graph = Graph(len(chunk.params), is_callable=chunk.kind in _CALLABLE)
         self.graph.capped = len(chunk.steps) > MOST_STEPS
         self.values: dict[str, int] = {}
@@ -101,12 +102,13 @@ class _Body:
             self._assign(target, value, step)
 
     def _assign(self, target: str, value: int, step: Step) -> None:
+        hits = self.book.targets.known.get(target)
+        for pattern, rule in self.book.targets(target) if hits is None else hits:
+            if not pattern.module or imported(pattern.module, self.imports):
+                self._assign_sink(rule, value, step)
         if target in _RESULTS:
             self.graph.returned |= value
             return
-        for pattern, rule in self.book.targets(target):
-            if not pattern.module or imported(pattern.module, self.imports):
-                self.graph.sink(rule, step.line, value)
         if target.endswith("[]"):
             self._put(target[:-2], value)
             return
@@ -116,11 +118,20 @@ class _Body:
             self.blocks[target] = step.block
         if replaces and self.parts.pop(target, 0):
             self._forget(f"{target}.")
-        self._spill(target, value)
+        if value and "." in target:
+            self._spill(target, value)
         if step.text:
             self.texts[target] = step.text
         else:
             self.texts.pop(target, None)
+
+    def _assign_sink(self, rule: SinkRule, value: int, step: Step) -> None:
+        given = [Argument(step.names, [], step.text)]
+        tests = self.book.tests.get(rule.id, ())
+        if self.book.concerns(rule, self.decorators) and all(
+            holds(test, given, self.texts) for test in tests
+        ):
+            self.graph.sink(rule, step.line, value)
 
     def _forget(self, prefix: str) -> None:
         for name in [name for name in self.values if name.startswith(prefix)]:
@@ -150,9 +161,7 @@ class _Body:
 
     def _read(self, name: str, line: int) -> int:
         hits = self.book.reads.known.get(name)
-        if hits is None:
-            hits = self.book.reads(name)
-        for pattern, rule in hits:
+        for pattern, rule in self.book.reads(name) if hits is None else hits:
             # A plain variable that was given a value here is not the global of that name.
             shadowed = name in self.values and "." not in name and "[" not in name
             if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
@@ -170,7 +179,10 @@ class _Body:
         results: list[int],
     ) -> int:
         callee = self.book.callee(call.callee)
-        arguments = [self._argument(argument, call.line, results) for argument in call.arguments]
+        arguments = [
+            self._argument(argument, call.line, results) if argument.names or argument.calls else 0
+            for argument in call.arguments
+        ]
         receiver = self._receiver(callee, call.line, before, results)
         if callee.plain:
             return self.graph.call(place, call, receiver, arguments)

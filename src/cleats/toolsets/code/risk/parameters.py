@@ -20,12 +20,10 @@ def untrusted(chunk: Chunk, book: Book) -> Iterator[tuple[str, SourceRule]]:
     """The parameters of a function that are sources themselves."""
     if not chunk.params or not book.parameters:
         return
-    for rule, decorated in book.parameters:
+    for rule in book.parameters:
         if "*" not in rule.parameters and not any(w in chunk.signature for w in rule.parameters):
             continue
-        if rule.decorators and not any(
-            decorated(name.lstrip("@#[").split("(")[0].strip()) for name in chunk.decorators
-        ):
+        if not book.concerns(rule, chunk.decorators):
             continue
         for name, declaration in _declared(chunk):
             words = f" {declaration} "

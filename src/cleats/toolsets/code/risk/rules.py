@@ -21,6 +21,7 @@ from cleats.toolsets.code.risk.patterns import compiled
 
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 Effect: TypeAlias = Literal["drops", "passes", "fills"]
+Word: TypeAlias = Annotated[str, Meta(min_length=1)]
 Confidence: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 
 SEVERITIES = ("", "low", "medium", "high", "critical")
@@ -30,7 +31,7 @@ MOST_BYTES = 1 << 20
 
 
 class _Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    id: str
+    id: Word
     patterns: list[str] = []
     languages: list[str] = []
     """Empty for those at the top of the file."""
@@ -39,16 +40,16 @@ class _Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SourceRule(_Rule, frozen=True, kw_only=True):
     """Where a value enters that somebody else chose."""
 
-    name: str
+    name: Word
     category: str = "input"
     tags: list[str] = []
     confidence: Confidence = 0.6
-    parameters: list[str] = []
+    parameters: list[Word] = []
     """A parameter is a source when its declaration has one of these words (`@RequestParam`), or
     whatever it is with `*`."""
     decorators: list[str] = []
     """With `parameters`: only of a function that has one of these decorators."""
-    except_parameters: list[str] = []
+    except_parameters: list[Word] = []
     """With `parameters`: words of declarations that are not meant (`HttpServletResponse`)."""
     into: list[int] = []
     """Of a call: the arguments that it puts the value into (`fgets`)."""
@@ -60,7 +61,7 @@ class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     position: int | None = None
     keyword: str = ""
     """Which argument is meant; without both, any."""
-    text: list[str] = []
+    text: list[Word] = []
     """Words, one of which is in its literal text or in the text given to a variable that it reads.
     Case does not count. Not expressions: a repository's rules must not be able to stall a build."""
     names: list[str] = []
@@ -71,13 +72,15 @@ class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SinkRule(_Rule, frozen=True, kw_only=True):
     """What does harm with a value that somebody else chose."""
 
-    name: str
-    category: str
+    name: Word
+    category: Word
     tags: list[str] = []
     severity: Severity = "medium"
     confidence: Confidence = 0.6
     assigns: list[str] = []
-    """Patterns of what must not be assigned such a value: `*.innerHTML`."""
+    """Patterns of what must not be assigned such a value: `*.innerHTML`, or `return`."""
+    decorators: list[str] = []
+    """With `assigns`: only in a function that has one of these decorators."""
     arguments: list[int] = []
     keywords: list[str] = []
     """The arguments that do harm; all of them when neither is given, nor `receiver`."""
@@ -91,7 +94,7 @@ class SinkRule(_Rule, frozen=True, kw_only=True):
 class SanitizerRule(_Rule, frozen=True, kw_only=True):
     """A call whose result is harmless for the sinks of some categories."""
 
-    name: str
+    name: Word
     category: str = "sanitize"
     tags: list[str] = []
     cleans: list[str]
@@ -253,6 +256,6 @@ def _patterns(rule: Rule) -> list[tuple[str, list[str]]]:
     if isinstance(rule, SinkRule):
         found.append(("assigns", rule.assigns))
         found.extend(("requires.names", condition.names) for condition in rule.requires)
-    if isinstance(rule, SourceRule):
+    if isinstance(rule, SourceRule | SinkRule):
         found.append(("decorators", rule.decorators))
     return found
