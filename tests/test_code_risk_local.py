@@ -222,7 +222,7 @@ def test_an_imported_name_counts_only_where_it_is_imported() -> None:
 
 def test_a_variable_that_hides_a_source_is_not_the_source() -> None:
     hidden = function(step(1, "argv", text="x"), step(2, calls=[call("system", arg("argv"))]))
-    plain = function(step(2, calls=[call("system", arg("argv"))]))
+    plain = function(step(2, calls=[call("system", arg("argv"))]), params=["argc", "argv"])
 
     assert flows(hidden, "c") == []
     assert flows(plain, "c") == ["argv->system"]

@@ -163,7 +163,7 @@ class _Body:
         hits = self.book.reads.known.get(name)
         for pattern, rule in self.book.reads(name) if hits is None else hits:
             # A plain variable that was given a value here is not the global of that name.
-            shadowed = name in self.values and "." not in name and "[" not in name
+            shadowed = name in self.blocks and "." not in name and "[" not in name
             if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
                 return self.graph.source(rule, line)
         value = self.values.get(name)
