@@ -228,6 +228,14 @@ def test_names_beyond_the_memory_are_still_answered(monkeypatch: pytest.MonkeyPa
     assert [bool(lookup(f"{letter}.x")) for letter in "abcabc"] == [True, False, False] * 2
 
 
+def test_a_name_that_nobody_writes_is_met_by_nothing() -> None:
+    lookup = Lookup([(compiled("*.run", through=False), 1)])
+
+    assert lookup("a" * 200 + ".run")
+    assert not lookup("a" * 400 + ".run")
+    assert len(lookup.known) == 1
+
+
 def test_our_files_are_for_the_languages_at_their_top() -> None:
     for file in module._ours():
         for rule in file.rules():

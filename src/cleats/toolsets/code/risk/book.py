@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from cleats.toolsets.code.risk.patterns import MEMORY, Lookup, Pattern, compiled
+from cleats.toolsets.code.risk.patterns import LONGEST, MEMORY, Lookup, Pattern, compiled
 from cleats.toolsets.code.risk.rules import (
     CallRule,
     Condition,
@@ -79,6 +79,8 @@ class Book:
     def callee(self, name: str) -> Callee:
         known = self._callees.get(name)
         if known is None:
+            if len(name) > LONGEST:
+                return self._classified(name)
             if len(self._callees) >= MEMORY:
                 self._callees.clear()
             known = self._callees[name] = self._classified(name)

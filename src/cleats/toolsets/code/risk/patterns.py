@@ -20,6 +20,8 @@ from typing import Generic, TypeVar
 _SEGMENT = re.compile(r"[^.()\[\]]+")
 MEMORY = 100_000
 """Names remembered with what they met; a repository says the same names again and again."""
+LONGEST = 300
+"""Letters of a name that anybody writes; what is longer is met by nothing and not remembered."""
 MOST_WILDCARDS = 4
 """Each multiplies what a name can cost."""
 
@@ -98,6 +100,8 @@ class Lookup(Generic[R]):
     def __call__(self, name: str) -> tuple[tuple[Pattern, R], ...]:
         found = self.known.get(name)
         if found is None:
+            if len(name) > LONGEST:
+                return ()
             if len(self.known) >= MEMORY:
                 self.known.clear()
             found = self.known[name] = self._find(canonical(name))
