@@ -15,11 +15,12 @@ from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations
 
-_ROW = (
-    "SELECT f.id, f.path, f.lang, c.mode, c.kind, c.name, c.start, c.end, c.start_line, c.end_line,"
-    " c.headline, c.id FROM files f JOIN chunks c ON c.file = f.id"
-    " WHERE f.path = ? AND c.ordinal = ?"
+_PLACE = (
+    "SELECT id, lang, (SELECT min(id) FROM chunks WHERE file = f.id) FROM files f WHERE path = ?"
 )
+_COLUMNS = "mode, kind, name, start, end, start_line, end_line, headline, id"
+_BY_ID = f"SELECT {_COLUMNS} FROM chunks WHERE id = ? AND file = ? AND ordinal = ?"  # noqa: S608
+_BY_NUMBER = f"SELECT {_COLUMNS} FROM chunks WHERE file = ? AND ordinal = ?"  # noqa: S608
 _MORE = "SELECT facts, risk, authors, lint FROM chunks WHERE id = ?"
 _FILE = "SELECT facts, last_author, last_modified, last_commit, churn FROM files WHERE id = ?"
 _TEXT = "SELECT text FROM files WHERE id = ?"
@@ -104,11 +105,20 @@ class Reading:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._texts: dict[int, list[str]] = {}
+        self._places: dict[str, tuple[int, str, int]] = {}
 
     def row(self, path: str, ordinal: int) -> Row:
         """A chunk by its file and its number in it."""
-        [found] = self.catalogue.connection.execute(_ROW, (path, ordinal))
-        return Row(*found)
+        execute = self.catalogue.connection.execute
+        place = self._places.get(path)
+        if place is None:
+            [place] = execute(_PLACE, (path,))
+            self._places[path] = place
+        file, lang, first = place
+        # The chunks of a file are written one after the other, so a guess is nearly always right.
+        found = list(execute(_BY_ID, (first + ordinal, file, ordinal)))
+        [columns] = found or execute(_BY_NUMBER, (file, ordinal))
+        return Row(file, path, lang, *columns)
 
     def more(self, row: Row) -> More:
         """All the rest."""

@@ -82,11 +82,11 @@ class Filter:
 
 SHAPES: Final[Mapping[str, tuple[bytes, bytes]]] = {
     "contains": (b"", b""),
-    "is": (rb"\0", rb"(?=\0)"),
-    "member": (rb"(?:\0|\.|::|->|#)", rb"(?=\0)"),
-    "module": (rb"\0", rb"(?=[\0./:\\])"),
+    "is": (rb"\0", rb"\0"),
+    "member": (rb"\0.:>#", rb"\0"),
+    "module": (rb"\0", rb"\0./:\\"),
 }
-"""What has to stand before and after a text."""
+"""Of which bytes one has to stand before a text, and one after it."""
 
 
 def mask(columns: Columns, wanted: Filter) -> Mask:
@@ -109,17 +109,31 @@ def mask(columns: Columns, wanted: Filter) -> Mask:
 def _ids(vocabulary: Vocabulary, test: Holds | Fits | Field, argument: str) -> Ids:
     match test:
         case Holds(texts, shape, cased):
-            before, after = SHAPES[shape]
-            pattern = before + _any(texts, cased=cased) + after
-            return vocabulary.find(pattern, cased=cased)
+            patterns = [literal(text, *SHAPES[shape], cased=cased) for text in texts]
+            found = [vocabulary.find(pattern, cased=cased) for pattern in patterns]
+            return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
         case Field(key, texts):
             return vocabulary.find(_field(key, texts), cased=False)
         case Fits(patterns, cased):
             return _fitting(vocabulary, patterns, argument, cased=cased)
 
 
-def _any(texts: Sequence[str], *, cased: bool) -> bytes:
-    encoded = [(t if cased else t.lower()).encode(errors="surrogatepass") for t in texts]
+def literal(text: str, before: bytes, after: bytes, *, cased: bool) -> bytes:
+    """A pattern for a text between one of some bytes and one of others.
+
+    The text itself comes first and what is before it is looked at afterwards: only then does the
+    engine jump from one to the next.
+    """
+    escaped = re.escape((text if cased else text.lower()).encode(errors="surrogatepass"))
+    return (
+        escaped
+        + (b"(?<=[" + before + b"]" + escaped + b")" if before else b"")
+        + (b"(?=[" + after + b"])" if after else b"")
+    )
+
+
+def _any(texts: Sequence[str]) -> bytes:
+    encoded = [text.lower().encode(errors="surrogatepass") for text in texts]
     return b"(?:" + b"|".join(map(re.escape, encoded)) + b")"
 
 
@@ -128,7 +142,7 @@ def _field(key: str, texts: Sequence[str]) -> bytes:
     named = rb"\0" + re.escape(key.lower().encode()) + rb"(?:\.\d+|\[\d*\])*"
     if not texts:
         return named + rb"(?=[=.\[])"
-    return named + rb"=[^\0]*?" + _any(texts, cased=False)
+    return named + rb"=[^\0]*?" + _any(texts)
 
 
 def _fitting(

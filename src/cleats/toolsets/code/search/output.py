@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import Any, Final
 
 import msgspec
@@ -69,7 +69,7 @@ def _place(row: Row) -> dict[str, Any]:
         "end": row.end,
         "startLine": row.start_line,
         "endLine": row.end_line,
-        "ext": PurePosixPath(row.path).suffix,
+        "ext": splitext(row.path)[1],
         "lang": row.lang,
         "kind": row.kind,
         "name": row.name,

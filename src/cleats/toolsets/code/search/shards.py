@@ -34,6 +34,9 @@ than needed and thrown away."""
 SMALL: Final = 16_384
 """Chunks of a shard below which it is quickest to fetch all that match and to filter that."""
 
+REMEMBERED: Final = 20_000
+"""Words whose frequencies are kept."""
+
 Scores = NDArray[np.float32]
 
 
@@ -101,14 +104,12 @@ class Shard:
     def search(self, query: Query, limit: int) -> tuple[Ids, Scores]:
         """The best chunks and their scores, best first."""
         hits = self._searcher.search(query, limit, count=False).hits
-        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
+        scores, addresses = zip(*hits, strict=True) if hits else ((), ())
         if self._in_order:
-            found = np.fromiter((address.doc for _, address in hits), np.int32, len(hits))
+            found = [address.doc for address in addresses]
         else:
-            addresses = [address for _, address in hits]
-            values = self._searcher.fast_field_values("position", addresses)
-            found = np.asarray(values, np.int32)
-        return found, scores
+            found = self._searcher.fast_field_values("position", list(addresses))
+        return np.array(found, np.int32), np.array(scores, np.float32)
 
 
 class Words:
@@ -123,15 +124,15 @@ class Words:
         self._shards = shards
         self._starts = starts
         self._order = order
+        self._frequencies = _Frequencies(shards)
 
     def rank(
         self, expression: ex.Expression, modes: Mapping[int, Mask | None], limit: int
     ) -> dict[int, tuple[Ids, Scores]]:
         """The best chunks of each mode that match, within its mask if it has one; best first."""
-        frequencies = _Frequencies(self._shards)
         ranked: dict[int, list[tuple[Ids, Scores]]] = {mode: [] for mode in modes}
         for number, (shard, start) in enumerate(zip(self._shards, self._starts, strict=True)):
-            query = _Translation(number, frequencies).query(expression)
+            query = _Translation(number, self._frequencies).query(expression)
             own = {
                 mode: None if mask is None else mask[start : start + shard.chunks]
                 for mode, mask in modes.items()
@@ -235,10 +236,11 @@ class _Translation:
 
 
 class _Frequencies:
-    """How rare words are, here and everywhere; each looked up once for a query."""
+    """How rare words are, here and everywhere; each is looked up once."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
+        self._sizes = [shard.chunks for shard in shards]
         self._known: dict[tuple[str, str], tuple[list[float], float]] = {}
 
     def level(self, shard: int, field: str, words: Iterable[str]) -> float:
@@ -256,8 +258,10 @@ class _Frequencies:
         found = self._known.get((field, word))
         if found is None:
             counts = [shard.frequency(field, word) for shard in self._shards]
-            sizes = [shard.chunks for shard in self._shards]
-            found = list(map(_rarity, sizes, counts)), _rarity(sum(sizes), sum(counts))
+            rarities = list(map(_rarity, self._sizes, counts))
+            found = rarities, _rarity(sum(self._sizes), sum(counts))
+            if len(self._known) >= REMEMBERED:
+                self._known = {}
             self._known[field, word] = found
         return found
 

@@ -3,12 +3,12 @@
 Whoever types a name wants the thing of that name, wherever words would rank it.
 """
 
-import re
 from typing import Final
 
 import numpy as np
 
 from cleats.toolsets.code.search.columns import Columns
+from cleats.toolsets.code.search.filters import literal
 from cleats.toolsets.code.search.vocabulary import Ids
 
 QUALIFIED, LAST, FILE = 3.0, 2.0, 1.0
@@ -17,7 +17,8 @@ more than any ranking gives."""
 
 SAME_CASE: Final = 0.5
 
-_BEFORE = rb"(?:\0|\.|::|#|/)"
+_BEFORE = rb"\0.:#/"
+"""What a part of a name stands behind."""
 
 
 def named(columns: Columns, name: str, *, cased: bool) -> dict[int, float]:
@@ -31,8 +32,8 @@ def named(columns: Columns, name: str, *, cased: bool) -> dict[int, float]:
     column = columns.column("name")
     if column is None:
         return points
-    escaped = re.escape(name.lower().encode(errors="surrogatepass"))
-    for number in column.vocabulary.find(_BEFORE + escaped + rb"(?=\0)", cased=False).tolist():
+    pattern = literal(name, _BEFORE, rb"\0", cased=False)
+    for number in column.vocabulary.find(pattern, cased=False).tolist():
         found = column.vocabulary[number]
         whole = len(found) == len(name)
         same = found.endswith(name)
@@ -45,6 +46,6 @@ def named(columns: Columns, name: str, *, cased: bool) -> dict[int, float]:
 def _in_file(columns: Columns, name: str) -> list[Ids]:
     if "." not in name or not columns.files:
         return []
-    escaped = re.escape(name.lower().removeprefix("./").encode(errors="surrogatepass"))
-    files = columns.paths.find(rb"(?:\0|/)" + escaped + rb"(?=\0)", cased=False)
+    pattern = literal(name.removeprefix("./"), rb"\0/", rb"\0", cased=False)
+    files = columns.paths.find(pattern, cased=False)
     return [np.flatnonzero(columns.file_of == file).astype(np.int32) for file in files]

@@ -5,6 +5,7 @@ stay on disk as they are stored; what a comparison needs is widened block by blo
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,9 @@ from cleats.toolsets.code.dense.table import LENGTH
 FILE: Final = "vectors.i8"
 BLOCK: Final = 4096
 """Rows widened at a time: they fit into the processor's cache."""
+
+KEPT: Final = 16_384
+"""Rows that stay widened, 10 MB of them; more are widened for every question."""
 
 Vectors = NDArray[np.int8]
 
@@ -50,6 +54,13 @@ class Meaning:
         return np.concatenate([np.einsum("ij,j->i", rows, scaled) for rows in self._blocks()])
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        if sum(map(len, self._shards)) <= KEPT:
+            yield from self._wide
+            return
         for rows in self._shards:
             for at in range(0, len(rows), BLOCK):
                 yield rows[at : at + BLOCK].astype(np.float32)
+
+    @cached_property
+    def _wide(self) -> list[NDArray[np.float32]]:
+        return [rows.astype(np.float32) for rows in self._shards]
