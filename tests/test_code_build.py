@@ -251,3 +251,68 @@ def test_when_the_repository_is_gone_its_facts_go_too(world: World) -> None:
 
     assert done.published
     assert world.rows("SELECT DISTINCT last_commit FROM files") == [(None,)]
+
+
+def test_the_authors_of_a_piece_are_those_of_its_lines_under_one_name_each(world: World) -> None:
+    tracked(world)
+    world.write("app/core.py", "def first():\n    return 2\n\ndef second():\n    return first()\n")
+    world.commit("Bob")
+    world.write(".mailmap", "Ann <ann@example.org> Bob <ann@example.org>\n")
+    world.build()
+    merged = dict(world.rows("SELECT name, authors FROM chunks WHERE kind = 'function'"))
+
+    (world.root / ".mailmap").unlink()
+    world.build()
+    apart = dict(world.rows("SELECT name, authors FROM chunks WHERE kind = 'function'"))
+
+    ann, bob = "Ann <ann@example.org>", "Bob <ann@example.org>"
+    assert msgspec.msgpack.decode(merged["first"]) == [ann]
+    assert msgspec.msgpack.decode(apart["first"]) == [ann, bob]
+    assert msgspec.msgpack.decode(apart["second"]) == [ann]
+
+
+# Risk
+
+
+def test_what_one_file_does_changes_what_is_said_of_those_that_call_it(world: World) -> None:
+    world.write("app/a.py", "from app.b import take\n\n\ndef go():\n    return take(input())\n")
+    world.write("app/b.py", "def take(value):\n    return eval(value)\n")
+    world.build()
+    (before,) = world.rows("SELECT risk FROM chunks WHERE name = 'go'")
+
+    world.write("app/b.py", "def take(value):\n    return str(value)\n")
+    world.build()
+    (after,) = world.rows("SELECT risk FROM chunks WHERE name = 'go'")
+
+    assert b"eval" in before[0]
+    assert b"eval" not in after[0]
+
+
+# Lint
+
+
+def test_findings_are_kept_with_the_smallest_piece_they_are_about(world: World) -> None:
+    world.write("app/core.py", "class A:\n    def f(self):\n        return missing\n")
+
+    world.build(lint=True)
+
+    found = [name for name, lint in world.rows("SELECT name, lint FROM chunks") if lint]
+    assert found == ["A.f"]
+
+
+def test_other_settings_of_a_linter_are_noticed_and_without_lint_nothing_is_left(
+    world: World,
+) -> None:
+    world.write("app/core.py", "class A:\n    def f(self):\n        return missing\n")
+    world.build(lint=True)
+
+    world.write("ruff.toml", 'lint.ignore = ["F821"]\n')
+    world.build(lint=True)
+    assert world.rows("SELECT 1 FROM chunks WHERE lint IS NOT NULL") == []
+
+    (world.root / "ruff.toml").unlink()
+    world.build(lint=True)
+    assert world.rows("SELECT 1 FROM chunks WHERE lint IS NOT NULL") == [(1,)]
+
+    world.build(lint=False)
+    assert world.rows("SELECT 1 FROM chunks WHERE lint IS NOT NULL") == []

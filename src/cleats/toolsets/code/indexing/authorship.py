@@ -1,14 +1,15 @@
 """Who wrote what, in the catalogue: git's part of what is known of files and chunks."""
 
 import zlib
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from cleats.toolsets.code.history.replay import History
+from cleats.toolsets.code.history.replay import FileHistory, History
 from cleats.toolsets.code.history.state import GitState
 from cleats.toolsets.code.store.catalogue import Catalogue
 
@@ -17,6 +18,9 @@ FILE: Final = "history.bin"
 
 NAMES: Final = ".mailmap"
 """The file that says which authors are the same person."""
+
+MOST: Final = 1 << 30
+"""More lines than any file has."""
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -49,10 +53,11 @@ def add(
     (draft / FILE).write_bytes(history.save())
     everywhere = touched is None or NAMES in touched
     for file in list(_files(catalogue)):
-        now = _facts(history, file.path)
+        known = history.file(file.path)
+        now = _facts(known)
         if everywhere or file.path in (touched or ()) or now != file.facts:
             catalogue.connection.execute(_SET, (*now, file.id))
-            _sign(catalogue, history, file)
+            _sign(catalogue, history, file, known)
     return history.warnings
 
 
@@ -68,21 +73,31 @@ def _files(catalogue: Catalogue) -> Iterator[_File]:
         yield _File(number, path, tuple(facts))
 
 
-def _facts(history: History, path: str) -> tuple[Any, ...]:
-    known = history.file(path)
+def _facts(known: FileHistory | None) -> tuple[Any, ...]:
     if known is None:
         return (None, None, None, None)
     return (known.last_author or None, known.last_modified, known.last_commit, known.churn)
 
 
-def _sign(catalogue: Catalogue, history: History, file: _File) -> None:
+def _sign(catalogue: Catalogue, history: History, file: _File, known: FileHistory | None) -> None:
     packed = catalogue.connection.execute("SELECT text FROM files WHERE id = ?", (file.id,)).get
     text = zlib.decompress(packed)
+    # Nobody at all, when the file has become another one since git was asked.
+    lines = known.line_authors if known and history.authors_of(file.path, 1, MOST, text) else []
     signed = []
     for chunk, start, end in catalogue.connection.execute(_CHUNKS, (file.id,)):
-        authors = history.authors_of(file.path, start, end, text)
+        authors = _most_first(history.authors, Counter(lines[start - 1 : end]))
         signed.append((_pack(authors) if authors else None, chunk))
     catalogue.connection.executemany("UPDATE chunks SET authors = ? WHERE id = ?", signed)
+
+
+def _most_first(names: Sequence[str], lines: Mapping[int, int]) -> list[str]:
+    """The names of authors, by how many lines they wrote; two numbers may be one person."""
+    counts: Counter[str] = Counter()
+    for number, count in lines.items():
+        counts[names[number]] += count
+    del counts[""]
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def _forget(catalogue: Catalogue) -> None:
