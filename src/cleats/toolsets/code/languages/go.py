@@ -107,6 +107,15 @@ def _called(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return False
 
 
+def _converted(walk: Walk, node: int, flow: Flow | None) -> bool:
+    """`Map[int](xs)` looks like a conversion to a generic type, and is a call more often."""
+    type_node = walk.syntax.child(node, "type")
+    if type_node != NONE and walk.syntax.kinds[type_node] == "generic_type":
+        return False
+    walk.descend(node, flow)
+    return True
+
+
 def _element(walk: Walk, node: int, flow: Flow | None) -> bool:
     """The name of a field in a literal is not a variable that is read."""
     syntax = walk.syntax
@@ -125,7 +134,8 @@ def _made(syntax: Syntax, node: int) -> str:
         kind = syntax.kinds[node] if node != NONE else ""
     if kind in ("composite_literal", "type_conversion_expression", "type_assertion_expression"):
         given = syntax.child(node, "type")
-        return prefix + syntax.text(given) if given != NONE else ""
+        is_call = kind == "type_conversion_expression" and syntax.kinds[given] == "generic_type"
+        return prefix + syntax.text(given) if given != NONE and not is_call else ""
     return ""
 
 
@@ -167,9 +177,17 @@ GO = Language(
     type_names=frozenset({"type_identifier", "qualified_type"}),
     members={"selector_expression": ("operand", "field")},
     indexes={"index_expression": "operand"},
-    calls={"call_expression": Call()},
+    calls={
+        "call_expression": Call(),
+        "type_conversion_expression": Call(function=("type",), arguments=("operand",)),
+    },
     transparent=frozenset(
-        {"parenthesized_expression", "type_assertion_expression", "unary_expression"}
+        {
+            "parenthesized_expression",
+            "type_assertion_expression",
+            "unary_expression",
+            "generic_type",
+        }
     ),
     assigns={
         "assignment_statement": Assign(),
@@ -230,6 +248,7 @@ GO = Language(
         "field_declaration": _field,
         "call_expression": _called,
         "assignment_statement": assign_or_augment,
+        "type_conversion_expression": _converted,
         "keyed_element": _element,
     },
     finish=_finish,
