@@ -131,6 +131,12 @@ def test_every_payload_is_the_result_of_an_envelope(web: Web, home: Path) -> Non
     assert web.call("absent").error["code"] == "NOT_FOUND"
 
 
+def test_a_whole_number_is_an_integer_however_it_is_written(web: Web) -> None:
+    reply = web.ask("POST", "/tools/echo", b'{"text":"x","n":2.0}', JSON)
+
+    assert b'"n":2,' in reply.body or b'"n":2}' in reply.body
+
+
 @requirement("a:names:alias")
 def test_an_old_name_works_and_warns(web: Web) -> None:
     reply = web.call("say", text="x")

@@ -120,6 +120,13 @@ class Tool:
         return {name: rule["default"] for name, rule in properties.items() if "default" in rule}
 
     @cached_property
+    def _whole(self) -> tuple[str, ...]:
+        """The arguments that are integers: JSON Schema counts 7.0 among them, Python does not."""
+        properties: Mapping[str, Schema] = self.input.get("properties", {})
+        kinds = {name: rule.get("type") for name, rule in properties.items()}
+        return tuple(name for name, kind in kinds.items() if kind in ("integer", _OR_NULL))
+
+    @cached_property
     def _reserved(self) -> frozenset[str]:
         properties: Mapping[str, Schema] = self.input.get("properties", {})
         return frozenset(name for name, rule in properties.items() if rule.get(RESERVED))
@@ -142,7 +149,12 @@ class Tool:
                 hint=f"See the input schema of {self.name}.",
                 details=found,
             )
-        return {**self._defaults, **arguments} if self._defaults else arguments
+        bound = {**self._defaults, **arguments} if self._defaults else arguments
+        floats = [name for name in self._whole if type(bound.get(name)) is float]
+        return {**bound, **{name: int(bound[name]) for name in floats}} if floats else bound
+
+
+_OR_NULL = ["integer", "null"]
 
 
 def _refusal(name: str) -> dict[str, str]:

@@ -60,6 +60,6 @@ class Fence:
                 "repoPath is outside the folders that this server may serve",
                 hint="The operator can allow more with CLEATS_HTTP_ROOTS.",
             )
-        if not place.is_dir():
+        if not is_folder:
             raise ToolError(ErrorCode.INVALID_REQUEST, "repoPath is not an existing folder")
         return place

@@ -22,6 +22,15 @@ _CONTENT = {
     "properties": {"content": {"type": "array", "items": {"type": "object"}}},
 }
 _ANY = {"type": "object"}
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["start", "progress", "result", "error", "done"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
 
 _RESULTS: Mapping[str, Mapping[str, Any]] = {
     "/health": {
@@ -169,9 +178,10 @@ def _named_operation(row: Row, method: str, tool: Tool, schemas: dict[str, Any])
 
 def _with_repo(schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = dict(schema.get("properties", {}))
-    if REPOSITORY in properties:
-        properties["repo"] = {"type": "string", "description": f"Short for {REPOSITORY}."}
-    return {**schema, "properties": properties}
+    if REPOSITORY not in properties:
+        return dict(schema)
+    properties["repo"] = {"type": "string", "description": f"Short for {REPOSITORY}."}
+    return {**schema, "properties": properties, "not": {"required": ["repo", REPOSITORY]}}
 
 
 def _parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -193,7 +203,7 @@ def _answer(
         about = "Events start, progress, result or error, done; the data of each is an envelope."
         return {
             "description": about,
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": _EVENT}},
         }
     schema = _hoisted(envelope_schema(result), f"{name}_answer", schemas)
     return {"description": "Done.", "content": {JSON: {"schema": schema}}}
