@@ -94,8 +94,10 @@ def target(walk: Walk, node: int, into: list[str], *, written: bool = True) -> N
     """Everything in a pattern that receives a value."""
     syntax, language, frame = walk.syntax, walk.language, walk.frame
     kind = syntax.kinds[node]
-    if syntax.fields[node] == "type":
+    if syntax.fields[node] == "type" or kind in language.types:
         walk.use(node)
+    elif syntax.fields[node] == "size":
+        walk.visit(node, None)
     elif kind in language.names:
         name = syntax.text(node)
         into.append(name)
@@ -106,8 +108,6 @@ def target(walk: Walk, node: int, into: list[str], *, written: bool = True) -> N
         into.append(name)
         if written:
             frame.writes[name] = frame.mutates[name] = None
-    elif kind in language.types:
-        walk.use(node)
     elif kind in language.assigns:
         _defaulted(walk, node, into)
     elif kind in language.calls:

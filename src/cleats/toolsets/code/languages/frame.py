@@ -98,9 +98,12 @@ class Frame:
         )
 
     def is_blank(self, data: bytes) -> bool:
-        """Whether nothing of its text is left when the chunks inside are cut out."""
+        """Whether nothing of its text is left when the chunks inside are cut out.
+
+        A semicolon after a declaration says nothing.
+        """
         spans = self._own() if self.inner else [(self.start, self.end)]
-        return not any(data[start:end].strip() for start, end in spans)
+        return not any(data[start:end].strip(b" \t\r\n\f\v;") for start, end in spans)
 
     def _own(self) -> list[tuple[int, int]]:
         if not self.inner:

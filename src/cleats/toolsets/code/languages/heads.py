@@ -8,12 +8,18 @@ from cleats.toolsets.code.languages.assignments import assign, infer, sole, type
 from cleats.toolsets.code.languages.frame import VISIBILITIES, Frame
 from cleats.toolsets.code.languages.syntax import NONE
 from cleats.toolsets.code.languages.table import TYPES, Carrier, Declares, Parameter
-from cleats.toolsets.code.languages.walk import Action, Flow, Walk
+from cleats.toolsets.code.languages.walk import Action, Flow, Walk, unique
 
 LONGEST_HEAD = 400
 """Characters of a signature."""
 
 LONGEST_BASE = 120
+
+BLOCKS = ("block", "body", "statement")
+"""What is in the kinds of bodies that are statements; any other body is an expression."""
+
+NOT_NAMED = ("right", "value", "default", "size")
+"""Fields of a parameter that name none."""
 
 
 def declaration(walk: Walk, node: int, flow: Flow | None, *, otherwise: Action) -> None:
@@ -205,7 +211,7 @@ def _read(walk: Walk, head: int, row: Declares, body: int, *, is_named: bool) ->
 def _body(walk: Walk, head: int, body: int, frame: Frame) -> None:
     syntax, language = walk.syntax, walk.language
     kind = syntax.kinds[body]
-    if syntax.kinds[head] in language.closures and "block" not in kind and "body" not in kind:
+    if syntax.kinds[head] in language.closures and not any(word in kind for word in BLOCKS):
         frame.returns = True
         walk.give(body)
         return
@@ -268,7 +274,7 @@ def _parameter(walk: Walk, node: int, row: Parameter | None, frame: Frame | None
     if type_node != NONE:
         walk.use(type_node)
     if frame is not None:
-        frame.params += [name for name in names if name not in frame.params]
+        frame.params += [name for name in unique(names) if name not in frame.params]
         _parameter_types(walk, names, type_node, default, frame)
     if default != NONE:
         walk.visit(default, None)
@@ -290,7 +296,7 @@ def _named_in(walk: Walk, node: int) -> list[str]:
     at = node
     while at < syntax.stops[node]:
         kind = syntax.kinds[at]
-        if kind in language.types or syntax.fields[at] in ("right", "value", "default"):
+        if kind in language.types or syntax.fields[at] in NOT_NAMED:
             at = syntax.stops[at]
             continue
         if kind in language.names:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cleats.toolsets.code.languages.c import C
 from cleats.toolsets.code.languages.csharp import CSHARP
 from cleats.toolsets.code.languages.go import GO
 from cleats.toolsets.code.languages.java import JAVA
@@ -27,5 +28,6 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         RUST,
         CSHARP,
         SHELL,
+        C,
     )
 }

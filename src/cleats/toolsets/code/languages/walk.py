@@ -217,19 +217,19 @@ class Walk:
                 into.append(self.argument(child))
 
     def _member(self, node: int, flow: Flow | None) -> str:
-        syntax = self.syntax
+        syntax, language = self.syntax, self.language
         text = syntax.text(node)
         if text.replace(".", "").replace("::", "").isidentifier():
             return text
-        of, member = self.language.members[syntax.kinds[node]]
+        of, member = language.members[syntax.kinds[node]]
         base = self.path(syntax.child(node, of), flow)
         named = syntax.child(node, member)
         if named == NONE:
             return base
         name = syntax.text(named).lstrip(".")
-        if syntax.kinds[named] in self.language.transparent:
+        if syntax.kinds[named] in language.transparent or syntax.kinds[named] in language.members:
             name = self.path(named, flow)
-        joint = self.language.joints.get(syntax.kinds[node], ".")
+        joint = language.joints.get(syntax.kinds[node], ".")
         return f"{base}{joint}{name}" if base else name
 
     def _index(self, node: int, flow: Flow | None) -> str:
