@@ -214,3 +214,46 @@ def test_a_cache_that_may_not_be_written_is_named(tmp_path: Path) -> None:
 def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(PermissionError), failures.explained(tmp_path):
         raise PermissionError(13, "Permission denied", "/elsewhere")
+
+
+# Everything at once
+
+
+def test_hostile_files_are_indexed_or_reported_and_none_is_fatal(world: World) -> None:
+    hostile: dict[str, bytes] = {
+        "syntax.py": b"def f(:\n    ((((\n",
+        "invalid.py": b"x = '\xff\xfe\xfa'\n",
+        "wide.txt": "\ufeffA few words in another encoding.\n".encode("utf-16"),
+        "one_line.js": b"var a = [" + b"1," * 3_000_000 + b"1];\n",
+        "large.py": b"x = 1\n" * 1_200_000,
+        "deep.py": b"(" * 50_000 + b")" * 50_000 + b"\n",
+        "nul.py": b"a = '\0'\n",
+        "empty.py": b"",
+        "blank.md": b"\n\n\n",
+        "new\nline.py": b"def found(): ...\n",
+        "tab\tand \"quotes'.py": b"def found(): ...\n",
+        os.fsdecode(b"caf\xe9.py"): b"def found(): ...\n",
+        "-rf.py": b"def found(): ...\n",
+        "crlf.py": b"def found():\r\n    return 1\r\n",
+        "Makefile": b"all:\n\techo $(shell rm -rf x)\n",
+    }
+    for path, data in hostile.items():
+        world.write(path, data)
+    (world.root / "loop").symlink_to(".")
+    (world.root / "out").symlink_to("/etc")
+    (world.root / "dangling.py").symlink_to("nowhere")
+    os.mkfifo(world.root / "pipe.py")
+    world.git("init", "-q")
+    world.git("init", "-q", "module")
+    world.write("module/inside.py", "def found(): ...\n")
+
+    done = world.build()
+
+    seen = world.paths()
+    assert {"new\nline.py", "tab\tand \"quotes'.py", "caf%E9.py", "-rf.py", "crlf.py"} <= seen
+    assert {"syntax.py", "invalid.py", "wide.txt", "deep.py", "empty.py", "Makefile"} <= seen
+    assert "module/inside.py" in seen
+    assert done.skipped_reasons.keys() >= {"too_large", "binary", "symlink"}
+    assert done.files.total == len(seen)
+    assert {"syntax.py", "invalid.py", "wide.txt"} <= {each.path for each in done.problems}
+    assert not world.build().published

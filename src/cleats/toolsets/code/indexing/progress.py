@@ -29,24 +29,25 @@ class Counter:
 
     def __init__(self, report: Report, phase: str, what: str, total: int) -> None:
         self._report, self._phase, self._what, self._total = report, phase, what, total
-        self._started = monotonic()
+        self._began: tuple[float, int] | None = None
         self._next = 0.0
 
     def at(self, done: int) -> None:
         """So many are done."""
         now = monotonic()
+        self._began = self._began or (now, done)  # libraries were loaded before the first
         if now < self._next and done < self._total:
             return
         self._next = now + INTERVAL
-        self._report(Progress(self._phase, self._words(done, now), done, self._total))
-
-    def _words(self, done: int, now: float) -> str:
         words = f"{done:,} of {self._total:,} {self._what}"
-        elapsed = now - self._started
-        if elapsed < 1 or not done or done == self._total:
-            return words
-        rate = done / elapsed
-        return f"{words}, {rate:,.0f} a second, {_left((self._total - done) / rate)} left"
+        pace = self._pace(done, now - self._began[0], done - self._began[1])
+        self._report(Progress(self._phase, words + pace, done, self._total))
+
+    def _pace(self, done: int, elapsed: float, since: int) -> str:
+        if elapsed < 1 or not since or done == self._total:
+            return ""
+        rate = since / elapsed
+        return f", {rate:,.0f} a second, {_left((self._total - done) / rate)} left"
 
 
 def _left(seconds: float) -> str:
