@@ -121,7 +121,8 @@ def test_arguments_go_to_the_parameters_they_are_meant_for() -> None:
         (["a", "...rest"], 3, "", 1),
         (["a", "b"], 0, "b", 1),
         (["a", "**more"], 0, "b", 1),
-        (["a"], 0, "b", None),
+        (["a", "c"], 0, "b", None),
+        (["props"], 0, "b", 0),
         (["self", "a"], -1, "", None),
     ],
 )

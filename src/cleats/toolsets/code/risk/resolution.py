@@ -221,7 +221,9 @@ def parameter(params: Sequence[str], position: int, keyword: str) -> int | None:
     if keyword:
         if keyword in names:
             return names.index(keyword)
-        return next((n for n, name in enumerate(params) if name.startswith("**")), None)
+        # An element gives its attributes, by name, to a component that takes them as one object.
+        alone = 0 if len(params) == 1 else None
+        return next((n for n, name in enumerate(params) if name.startswith("**")), alone)
     if position < 0:
         return None
     place = position + (1 if names and names[0] in SELVES else 0)
