@@ -52,7 +52,8 @@ class Fence:
         try:
             place = (self.repo / given).resolve()
             allowed = any(place.is_relative_to(root.resolve()) for root in (self.repo, *self.roots))
-        except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links
+            is_folder = place.is_dir()
+        except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a long name
             raise ToolError(ErrorCode.INVALID_REQUEST, "repoPath is no usable path") from None
         if not allowed:
             raise ToolError(
