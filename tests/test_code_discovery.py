@@ -249,12 +249,20 @@ def test_names_of_any_bytes_are_found_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_two_names_that_read_the_same_are_not_mixed_up(tmp_path: Path) -> None:
+    repository(tmp_path)
     for name in (b"b\xff.py", b"b%FF.py"):
         (tmp_path / os.fsdecode(name)).write_text("x\n")
 
     discovery = discover(tmp_path)
 
     assert (found(discovery), reasons(discovery)) == (["b%FF.py"], {"b%FF.py": "unnameable"})
+    assert discovery.files[0].fs_path.endswith("b%FF.py")
+
+
+def test_a_folder_made_by_a_tool_is_read_when_it_is_named_itself(tmp_path: Path) -> None:
+    write(tmp_path, "pyvenv.cfg", "lib/a.py")
+
+    assert found(discover(tmp_path)) == ["lib/a.py", "pyvenv.cfg"]
 
 
 def test_a_very_deep_tree_is_walked_or_reported(tmp_path: Path) -> None:

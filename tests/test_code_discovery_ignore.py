@@ -116,6 +116,13 @@ def test_nothing_below_an_excluded_folder_can_be_brought_back(
     assert walked(tmp_path) == [".gitignore", "in/keep.py"]
 
 
+def test_a_pattern_that_ends_in_a_slash_is_for_folders_alone(nobodys: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    plant(root, ["out", "sub/out/a.py"], {"": "out/\n"})
+
+    assert walked(root) == [".gitignore", "out"]
+
+
 def test_git_says_where_the_ignore_file_of_a_user_lies(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

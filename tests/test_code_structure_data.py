@@ -80,6 +80,13 @@ def test_yaml_is_cut_at_its_keys_and_comments_stay_with_them() -> None:
     assert facts.chunks[1].fields["jobs.build.steps.name"] == "Test"
 
 
+def test_the_lines_of_a_text_in_yaml_are_not_keys() -> None:
+    chunks = read("a: |\n  b: 1\nlist:\n- run: >-\n    c: 2\n  d: 3\n", "yaml")
+
+    said = {key: value for chunk in chunks for key, value in chunk.fields.items()}
+    assert said == {"list.d": "3"}
+
+
 def test_the_items_of_a_list_are_known_by_their_name() -> None:
     text = "- name: Install\n  apt:\n    name: x\n- name: Start\n  service:\n    name: y\n"
 
