@@ -52,6 +52,9 @@ def own_declarator(syntax: Syntax, node: int) -> int:
         kind = syntax.kinds[at]
         if kind in ("function_declarator", "operator_cast"):
             found = at
+        if kind == "qualified_identifier" and found == NONE:
+            at = syntax.child(at, "name")
+            continue
         if not kind.endswith("_declarator"):
             return found
         inner = syntax.child(at, "declarator")
@@ -79,7 +82,7 @@ def function(walk: Walk, node: int, _flow: Flow | None) -> bool:
     if not name:
         return False
     frame = declare(walk, node, node, FUNCTION, name)
-    if "." in name and frame.kind == "function" and _is_qualified(syntax, own):
+    if "." in name and frame.kind == "function" and _is_qualified(syntax, node, own):
         frame.kind = "method"
     if frame.kind == "method":
         above, _, last = name.rpartition(".")
@@ -89,15 +92,19 @@ def function(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return True
 
 
-def _is_qualified(syntax: Syntax, own: int) -> bool:
-    named = syntax.child(own, "declarator")
-    return named != NONE and syntax.kinds[named] == "qualified_identifier"
+def _is_qualified(syntax: Syntax, node: int, own: int) -> bool:
+    named = [syntax.child(each, "declarator") for each in (node, own)]
+    return any(at != NONE and syntax.kinds[at] == "qualified_identifier" for at in named)
 
 
 def _function_name(syntax: Syntax, node: int, own: int) -> str:
     if syntax.kinds[own] == "operator_cast":
-        given = syntax.child(own, "type")
-        return f"operator {syntax.text(given)}" if given != NONE else "operator"
+        given, declarator = syntax.child(own, "type"), syntax.child(node, "declarator")
+        scope = syntax.data[syntax.starts[declarator] : syntax.starts[own]].decode(
+            "utf-8", "replace"
+        )
+        name = f"operator {syntax.text(given)}" if given != NONE else "operator"
+        return f"{plain_name(scope)}.{name}".lstrip(".")
     named = syntax.child(own, "declarator")
     if named == NONE:
         return ""

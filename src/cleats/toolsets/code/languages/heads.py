@@ -117,7 +117,8 @@ def _extent(walk: Walk, node: int) -> tuple[int, list[int]]:
             return outermost, layers
         same = syntax.kinds[layers[0]]
         kinds = [syntax.kinds[child] for child in syntax.children(parent)]
-        alone = sum(kind == same or kind in language.declares for kind in kinds) == 1
+        rivals = [kind == same or kind in language.declares for kind in kinds]
+        alone = sum(rivals) + sum(kind in language.carriers for kind in kinds if kind != same) == 1
         if alone and outermost == layers[0]:
             outermost = parent
         layers.insert(0, parent)

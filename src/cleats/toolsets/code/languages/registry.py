@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cleats.toolsets.code.languages.c import C
+from cleats.toolsets.code.languages.cpp import CPP
 from cleats.toolsets.code.languages.csharp import CSHARP
 from cleats.toolsets.code.languages.go import GO
 from cleats.toolsets.code.languages.java import JAVA
@@ -29,5 +30,6 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         CSHARP,
         SHELL,
         C,
+        CPP,
     )
 }

@@ -1,0 +1,114 @@
+"""The harder syntax of C++."""
+
+from tests.test_code_languages_b import chunk, kinds, read
+
+SOURCE = """
+namespace shop::desk {
+template <typename T> class Box : public Base<T>, private virtual ns::Other {
+public:
+  explicit Box(int a) : value_(a), Base<T>(a) { init(); }
+  ~Box() { close(); }
+  virtual int get() const override = 0;
+  T& operator[](int i) { return items[i]; }
+  operator bool() const { return true; }
+private:
+  T value_{};
+  struct Inner { int z; };
+  int hidden() { return 1; }
+};
+}
+template <class T> T Box<T>::pull(T&& x) && { return std::move(x); }
+int ns::Foo::bar(const std::string& s) const { return s.size(); }
+Foo::Foo(int x) : y(x) {}
+Foo::operator bool() const { return true; }
+namespace { int local() { return 1; } }
+TEST(Desk, Opens) { go(); }
+struct Point { void move() {} };
+"""
+
+
+def test_types_namespaces_and_methods_in_and_out_of_line_are_chunks() -> None:
+    assert kinds("cpp", SOURCE) == {
+        "shop.desk": "namespace",
+        "shop.desk.Box": "class",
+        "shop.desk.Box.Box": "constructor",
+        "shop.desk.Box.~Box": "method",
+        "shop.desk.Box.operator[]": "method",
+        "shop.desk.Box.operator bool": "method",
+        "shop.desk.Box.Inner": "struct",
+        "shop.desk.Box.hidden": "method",
+        "Box.pull": "method",
+        "ns.Foo.bar": "method",
+        "Foo.Foo": "constructor",
+        "Foo.operator bool": "method",
+        "local": "function",
+        "Desk.Opens": "function",
+        "Point": "struct",
+        "Point.move": "method",
+    }
+
+
+def test_bases_are_named_without_how_they_are_inherited() -> None:
+    box = chunk("cpp", SOURCE, "shop.desk.Box")
+
+    assert box.bases == ["Base<T>", "ns::Other"]
+    assert box.signature.startswith("template <typename T> class Box")
+
+
+def test_sections_and_places_give_visibility() -> None:
+    seen = {each.name: each.visibility for each in read("cpp", SOURCE).chunks}
+
+    assert seen["shop.desk.Box.Box"] == "public"
+    assert seen["shop.desk.Box.hidden"] == seen["shop.desk.Box.Inner"] == "private"
+    assert (seen["local"], seen["Point.move"], seen["Point"]) == ("private", "public", "public")
+
+
+def test_a_constructor_writes_what_it_initialises() -> None:
+    made = chunk("cpp", SOURCE, "shop.desk.Box.Box")
+
+    assert made.writes == ["value_"]
+    assert made.calls == ["Base", "init"]
+    assert made.modifiers == ["explicit"]
+
+
+def test_lambdas_with_a_name_are_chunks_and_others_belong_to_what_is_around() -> None:
+    source = """void run() {
+    auto twice = [this, y = 2](int z) -> int { return z * y; };
+    each(items, [](int z) { log(z); return z; });
+}
+"""
+    outer, inner = chunk("cpp", source, "run"), chunk("cpp", source, "run.twice")
+
+    assert inner.params == ["z"]
+    assert (inner.return_type, inner.returns) == ("int", True)
+    assert "log" in outer.calls
+    assert not outer.returns
+
+
+def test_values_types_and_exceptions() -> None:
+    source = """void run() {
+    for (auto& [k, v] : table) { k = v; }
+    try { go(); } catch (const Oops& e) { throw std::runtime_error("x"); }
+    auto p = new Foo(1);
+    auto q = std::make_unique<Bar>(3);
+    if (auto it = m.find(1); it != m.end()) it->second.go();
+    obj.template cast<int>(1);
+    delete p;
+}
+"""
+    found = chunk("cpp", source, "run")
+
+    types = {each.name: each.type for each in found.types}
+    assert (types["e"], types["p"], types["q"]) == ("Oops", "Foo", "Bar")
+    assert found.throws == ["std::runtime_error"]
+    assert {"std::make_unique", "it.second.go", "obj.cast"} <= set(found.calls)
+    assert (found.branches, found.loops) == (2, 1)
+    assert [each.callee for step in found.steps for each in step.calls][2] == "new Foo"
+
+
+def test_a_coroutine_is_asynchronous() -> None:
+    found = chunk("cpp", "Task f() { auto x = co_await load(1); co_return x; }", "f")
+
+    assert found.is_async
+    assert found.awaits == ["load"]
+    assert found.returns
