@@ -211,6 +211,11 @@ def test_a_cache_that_may_not_be_written_is_named(tmp_path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path / "x"))
 
 
+def test_what_an_engine_says_about_a_full_disk_is_understood(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="the disk is full"), failures.explained(tmp_path):
+        raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+
+
 def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(PermissionError), failures.explained(tmp_path):
         raise PermissionError(13, "Permission denied", "/elsewhere")

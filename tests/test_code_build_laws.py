@@ -150,6 +150,7 @@ def answers(world: World) -> list[dict[str, Any]]:
             engine.close()
 
 
+@pytest.mark.timeout(120 + 5 * STEPS)
 def test_an_updated_index_is_the_same_as_a_new_one(tmp_path: Path) -> None:
     world = World(tmp_path)
     walk = Walk(world, seed=5)
@@ -169,6 +170,7 @@ def test_an_updated_index_is_the_same_as_a_new_one(tmp_path: Path) -> None:
         assert answers(world) == answers(fresh), steps
 
 
+@pytest.mark.timeout(120 + 5 * KILLS)
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_killed_builder_leaves_the_last_index_or_the_next(tmp_path: Path) -> None:
     world = World(tmp_path)

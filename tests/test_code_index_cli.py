@@ -3,8 +3,10 @@
 import json
 import os
 import pty
+import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,42 @@ def test_export_without_an_index_says_how_to_make_one(shell: Shell, project: Pat
     assert done.returncode == 1
     assert "has no index" in done.stderr
     assert "cleats index" in done.stderr
+
+
+@pytest.mark.parametrize("limit", [512, 40_000])
+def test_a_disk_that_takes_no_more_leaves_the_last_index(
+    shell: Shell, project: Path, limit: int
+) -> None:
+    shell.run("index", "--quiet")
+    (project / "more.py").write_text(SOURCE)
+
+    failed = subprocess.run(
+        [sys.executable, "-m", "cleats", "index"],
+        cwd=project,
+        env=shell.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    status = json.loads(shell.run("index", "status", "--json").stdout)
+
+    assert failed.returncode == 1
+    assert "cannot be written: " in failed.stderr
+    assert "The last index still answers." in failed.stderr
+    assert "CLEATS_CACHE_DIR" in failed.stderr
+    assert status["index"]["files"] == 3
+    assert shell.run("index").returncode == 0
+
+
+def test_two_builders_take_turns(shell: Shell, project: Path) -> None:
+    both = [shell.start("index", "--json", module="cleats") for _ in range(2)]
+
+    printed = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+
+    assert [process.returncode for process in both] == [0, 0]
+    assert sorted(each["published"] for each in printed) == [False, True]
+    assert len({each["generation"] for each in printed}) == 1
 
 
 def test_help_teaches_what_can_be_done_at_once(shell: Shell) -> None:

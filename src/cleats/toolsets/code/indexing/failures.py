@@ -1,6 +1,7 @@
 """What goes wrong outside of a build, in words that say what to do about it."""
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Final
 from cleats.contract.errors import ErrorCode, ToolError
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_FULL = re.compile(rf"No space left on device|\(os error ({'|'.join(map(str, FULL))})\)")
 
 
 @contextmanager
@@ -21,27 +24,32 @@ def explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _is_full(error):
-            raise _unwritable(folder, "the disk is full", "Free some space, or") from error
+        why = _why(error, folder)
+        if why is None:
+            raise
+        raise ToolError(
+            ErrorCode.INTERNAL,
+            f"The index in {folder} cannot be written: {why}. The last index still answers.",
+            hint="Free some space or allow it, or set CLEATS_CACHE_DIR to another place.",
+            retryable=True,
+        ) from error
+
+
+def _why(error: Exception, folder: Path) -> str | None:
+    """What the disk has to do with an error; None for nothing."""
+    said = str(error)
+    if isinstance(error, OSError):
+        if error.errno in FULL:
+            return "the disk is full"
         if isinstance(error, PermissionError) and _below(error.filename, folder):
-            raise _unwritable(folder, "it may not be written", "Allow it, or") from error
-        raise
-
-
-def _unwritable(folder: Path, why: str, remedy: str) -> ToolError:
-    return ToolError(
-        ErrorCode.INTERNAL,
-        f"The index in {folder} cannot be written: {why}. The last index still answers.",
-        hint=f"{remedy} set CLEATS_CACHE_DIR to another place.",
-        retryable=True,
-    )
-
-
-def _is_full(error: BaseException) -> bool:
-    if isinstance(error, OSError) and error.errno in FULL:
-        return True
-    # SQLite and Tantivy have words of their own; both keep the system's beside them.
-    return type(error).__name__ == "FullError" or "No space left on device" in str(error)
+            return "it may not be written"
+    # Engines have words of their own, and are not loaded where nothing was written.
+    match type(error).__module__, type(error).__name__:
+        case "apsw", "FullError":
+            return "the disk is full"
+        case "apsw", "IOError" | "CantOpenError" | "ReadOnlyError":
+            return said
+    return "the disk is full" if _FULL.search(said) else None
 
 
 def _below(name: object, folder: Path) -> bool:
