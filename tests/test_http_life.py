@@ -234,12 +234,15 @@ async def test_the_official_client_gets_the_same_envelopes_over_mcp(web: Web, mo
 
 @requirement("b:http:403-repo")
 @pytest.mark.anyio
-async def test_the_fence_holds_over_mcp_as_well(web: Web) -> None:
+async def test_the_fence_and_the_redaction_hold_over_mcp_as_well(web: Web) -> None:
     async with Client(streamable_http_client(f"{web.url}/mcp")) as client:
         result = await client.call_tool("search", {"query": "x", "repoPath": "/etc"})
+        leaked = await client.call_tool("leak", {})
 
     assert result.structured_content is not None
     assert result.structured_content["error"]["code"] == "FORBIDDEN"
+    assert leaked.structured_content is not None
+    assert leaked.structured_content["error"]["message"].startswith("neither <path> nor")
 
 
 def test_a_body_that_is_no_mcp_is_refused_there(web: Web) -> None:

@@ -242,9 +242,9 @@ async def serve_http(
     from cleats.transports.mcp.http import streamable  # noqa: PLC0415
 
     fence = Fence(settings.project_dir.resolve(), settings.http_roots)
-    fenced = [fence.around(toolset) for toolset in served]
+    shielded = serving.shielded(settings, fence, served)
     with shutdown.on_signals() as stop:
-        async with mcp_server(settings, fenced, vitals) as server, AsyncExitStack() as sessions:
+        async with mcp_server(settings, shielded, vitals) as server, AsyncExitStack() as sessions:
             endpoint = await sessions.enter_async_context(
                 streamable(server, protocol=settings.protocol, limit=settings.frame_limit)
             )

@@ -13,6 +13,7 @@ import click
 from cleats import app
 from cleats.cli.main import cli
 from cleats.cli.printing import duration
+from cleats.cli.reference_http import http_page
 from cleats.cli.tools import arguments_of, care, command_lines, summary
 from cleats.contract.errors import KERNEL_CODES, ErrorCode
 from cleats.contract.registry import Registry
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
     return {
         "tools.md": _page("Tools", tools_page(registry)),
         "errors.md": _page("Errors", errors_page(registry)),
+        "http.md": _page("HTTP", http_page(table)),
         "settings.md": _page("Settings", settings_page()),
         "commands.md": _page("Commands", commands_page()),
     }

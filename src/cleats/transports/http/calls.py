@@ -15,14 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
-from cleats.contract.outcome import Done, Failed, Outcome
+from cleats.contract.outcome import Done, Outcome
 from cleats.contract.payload import ENVELOPE, Meta
 from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import Progress, Report
 from cleats.transports.http import replies
-from cleats.transports.http.redaction import Redaction
 from cleats.transports.http.requests import request_id
 from cleats.transports.http.sse import Emit, Stream
 
@@ -44,9 +43,8 @@ def as_it_is(payload: Any, _call: Call) -> Mapping[str, Any]:
 class Caller:
     """Runs every call that comes over a route."""
 
-    def __init__(self, dispatcher: Dispatcher, redaction: Redaction) -> None:
+    def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        self._redaction = redaction
         self._open: set[Call] = set()
         self._prefix = token_hex(4)
         self._numbers = count(1)
@@ -63,7 +61,7 @@ class Caller:
         call = self._call(request, tool, arguments)
         with self._attended(call, request.receive):
             outcome = await self._dispatcher.dispatch(call)
-        return replies.reply(self._shaped(tool, outcome, call, shape), call.meta)
+        return replies.reply(_shaped(tool, outcome, call, shape), call.meta)
 
     def stream(
         self,
@@ -85,7 +83,7 @@ class Caller:
             call.reporter = Progress(report)
             with self._attended(call, receive):
                 outcome = await self._dispatcher.dispatch(call)
-            data, error = replies.sealed(self._shaped(tool, outcome, call, shape), call.meta)
+            data, error = replies.sealed(_shaped(tool, outcome, call, shape), call.meta)
             await emit("result" if error is None else "error", data)
             await emit("done", replies.body(Done({}), self._meta(call)))
 
@@ -104,15 +102,6 @@ class Caller:
 
     def _meta(self, call: Call) -> Meta:
         return Meta(request_id=call.id, repo=call.meta.repo)
-
-    def _shaped(self, tool: Tool, outcome: Outcome, call: Call, shape: Shape) -> Outcome:
-        match outcome:
-            case Done():
-                return Done(shape(_payload(tool, outcome, call.meta), call))
-            case Failed(error):
-                return Failed(self._redaction.error(error))
-            case _:
-                return outcome  # what a refusal quotes is the caller's own
 
     @contextmanager
     def _attended(self, call: Call, receive: Receive) -> Iterator[None]:
@@ -140,6 +129,12 @@ async def _gone(receive: Receive, call: Call) -> None:
         pass
     log.info("client.gone id=%s tool=%s", call.id, call.tool)
     call.cancel()
+
+
+def _shaped(tool: Tool, outcome: Outcome, call: Call, shape: Shape) -> Outcome:
+    if isinstance(outcome, Done):
+        return Done(shape(_payload(tool, outcome, call.meta), call))
+    return outcome
 
 
 def _payload(tool: Tool, outcome: Done, meta: Meta) -> Any:

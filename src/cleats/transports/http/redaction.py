@@ -1,12 +1,17 @@
-"""Errors without the places of this machine: a path outside the known folders is left out."""
+"""Errors without the places of this machine: a path outside the known folders is left out.
+
+Like the fence it goes around the tools, so that it also holds for calls that come over `/mcp`.
+"""
 
 import os.path
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cleats.contract.errors import ToolError
+from cleats.contract.tools import Context, Handler, Toolset
 
 HIDDEN = "<path>"
 
@@ -22,6 +27,27 @@ class Redaction:
     def __init__(self, folders: Sequence[Path]) -> None:
         roots = {os.path.normpath(each) for each in folders}
         self._roots = sorted(roots | {os.path.realpath(each) for each in roots})
+
+    def around(self, toolset: Toolset) -> Toolset:
+        """The toolset, whose tools fail discreetly."""
+        tools = [replace(tool, run=self._discreet(tool.run)) for tool in toolset.tools]
+        return replace(toolset, tools=tools)
+
+    def _discreet(self, run: Handler) -> Handler:
+        async def discreet(arguments: Mapping[str, Any], context: Context) -> Any:
+            try:
+                return await run(arguments, context)
+            except ToolError as error:
+                raise self.error(error) from error
+            except ExceptionGroup as group:
+                crash: Exception = group
+                while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
+                    crash = crash.exceptions[0]
+                if isinstance(crash, ToolError):
+                    raise self.error(crash) from group
+                raise
+
+        return discreet
 
     def error(self, error: ToolError) -> ToolError:
         """The same error, fit to leave."""

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.types import ASGIApp
 
+from cleats.contract.tools import Toolset
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
 from cleats.runtime.vitals import Vitals
@@ -25,6 +26,13 @@ DRAIN_CHECK = 0.05
 """Seconds between two looks at whether the last calls have ended."""
 
 
+def shielded(settings: Settings, fence: Fence, served: Sequence[Toolset]) -> list[Toolset]:
+    """The toolsets as callers from the network may use them, over routes and over MCP."""
+    known = [fence.repo, settings.project_dir, *settings.http_roots, settings.cache_dir]
+    redaction = Redaction(known)
+    return [redaction.around(fence.around(toolset)) for toolset in served]
+
+
 async def serve(
     settings: Settings,
     dispatcher: Dispatcher,
@@ -40,8 +48,7 @@ async def serve(
 
     `hang_up` is called when no call is left that could be answered, and ends the MCP sessions.
     """
-    known = [fence.repo, settings.project_dir, *settings.http_roots, settings.cache_dir]
-    caller = Caller(dispatcher, Redaction(known))
+    caller = Caller(dispatcher)
 
     async def drained() -> None:
         loop = asyncio.get_running_loop()
