@@ -138,6 +138,20 @@ def test_a_file_can_become_worth_it_and_stop_to_be(world: World) -> None:
     assert "blob.py" not in world.paths()
 
 
+@pytest.mark.parametrize("with_git", [True, False])
+def test_an_index_that_lies_in_its_repository_does_not_index_itself(
+    world: World, with_git: bool
+) -> None:
+    if with_git:
+        tracked(world)
+    inside = World(world.folder, cache_name="project/cache")
+
+    inside.build()
+
+    assert inside.paths() == {"app/core.py", "app/extra.py", "README.md"}
+    assert not inside.build().published
+
+
 # Modes and options
 
 

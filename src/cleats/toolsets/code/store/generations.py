@@ -29,6 +29,9 @@ from cleats.toolsets.code.store.locks import Lock, claim, share
 LOCK: Final = "lock"
 BUILDING: Final = ".building-"
 DEAD: Final = ".dead-"
+TAG: Final = "Signature: 8a477f597d28d172789f06886806bc55\n"
+"""What tells backups that a folder holds nothing but copies."""
+
 _NAME = re.compile(r"(\d+)-[0-9a-f]{8}")
 
 
@@ -103,8 +106,18 @@ class Shelf:
 
     def claim(self) -> Lock | None:
         """Become the builder; None while there is another one."""
-        self._generations.mkdir(parents=True, exist_ok=True)
+        if not self._generations.is_dir():
+            self._found()
         return claim(self.folder / "build.lock")
+
+    def _found(self) -> None:
+        above = self.folder.parent
+        above.mkdir(parents=True, exist_ok=True)
+        # The cache may lie in a repository, and an index must not be indexed.
+        (above / ".gitignore").write_text("*\n", encoding="utf-8")
+        (above / "CACHEDIR.TAG").write_text(TAG, encoding="utf-8")
+        self.folder.mkdir(mode=0o700, exist_ok=True)  # it holds the text of every file
+        self._generations.mkdir(exist_ok=True)
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
