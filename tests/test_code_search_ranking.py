@@ -227,3 +227,19 @@ def test_a_strange_query_is_answered_or_refused(engine: Engine, backend: str, qu
 def test_a_search_that_nobody_waits_for_stops(engine: Engine) -> None:
     with pytest.raises(Stopped):
         engine.search(read({"query": "cart"}), stopped=lambda: True)
+
+
+def test_tests_rank_lower_where_the_operator_wants_it(tmp_path: Path) -> None:
+    files = []
+    for path in ("tests/test_cart.py", "zoo/cart.py"):
+        text = "def pay(): pay the cart" + " again" * (path.startswith("zoo"))
+        files.append(File(path, text).piece("function", path, text))
+    engine = Engine.open(build(tmp_path / "two", files))
+
+    orders = [
+        [hit.path for hit in engine.search(read(given, tests_lower=lower)).hits["code"]]
+        for lower in (False, True)
+        if (given := {"query": "who has to pay the cart", "ann": False})
+    ]
+
+    assert orders == [["tests/test_cart.py", "zoo/cart.py"], ["zoo/cart.py", "tests/test_cart.py"]]

@@ -175,6 +175,9 @@ class Settings:
     risk_rules: tuple[Path, ...] = _setting(
         (), "Files with more rules of risk, which come after those of this program."
     )
+    search_tests: Literal["same", "lower"] = _setting(
+        "same", "Whether code of tests ranks in searches like other code, or lower."
+    )
     skill_dirs: tuple[Path, ...] = _setting(
         (), "More folders with skills, which come before all others.", private=True
     )

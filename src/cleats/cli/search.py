@@ -72,7 +72,7 @@ def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any
 
     indexes = Indexes(settings)
     [tool] = SearchTool(indexes).tools()
-    request = read(tool.bind(wanted))
+    request = read(tool.bind(wanted), tests_lower=settings.search_tests == "lower")
     repository = indexes.repository(wanted.get("repoPath"))
     if wanted.get("refresh"):
         _refresh(indexes, repository)

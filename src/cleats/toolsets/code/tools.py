@@ -83,6 +83,7 @@ STATUS = {
 def toolset(settings: Settings, vitals: Vitals) -> Toolset:
     """The tools, over the indexes of this machine and the server they report on."""
     indexes = Indexes(settings)
+    searching = SearchTool(indexes, tests_lower=settings.search_tests == "lower")
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         return {
@@ -104,7 +105,7 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
         purpose="Index repositories, search them, and report on the indexes and on this server.",
         tools=(
             *IndexTools(indexes).tools(),
-            *SearchTool(indexes).tools(),
+            *searching.tools(),
             Tool(
                 name="check_status",
                 title="Check server status",
@@ -120,4 +121,5 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
                 examples=({"arguments": {}},),
             ),
         ),
+        running=searching.running,
     )

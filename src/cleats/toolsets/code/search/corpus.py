@@ -10,7 +10,9 @@ from cleats.toolsets.code.search.digest import Texts, attributes
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 
-FIELDS: Final = ("words", "cased", "stems", "whole", "name", "label", "path", "signature", "doc")
+FIELDS: Final = (
+    *("words", "cased", "stems", "whole", "name", "label", "own", "path", "signature", "doc"),
+)
 
 
 def corpus(folder: Path, shards: Sequence[Columns]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -38,6 +40,7 @@ def _fields(path: str, texts: Texts) -> dict[str, str]:
         "whole": texts.whole,
         "name": texts.name,
         "label": texts.label,
+        "own": texts.own,
         "path": path,
         "signature": texts.signature,
         "doc": texts.doc,

@@ -4,6 +4,7 @@ Everything here is kept in the catalogue by the file's content, so that an updat
 that changed and only puts the others together again.
 """
 
+import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,9 @@ ASYNC, GENERATOR, RETURNS = 1, 2, 4
 
 UNCOUNTED: Final = -1
 """Instead of a count for what cannot have one: a paragraph has no branches, not even none."""
+
+_SEPARATOR = re.compile(r"[.:#]")
+"""Between the parts of a qualified name."""
 
 _Get = Callable[[Chunk, FileFacts], Iterable[str]]
 
@@ -74,6 +78,8 @@ class Texts(Struct, array_like=True, frozen=True):
     name: str
     label: str
     """The stems of the name, and the name whole."""
+    own: str
+    """The stems of the last part of the name: of `Class.method` those of the method."""
     signature: str
     doc: str
 
@@ -143,6 +149,7 @@ def _texts(chunk: Chunk, text: str) -> Texts:
         whole=" ".join(made.whole.split()),
         name=" ".join(tokens.pieces(name)),
         label=" ".join((tokens.stemmed(name), *tokens.wholes(name))),
+        own=tokens.stemmed(name if " " in name else _SEPARATOR.split(name)[-1]),
         signature=tokens.stemmed(chunk.signature),
         doc=tokens.stemmed(chunk.doc),
     )

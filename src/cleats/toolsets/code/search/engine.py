@@ -22,7 +22,7 @@ from cleats.toolsets.code.search.digest import MODES, word_table
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.filters import Filter
 from cleats.toolsets.code.search.parts import shard_folders
-from cleats.toolsets.code.search.rank import KINDS
+from cleats.toolsets.code.search.rank import KINDS, OF_TESTS, TESTS
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.retrieval import Found, Retrieval
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
@@ -148,6 +148,11 @@ class Engine:
         return self._joined([_weights(columns) for columns in self.columns])
 
     @cached_property
+    def lowered(self) -> NDArray[np.float32]:
+        """The same, with the code of tests lower."""
+        return self._joined([_lowered(columns) for columns in self.columns]) * self.weights
+
+    @cached_property
     def order(self) -> NDArray[np.int64]:
         """The place of every chunk in the order of paths and of places in their files."""
         if len(self.columns) == 1:
@@ -185,3 +190,8 @@ def _weights(columns: Columns) -> NDArray[np.float32]:
         for number, kind in enumerate(column.vocabulary.values()):
             weights[column.owners(number)] = KINDS.get(kind, 1.0)
     return weights
+
+
+def _lowered(columns: Columns) -> NDArray[np.float32]:
+    files = [TESTS if OF_TESTS.search(path) else 1.0 for path in columns.paths.values()]
+    return np.asarray(files, np.float32)[columns.file_of]

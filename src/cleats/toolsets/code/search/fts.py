@@ -39,7 +39,9 @@ _TABLE = (
     f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(FIELDS)}, content='',"
     " tokenize='unicode61 remove_diacritics 0')"
 )
-_INSERT = f"INSERT INTO texts(rowid, {', '.join(FIELDS)}) VALUES ({', '.join('?' * 10)})"  # noqa: S608
+_INSERT = (
+    f"INSERT INTO texts(rowid, {', '.join(FIELDS)}) VALUES ({', '.join('?' * (1 + len(FIELDS)))})"  # noqa: S608
+)
 _SELECT = (
     f"SELECT rowid, -bm25(texts, {', '.join(str(WEIGHTS.get(f, 1.0)) for f in FIELDS)})"  # noqa: S608
     " FROM texts WHERE texts MATCH ?"

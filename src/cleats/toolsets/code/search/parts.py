@@ -25,7 +25,7 @@ from cleats.toolsets.code.store.rows import Relations
 FOLDER: Final = "shards"
 TABLE: Final = "shards.json"
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Rises when the same catalogue makes other parts."""
 
 FEW_FILES, MANY_FILES, FEW_SHARDS = 64, 1024, 4

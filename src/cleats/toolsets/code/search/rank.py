@@ -6,13 +6,13 @@ demands. Names count more than text, paths less; whoever has all words of a shor
 before whoever lacks one, and a symbol of exactly this name before everything.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.expressions import (
-    NAME,
     PATH,
     AllOf,
     AnyOf,
@@ -26,12 +26,15 @@ from cleats.toolsets.code.search.expressions import (
 from cleats.toolsets.code.search.query import Question, leaves
 from cleats.toolsets.code.search.request import Request
 
-STEMS, EXACT, MEANING = 1.0, 0.5, 0.3
+STEMS, EXACT, MEANING = 1.0, 1.0, 0.3
 """Weights of the lists when they are fused; chosen on an evaluation set."""
 
-SIGNATURE, DOC, WHOLE, LABEL = 0.3, 0.5, 2.0, 3.0
-"""What a match counts beside one in the text: there, in the documentation, as a whole identifier,
-and as the whole name."""
+OWN, LABEL, SIGNATURE, DOC = 2.0, 0.5, 0.3, 0.25
+"""What a match counts beside one in the text: in the last part of the name, in the whole name, in
+the signature, in the documentation."""
+
+WHOLE, SAME_NAME = 2.0, 3.0
+"""What an identifier counts that is there unsplit: in the text, and as a name."""
 
 COVERED: Final = 1000.0
 """Points for having every word: more than any score, so that they can be told apart again."""
@@ -46,8 +49,18 @@ LONGEST_NAME: Final = 5
 MOST: Final = 48
 """Words of a question that are ranked; a pasted page says no more with the rest."""
 
-KINDS: Final[Mapping[str, float]] = {"module": 0.8, "lines": 0.9, "entry": 0.9}
+KINDS: Final[Mapping[str, float]] = {"module": 0.6, "class": 0.9, "lines": 0.9, "entry": 0.9}
 """What a score is multiplied with, by the kind of the chunk."""
+
+
+TESTS: Final = 0.5
+"""The same for code of tests, where the operator wants it lower: it finds what is tested sooner
+where tests repeat the names of what they test, and hides tests where they are the point."""
+
+OF_TESTS: Final = re.compile(
+    r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata)/|(?:^|/)(?:test_|conftest\.)[^/]*$"
+    r"|[._-](?:test|spec)\.[^/.]+$|_test\.[^/.]+$|Tests?\.[^/.]+$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +123,8 @@ def _by_stem(words: tuple[str, ...], *, terse: bool) -> Expression:
 
 def _stem(stem: str) -> Iterator[Expression]:
     yield Word("stems", stem)
-    yield Word("label", stem, NAME)
+    yield Word("own", stem, OWN)
+    yield Word("label", stem, LABEL)
     yield Word("doc", stem, DOC)
     yield Word("signature", stem, SIGNATURE)
     yield Word("path", stem, PATH)
@@ -119,10 +133,10 @@ def _stem(stem: str) -> Iterator[Expression]:
 def _by_word(words: tuple[str, ...], query: Question, joined: str) -> Expression:
     parts: list[Expression] = []
     for word in words:
-        parts += [Word("words", word), Word("name", word, NAME)]
+        parts += [Word("words", word), Word("name", word)]
     wholes = [whole for each in query.terms[:MOST] for whole in tokens.wholes(each.text)]
     for whole in dict.fromkeys([*wholes, joined] if joined else wholes):
-        parts += [Word("whole", whole, WHOLE), Word("label", whole, LABEL)]
+        parts += [Word("whole", whole, WHOLE), Word("label", whole, SAME_NAME)]
     if 1 < len(words) <= SHORT:
         parts.append(phrase(" ".join(words)))
     return AnyOf(tuple(parts))

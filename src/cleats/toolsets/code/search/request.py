@@ -58,10 +58,12 @@ class Request:
     meaning: bool = True
     backend: str = "auto"
     explain: bool = False
+    tests_lower: bool = False
+    """Code of tests ranks lower than other code."""
 
 
-def read(arguments: Mapping[str, Any]) -> Request:
-    """Take arguments that fit the schema.
+def read(arguments: Mapping[str, Any], *, tests_lower: bool = False) -> Request:
+    """Take arguments that fit the schema; the rest is what the operator set.
 
     Raises:
         ToolError: INVALID_REQUEST, one of them cannot mean anything; it says which and why.
@@ -82,6 +84,7 @@ def read(arguments: Mapping[str, Any]) -> Request:
         meaning=True if meaning is None else bool(meaning),
         backend=arguments.get("backend") or "auto",
         explain=bool(arguments.get("explain")),
+        tests_lower=tests_lower,
     )
 
 

@@ -106,7 +106,8 @@ class Retrieval:
     def _weighed(self, ranking: Ranking, positions: Ids, scores: NDArray[np.float32]) -> Ranked:
         """The list after what kind of chunk each is has been counted in."""
         engine = self._engine
-        weights = engine.weights[positions]
+        known = engine.lowered if self._request.tests_lower else engine.weights
+        weights = known[positions]
         bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
         weighed = (scores - bonus) * weights + bonus
         order = np.lexsort((engine.order[positions], -weighed))

@@ -22,7 +22,7 @@ from cleats.toolsets.code.search.vocabulary import Ids, Mask
 FOLDER: Final = "words"
 POSITIONAL: Final = ("words", "cased", "name", "path")
 """Fields in which words are found in a row."""
-COUNTED: Final = ("stems", "whole", "label", "signature", "doc")
+COUNTED: Final = ("stems", "whole", "label", "own", "signature", "doc")
 
 HEAP: Final = 1 << 30
 """Bytes before a segment is written out: more than a shard has, so that it becomes one."""
@@ -78,6 +78,7 @@ def _document(position: int, path: str, mode: int, texts: Texts) -> Any:
     document.add_text("stems", texts.stems)
     document.add_text("name", texts.name)
     document.add_text("label", texts.label)
+    document.add_text("own", texts.own)
     document.add_text("path", path)
     for field in ("whole", "signature", "doc"):
         if text := getattr(texts, field):

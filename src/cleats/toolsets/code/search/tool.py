@@ -3,15 +3,17 @@
 Imported when a server starts; whatever a search needs is imported by the first one, in a thread.
 """
 
+import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
 from msgspec.structs import replace
 
-from cleats.contract.errors import ErrorCode
-from cleats.contract.tools import Context, Tool
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.tools import Changed, Context, Tool
 from cleats.toolsets.code.search.arguments import input_schema
 from cleats.toolsets.code.search.shapes import OUTPUT
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engines import Engines
 
+QUIET: Final = 0.3
+"""Seconds after the start in which clients say hello."""
+
 PATIENCE: Final = 0.02
 """Seconds that an answer waits to learn whether its index is stale; the next one will know."""
 
@@ -28,8 +33,9 @@ PATIENCE: Final = 0.02
 class SearchTool:
     """Searches in the indexes of this machine."""
 
-    def __init__(self, indexes: "Indexes") -> None:
+    def __init__(self, indexes: "Indexes", *, tests_lower: bool = False) -> None:
         self._indexes = indexes
+        self._tests_lower = tests_lower
         self._engines: Engines | None = None
         self._making = threading.Lock()
 
@@ -75,7 +81,7 @@ class SearchTool:
         from cleats.toolsets.code.search.request import read  # noqa: PLC0415
         from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
 
-        request = read(given)
+        request = read(given, tests_lower=self._tests_lower)
         generation = self._indexes.shelf(repository).name()
         engines = self._engines or self._make_engines()
         with engines.using(
@@ -93,10 +99,27 @@ class SearchTool:
             self._engines = self._engines or Engines()
             return self._engines
 
-    def close(self) -> None:
-        """Return every generation that is held."""
-        if self._engines is not None:
-            self._engines.close()
+    @asynccontextmanager
+    async def running(self, _changed: Changed) -> AsyncIterator[None]:
+        """While a server runs: get ready in its first idle moment, and return what is held."""
+        warming = asyncio.create_task(self._warm())
+        try:
+            yield
+        finally:
+            warming.cancel()
+            if self._engines is not None:
+                self._engines.close()
+
+    async def _warm(self) -> None:
+        """Make the first search as quick as the next, where there is an index to search."""
+        await asyncio.sleep(QUIET)
+        with suppress(ToolError, OSError):
+            repository = self._indexes.repository(None)
+            if self._indexes.shelf(repository).name() is not None:
+                given = {"query": "ready"}
+                await to_thread.run_sync(
+                    self._answer, given, repository, lambda: False, abandon_on_cancel=True
+                )
 
     def tools(self) -> tuple[Tool, ...]:
         return (
