@@ -256,7 +256,7 @@ class _Body:
                     self.chained.add(position)
                     return results[position]
             return 0
-        if not callee.receiver or callee.sources:
+        if not callee.receiver or (callee.sources and not callee.sinks):
             return 0
         return self._read(callee.receiver, line)
 
