@@ -198,6 +198,12 @@ def test_facts_made_by_another_version_are_made_again(
     assert done.files.added == 3
 
 
+def test_every_maker_of_facts_that_is_named_exists() -> None:
+    code = Path(fingerprint.__file__).parents[1]
+
+    assert [name for name in fingerprint.MAKERS if not (code / name).exists()] == []
+
+
 def test_an_index_of_another_form_is_replaced(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

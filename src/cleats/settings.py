@@ -144,8 +144,8 @@ class Settings:
     )
     project_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(),
-        "Where the project's skills are looked for, from here up to the root of its repository; "
-        "the working folder by default.",
+        "The project: its skills are looked for from here up to the root of its repository, "
+        "which is also the one that is searched; the working folder by default.",
         private=True,
     )
     index_workers: int = _setting(

@@ -32,7 +32,7 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
         ToolError: the index cannot be written; the last one is as it was.
     """
     started = time.monotonic()
-    with explained(shelf.folder), _alone(shelf, report):
+    with explained(shelf.folder), alone(shelf, report):
         shelf.collect()
         unused = _restored(shelf, options)
         with Basis.of(shelf, options) as basis:
@@ -55,7 +55,8 @@ def _restored(shelf: Shelf, options: Options) -> str:
 
 
 @contextmanager
-def _alone(shelf: Shelf, report: Report) -> Iterator[None]:
+def alone(shelf: Shelf, report: Report) -> Iterator[None]:
+    """Be the only builder of an index; wait for the others."""
     while (lock := shelf.claim()) is None:
         report(Progress("wait", "another build of this repository is running"))
         time.sleep(PATIENCE)
