@@ -32,6 +32,9 @@ DEAD: Final = ".dead-"
 TAG: Final = "Signature: 8a477f597d28d172789f06886806bc55\n"
 """What tells backups that a folder holds nothing but copies."""
 
+ROOT: Final = "root"
+"""The file that says which folder an index is of; its own name is only a hash of that."""
+
 _NAME = re.compile(r"(\d+)-[0-9a-f]{8}")
 
 
@@ -138,6 +141,7 @@ class Shelf:
         folder.rename(self._generations / name)
         sync(self._generations)
         replace_text(self._pointer, name + "\n")
+        (self.folder / ROOT).write_bytes(os.fsencode(self.root))
         return name
 
     def collect(self) -> None:

@@ -52,4 +52,7 @@ def claim(path: Path) -> Lock | None:
     except OSError:
         os.close(descriptor)
         return None
+    if sys.platform != "win32" and os.fstat(descriptor).st_nlink == 0:
+        os.close(descriptor)  # whoever held it last has removed it
+        return None
     return Lock(descriptor)
