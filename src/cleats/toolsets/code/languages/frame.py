@@ -110,7 +110,8 @@ class Frame:
             return []
         own: list[tuple[int, int]] = []
         at = self.start
-        for start, end in self.inner:
+        # The right side of an assignment is read before the left one.
+        for start, end in sorted(self.inner):
             if start > at:
                 own.append((at, start))
             at = max(at, end)

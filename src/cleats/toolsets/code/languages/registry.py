@@ -11,6 +11,7 @@ from cleats.toolsets.code.languages.java import JAVA
 from cleats.toolsets.code.languages.javascript import JAVASCRIPT
 from cleats.toolsets.code.languages.php import PHP
 from cleats.toolsets.code.languages.python import PYTHON
+from cleats.toolsets.code.languages.ruby import RUBY
 from cleats.toolsets.code.languages.rust import RUST
 from cleats.toolsets.code.languages.shell import SHELL
 from cleats.toolsets.code.languages.table import Language
@@ -31,5 +32,6 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         SHELL,
         C,
         CPP,
+        RUBY,
     )
 }

@@ -67,7 +67,7 @@ def take_doc(walk: Walk, node: int, frame: Frame) -> None:
     """
     syntax, language = walk.syntax, walk.language
     found: list[int] = []
-    top, above = node, syntax.before(node)
+    top, above = node, _above(syntax, node)
     while above != NONE:
         kind = syntax.kinds[above]
         if kind in language.decorators:
@@ -79,13 +79,21 @@ def take_doc(walk: Walk, node: int, frame: Frame) -> None:
             break
         else:
             found.insert(0, above)
-        top, above = above, syntax.before(above)
+        top, above = above, _above(syntax, above)
     frame.start = syntax.starts[top]
     if found:
         while walk.comments and walk.comments[-1][0] >= found[0]:
             walk.comments.pop()
         frame.doc = "\n".join(uncommented(syntax.text(each)) for each in found).strip()
         frame.doc_range = syntax.starts[found[0]], syntax.ends[found[-1]]
+
+
+def _above(syntax: Syntax, node: int) -> int:
+    """What stands before a node, if need be before the body that begins with it."""
+    above, parent = syntax.before(node), syntax.parents[node]
+    if above == NONE and parent > 0 and "body" in syntax.kinds[parent]:
+        return syntax.before(parent) if syntax.starts[parent] == syntax.starts[node] else NONE
+    return above
 
 
 def _documents(walk: Walk, comment: int, below: int) -> bool:

@@ -1,0 +1,142 @@
+"""The harder syntax of Ruby."""
+
+from tests.test_code_languages_b import chunk, kinds, read
+
+SOURCE = """
+module Shop
+  class Desk < Base::Counter
+    include Comparable
+    attr_reader :name
+
+    # Makes a desk from nothing at all.
+    def self.build(a, b = 1, *rest, key:, **kw, &block)
+      new(a, opt: b)
+    end
+
+    class << self
+      def make; end
+    end
+
+    def initialize(x)
+      @x = x
+    end
+
+    def open?; end
+    private :open?
+    private def inline; end
+
+    protected
+
+    def guarded; end
+
+    public
+
+    def shown = true
+  end
+
+  Point = Struct.new(:x) do
+    def far; end
+  end
+end
+
+module Mixin
+  def mixed; end
+end
+"""
+
+
+def test_ruby_declarations_and_their_kinds() -> None:
+    assert kinds("ruby", SOURCE) == {
+        "Shop": "namespace",
+        "Shop.Desk": "class",
+        "Shop.Desk.build": "method",
+        "Shop.Desk.make": "method",
+        "Shop.Desk.initialize": "constructor",
+        "Shop.Desk.open?": "method",
+        "Shop.Desk.inline": "method",
+        "Shop.Desk.guarded": "method",
+        "Shop.Desk.shown": "method",
+        "Shop.Point": "struct",
+        "Shop.Point.far": "method",
+        "Mixin": "trait",
+        "Mixin.mixed": "method",
+    }
+
+
+def test_ruby_visibility_is_said_in_sections_by_name_or_in_front() -> None:
+    seen = {each.name.rpartition(".")[2]: each.visibility for each in read("ruby", SOURCE).chunks}
+
+    assert seen["open?"] == seen["inline"] == "private"
+    assert seen["guarded"] == "protected"
+    assert seen["build"] == seen["make"] == seen["shown"] == seen["far"] == "public"
+
+
+def test_what_a_ruby_class_includes_is_a_base() -> None:
+    desk, build = chunk("ruby", SOURCE, "Shop.Desk"), chunk("ruby", SOURCE, "Shop.Desk.build")
+
+    assert desk.bases == ["Base::Counter", "Comparable"]
+    assert "name" in desk.uses
+    assert build.params == ["a", "b", "rest", "key", "kw", "block"]
+    assert build.modifiers == ["static"]
+    assert build.doc == "Makes a desk from nothing at all."
+
+
+def test_blocks_of_iterators_are_loops_and_belong_to_the_method() -> None:
+    source = """def f(items)
+  items.each do |item|
+    next if item.nil?
+    note item
+  end
+  5.times { tick }
+  open("x") { |file| read(file) }
+  y while z
+  total
+end
+"""
+    found = chunk("ruby", source, "f")
+
+    assert (found.loops, found.branches, found.continues) == (3, 1, 1)
+    assert {"note", "tick", "read", "open"} <= set(found.calls)
+    assert found.returns
+    assert any(step.targets == ["item"] and step.names == ["items"] for step in found.steps)
+
+
+def test_what_ruby_raises_and_rescues() -> None:
+    source = """def f
+  begin
+    go
+  rescue FooError, BarError => e
+    raise
+  rescue StandardError
+    raise CustomError.new("x")
+  end
+  raise "oops" unless ready
+  raise OrderError, "none"
+end
+"""
+    found = chunk("ruby", source, "f")
+
+    assert found.throws == ["CustomError", "RuntimeError", "OrderError"]
+    assert found.branches == 3
+    assert {"FooError", "BarError"} <= set(found.uses)
+
+
+def test_ruby_writes_through_setters_indexes_and_patterns() -> None:
+    source = """def f(v)
+  a, b = b, a
+  h[:k] ||= 3
+  self.name = v
+  case v
+  in {name: String => n} then n
+  in [first, *others] then first
+  end
+  `ls #{a}`
+end
+"""
+    found = chunk("ruby", source, "f")
+
+    assert found.writes == ["a", "b", "h[]", "self.name", "n", "first", "others"]
+    assert found.mutates == ["h[]", "self.name"]
+    assert found.aliases == ["self.name=v"]
+    assert found.branches == 2
+    assert "`" in found.calls
