@@ -1,5 +1,6 @@
 """What the catalogue knows of a hit: its row, its facts, its text, its history."""
 
+import hashlib
 import threading
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ _PLACE = (
 _COLUMNS = "mode, kind, name, start, end, start_line, end_line, headline, id"
 _BY_ID = f"SELECT {_COLUMNS} FROM chunks WHERE id = ? AND file = ? AND ordinal = ?"  # noqa: S608
 _BY_NUMBER = f"SELECT {_COLUMNS} FROM chunks WHERE file = ? AND ordinal = ?"  # noqa: S608
+_BY_LINES = (
+    f"SELECT {_COLUMNS} FROM chunks WHERE file = ? AND start_line <= ? AND end_line >= ?"  # noqa: S608
+    " ORDER BY ordinal"
+)
 _MORE = "SELECT facts, risk, authors, lint FROM chunks WHERE id = ?"
 _FILE = "SELECT facts, last_author, last_modified, last_commit, churn FROM files WHERE id = ?"
 _TEXT = "SELECT text FROM files WHERE id = ?"
@@ -48,6 +53,12 @@ class Row:
     end_line: int
     headline: str
     id: int
+
+    @property
+    def key(self) -> str:
+        """A name for the chunk that only changes when the chunk does."""
+        said = repr((self.path, self.mode, self.kind, self.name, self.start, self.end))
+        return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,15 @@ class Reading:
         found = list(execute(_BY_ID, (first + ordinal, file, ordinal)))
         [columns] = found or execute(_BY_NUMBER, (file, ordinal))
         return Row(file, path, lang, *columns)
+
+    def overlapping(self, path: str, first: int, last: int) -> list[Row]:
+        """The chunks of a file that have some of these lines, in their order."""
+        execute = self.catalogue.connection.execute
+        return [
+            Row(file, path, lang, *columns)
+            for file, lang, _ in execute(_PLACE, (path,))
+            for columns in execute(_BY_LINES, (file, last, first))
+        ]
 
     def more(self, row: Row) -> More:
         """All the rest."""

@@ -1,6 +1,5 @@
 """What a search answers: hits by mode, the same hits by file, and what was looked at."""
 
-import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from posixpath import splitext
@@ -63,7 +62,7 @@ def _hit(reading: Reading, found: Found, hit: Hit) -> dict[str, Any]:
 
 def _place(row: Row) -> dict[str, Any]:
     return {
-        "id": _id(row),
+        "id": row.key,
         "file": row.path,
         "start": row.start,
         "end": row.end,
@@ -75,12 +74,6 @@ def _place(row: Row) -> dict[str, Any]:
         "name": row.name,
         "headline": row.headline,
     }
-
-
-def _id(row: Row) -> str:
-    """A name for a chunk that only changes when the chunk does."""
-    said = repr((row.path, row.mode, row.kind, row.name, row.start, row.end))
-    return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _scores(found: Found, fused: Fused) -> dict[str, Any]:
