@@ -163,7 +163,7 @@ def test_json_is_the_answer_of_the_tool(world: World) -> None:
 def test_explain_shows_the_points(world: World) -> None:
     shown = run(world, "Session", "--mode", "code", "-n", "1", "--explain").stdout
 
-    assert re.search(r"^    3\.500000  symbol$", shown, re.MULTILINE)
+    assert re.search(r"^    4\.000000  symbol$", shown, re.MULTILINE)
     assert re.search(r"^    0\.0\d+  stems  rank 1, ", shown, re.MULTILINE)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.parts import shard_count, shard_folders
@@ -163,3 +164,17 @@ def test_one_engine_serves_many_threads(tmp_path: Path) -> None:
         thread.join()
 
     assert same == [True] * 18
+
+
+@pytest.mark.parametrize("table", [None, '{"format": 0, "shards": []}'])
+def test_parts_of_another_version_are_no_index(tmp_path: Path, table: str | None) -> None:
+    folder = build(tmp_path / "old", many(1))
+    (folder / "shards.json").unlink()
+    if table is not None:
+        (folder / "shards.json").write_text(table)
+
+    with pytest.raises(ToolError) as caught:
+        Engine.open(folder)
+
+    assert caught.value.code is ErrorCode.NO_INDEX
+    assert "build_index" in caught.value.hint

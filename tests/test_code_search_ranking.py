@@ -95,6 +95,19 @@ def test_who_is_called_what_was_asked_for_comes_first(
     assert names(engine, query, backend=backend, mode=mode)[0] == first
 
 
+@pytest.mark.parametrize("query", ["Meta", "META", "meta"])
+def test_of_names_that_differ_in_case_the_one_as_written_comes_first(
+    tmp_path: Path, query: str
+) -> None:
+    names_of = ["META", "Model.Meta", "options.meta"]
+    file = File("a.py", "\n".join(f"{name} = 1" for name in names_of))
+    for name in names_of:
+        file.piece("constant", name, f"{name} = 1")
+    engine = Engine.open(build(tmp_path / "one", [file]))
+
+    assert names(engine, query)[0].endswith(query)
+
+
 def test_a_files_name_brings_what_is_in_it(engine: Engine) -> None:
     answer = payload(engine, engine.search(read({"query": "cart.py", "mode": "code"})))
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.risk.summary import Risk
 from cleats.toolsets.code.search import columns, shards, tokens, vectors
 from cleats.toolsets.code.search.digest import Attributes, Texts, attributes
@@ -79,17 +80,30 @@ def write_parts(
         form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
         (folder / FOLDER).mkdir()
         names = []
-        for done, files in enumerate(dealt):
-            progress("making it searchable", done, len(dealt))
-            name = f"{done:04d}-{_content_name(form, files)}"
+        for number, files in enumerate(dealt):
+            progress("making it searchable")
+            name = f"{number:04d}-{_content_name(form, files)}"
             _shard(source, folder / FOLDER / name, previous and previous / FOLDER / name, files)
             names.append(name)
     (folder / TABLE).write_text(json.dumps({"format": FORMAT, "shards": names}), "utf-8")
 
 
 def shard_folders(folder: Path) -> list[Path]:
-    """The shards of a generation, in the order of their positions."""
-    table = json.loads((folder / TABLE).read_text("utf-8"))
+    """The shards of a generation, in the order of their positions.
+
+    Raises:
+        ToolError: NO_INDEX, this version did not make them.
+    """
+    try:
+        table = json.loads((folder / TABLE).read_text("utf-8"))
+    except FileNotFoundError:
+        table = {}
+    if table.get("format") != FORMAT:
+        raise ToolError(
+            ErrorCode.NO_INDEX,
+            "The index was built by another version of this program.",
+            hint="Call build_index, or run `cleats index --full`, in the repository.",
+        )
     return [folder / FOLDER / name for name in table["shards"]]
 
 

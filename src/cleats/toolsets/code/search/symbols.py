@@ -11,11 +11,12 @@ from cleats.toolsets.code.search.columns import Columns
 from cleats.toolsets.code.search.filters import literal
 from cleats.toolsets.code.search.vocabulary import Ids
 
-QUALIFIED, LAST, FILE = 3.0, 2.0, 1.0
+QUALIFIED, LAST, FILE = 2.0, 1.5, 1.0
 """Points for the whole name, for its last part, and for being in the file of that name. All are
 more than any ranking gives."""
 
-SAME_CASE: Final = 0.5
+SAME_CASE: Final = 2.0
+"""More for the same letters: who asks for `Meta` does not mean a constant `META`."""
 
 _BEFORE = rb"\0.:#/"
 """What a part of a name stands behind."""
