@@ -6,8 +6,9 @@ limits. A change in any of them makes every fact old.
 """
 
 import hashlib
+import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +38,9 @@ MAKERS: Final = (
 SMALL: Final = 1 << 20
 """Bytes of a file of ours that is hashed; larger ones are data, and known by name and size."""
 
-LIBRARIES: Final = ("numpy", "pystemmer", "tree-sitter")
+_LIBRARY = re.compile(
+    r"(numpy|pystemmer|tantivy|tree_sitter\w*)-[^/]+\.(dist|egg)-info", re.IGNORECASE
+)
 
 
 def fingerprint(options: Options, *, vectors: bool) -> str:
@@ -58,8 +61,7 @@ def ours() -> str:
     for path in _sources():
         made.update(str(path.relative_to(_CODE)).encode())
         made.update(_content(path))
-    for name in _libraries():
-        made.update(f"{name}={_version(name)}".encode())
+    made.update("\n".join(_libraries()).encode())
     return made.hexdigest()
 
 
@@ -80,19 +82,12 @@ def _content(path: Path) -> bytes:
 
 
 def _libraries() -> list[str]:
-    try:
-        named = [_name(each) for each in requires("cleats") or ()]
-    except PackageNotFoundError:  # run from its sources
-        named = []
-    return sorted({*LIBRARIES, *(name for name in named if name.startswith("tree-sitter-"))})
+    """The libraries that facts depend on with their versions, by the names they are installed as.
 
-
-def _name(requirement: str) -> str:
-    return requirement.partition(">")[0].partition("<")[0].partition("=")[0].strip()
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+    To ask for the versions properly takes as long as the rest of a look that finds no change.
+    """
+    spec = find_spec("tree_sitter")
+    if spec is None or spec.origin is None:
+        return []
+    installed = Path(spec.origin).parents[1].iterdir()
+    return sorted(path.name for path in installed if _LIBRARY.match(path.name))

@@ -91,9 +91,11 @@ class Reader:
         return self._understood(msgspec.structs.replace(task, plain=why), found, mark)
 
     def warm(self) -> None:
-        """Load what most tasks need, before processes are forked."""
+        """Load what most tasks need, before processes are forked.
+
+        An error here is an error in everything, such as rules that cannot be read.
+        """
         self._row(Task("a.py", "", "python", "code", 0), Content(b"a = 1\n", 6, 0), b"")
-        # An error here is an error in everything, such as rules that cannot be read.
 
     def _row(self, task: Task, found: Content, mark: bytes) -> FileRow:
         facts = _facts(task, found.data)
