@@ -62,7 +62,7 @@ async def report(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
     return {"artifacts": []}
 
 
-SEARCH = {
+SEARCH: dict[str, Any] = {
     "query": TEXT,
     "repoPath": TEXT,
     "top": {"type": "integer", "minimum": 0},
