@@ -11,6 +11,8 @@ from cleats.settings import Settings
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.tool import IndexTools
 from cleats.toolsets.code.search.tool import SearchTool
+from cleats.toolsets.code.upkeep.site import Site
+from cleats.toolsets.code.upkeep.tools import tools as upkeep
 
 _QUEUE = {
     "type": "object",
@@ -106,6 +108,7 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
         tools=(
             *IndexTools(indexes).tools(),
             *searching.tools(),
+            *upkeep(Site(settings, indexes, searching.let_go)),
             Tool(
                 name="check_status",
                 title="Check server status",

@@ -107,8 +107,12 @@ class SearchTool:
             yield
         finally:
             warming.cancel()
-            if self._engines is not None:
-                self._engines.close()
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Return every generation that no search is using."""
+        if self._engines is not None:
+            self._engines.close()
 
     async def _warm(self) -> None:
         """Make the first search as quick as the next, where there is an index to search."""

@@ -1,0 +1,18 @@
+"""The tools of upkeep."""
+
+from cleats.contract.tools import Tool
+from cleats.toolsets.code.upkeep.configuration import ConfigurationTool
+from cleats.toolsets.code.upkeep.inventory import InventoryTool
+from cleats.toolsets.code.upkeep.removal import RemovalTools
+from cleats.toolsets.code.upkeep.show import ShowTool
+from cleats.toolsets.code.upkeep.site import Site
+
+
+def tools(site: Site) -> tuple[Tool, ...]:
+    """All of them, over the indexes of this machine."""
+    return (
+        *ShowTool(site).tools(),
+        *ConfigurationTool(site).tools(),
+        *InventoryTool(site).tools(),
+        *RemovalTools(site).tools(),
+    )
