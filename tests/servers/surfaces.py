@@ -27,6 +27,11 @@ from tests.servers.line import hold
 TEXT = {"type": "string"}
 
 
+def repository(given: Mapping[str, Any]) -> str:
+    """The repository that a call is about."""
+    return str(given.get("repoPath", load(os.environ).project_dir))
+
+
 async def spill(_args: Mapping[str, Any], _context: Context) -> dict[str, Any]:
     """Fail as a tool does whose child process failed."""
     details = {"stderr": "\n  the reason\n", "stdout": "out ", "exit": 3}
@@ -39,7 +44,7 @@ async def flat_failure(_args: Mapping[str, Any], _context: Context) -> dict[str,
 
 async def leak(given: Mapping[str, Any], _context: Context) -> dict[str, Any]:
     """Fail as a tool does that says too much."""
-    inside = Path(given["repoPath"]) / "a.py"
+    inside = Path(repository(given)) / "a.py"
     details = {"paths": ["/etc/passwd", str(inside)], "pointer": "/etcetera/x"}
     raise ToolError(
         ErrorCode.NOT_FOUND, f"neither /etc/shadow nor {inside}:12, see /query", details=details
@@ -50,7 +55,7 @@ async def search(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
     """Answer the arguments; the query `none` has no index, and `wait` waits."""
     if given["query"] == "none":
         raise ToolError(ErrorCode.NO_INDEX, "there is no index", hint="Build it.")
-    context.about(given.get("repoPath", "unknown"))
+    context.about(repository(given))
     context.progress("Running search.", phase="search")
     if given["query"] == "wait":
         await anyio.sleep_forever()
@@ -58,7 +63,7 @@ async def search(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
 
 async def report(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    context.about(given["repoPath"])
+    context.about(repository(given))
     return {"artifacts": []}
 
 

@@ -36,9 +36,9 @@ class Fence:
     def _checked(self, run: Handler) -> Handler:
         async def checked(arguments: Mapping[str, Any], context: Context) -> Any:
             given = arguments.get(REPOSITORY)
-            if given is None:
-                return await run({**arguments, REPOSITORY: str(self.repo)}, context)
-            return await run({**arguments, REPOSITORY: str(self.find(given))}, context)
+            if given is not None:  # without one, tools take the server's own, or none at all
+                arguments = {**arguments, REPOSITORY: str(self.find(given))}
+            return await run(arguments, context)
 
         return checked
 
