@@ -41,7 +41,7 @@ def inode(folder: Path) -> int:
 
 @pytest.mark.parametrize(
     ("files", "shards"),
-    [(0, 1), (1, 1), (64, 1), (65, 2), (129, 4), (4096, 4), (4097, 8), (100_000, 128)],
+    [(0, 1), (1, 1), (32, 1), (33, 2), (65, 4), (4096, 4), (4097, 8), (100_000, 128)],
 )
 def test_the_number_of_files_alone_says_how_many_shards_there_are(files: int, shards: int) -> None:
     assert shard_count(files) == shards

@@ -5,8 +5,9 @@ their start. Some facts belong to the file and hold for all its chunks. What can
 file (git, risk, lint) is in a second set of columns, made anew with every generation.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,29 +30,31 @@ NEVER: Final = -1
 
 @dataclass(slots=True)
 class _Pairs:
-    """One column on its way: values as they come, and who has them."""
+    """One column on its way: distinct values as they come, and who has them."""
 
-    values: list[str] = field(default_factory=list)
-    owners: list[NDArray[Any]] = field(default_factory=list)
-    ids: list[NDArray[Any]] = field(default_factory=list)
+    values: dict[str, int] = field(default_factory=dict)
+    owners: "array[int]" = field(default_factory=lambda: array("q"))
+    ids: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def add(self, values: Iterable[str], owners: NDArray[Any], ids: NDArray[Any]) -> None:
-        self.ids.append(ids + len(self.values))
-        self.owners.append(owners)
-        self.values += values
+    def add(self, values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> None:
+        """Values of a file, and pairs of an owner and a number among them."""
+        numbers = np.fromiter(map(self._number, values), np.int64, len(values))
+        self.owners.frombytes(owners.astype(np.int64).tobytes())
+        self.ids.frombytes(numbers[ids].tobytes())
 
     def one(self, values: Iterable[str], owner: int) -> None:
         """An owner and all it has."""
-        known = [value for value in values if value]
-        self.add(known, np.full(len(known), owner, np.int64), np.arange(len(known)))
+        for value in values:
+            if value:
+                self.owners.append(owner)
+                self.ids.append(self._number(value))
+
+    def _number(self, value: str) -> int:
+        return self.values.setdefault(value, len(self.values))
 
     def packed(self) -> dict[str, NDArray[Any]]:
-        empty = np.zeros(0, np.int64)
-        return packed(
-            self.values,
-            np.concatenate([empty, *self.owners]),
-            np.concatenate([empty, *self.ids]),
-        )
+        owners, ids = (np.frombuffer(each, np.int64) for each in (self.owners, self.ids))
+        return packed(list(self.values), owners, ids)
 
 
 @dataclass(slots=True)
@@ -71,7 +74,7 @@ class Content:
         self._pairs["ext"].one([found.extension], number)
         self._pairs["import"].one(imports, number)
         for name, column in found.columns.items():
-            owners = np.frombuffer(column.owners, np.int32).astype(np.int64) + base
+            owners = np.frombuffer(column.owners, np.int32) + np.int64(base)
             self._pairs[name].add(column.values, owners, np.frombuffer(column.ids, np.int32))
         for name, counts in found.counts.items():
             self._counts[name].append(counts)

@@ -29,7 +29,7 @@ TABLE: Final = "shards.json"
 FORMAT: Final = 2
 """Rises when the same catalogue makes other parts."""
 
-FEW_FILES, MANY_FILES, FEW_SHARDS = 64, 1024, 4
+FEW_FILES, MANY_FILES, FEW_SHARDS = 32, 1024, 4
 """How many files a shard has, about: what one changed file makes anew. Every shard costs a search
 some time, so there are few until each is full."""
 
