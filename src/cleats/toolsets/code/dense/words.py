@@ -32,8 +32,8 @@ SHORTEST_PREFIX = 5
 LONGEST_WORD = 40
 """Longer runs of letters are encodings and digests, not words."""
 
-COMMON_PAIR = 1_500
-"""Two letters make a piece of their own only when they are this common: `id`, `db`, `to`."""
+COMMON = {2: 1_500, 3: 6_000}
+"""Short pieces of longer words have to be this common: `id`, `db` and `url`, but not `zqx`."""
 
 PIECE = 3.0
 """What each piece costs beyond its rank, so that few long pieces beat many short ones."""
@@ -75,7 +75,7 @@ def _pieces(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
             for start in range(end - 1)
             if best[start][0] < inf
             and (row := known.get(word[start:end])) is not None
-            and (end - start > 2 or row < COMMON_PAIR)
+            and row < COMMON.get(end - start, len(known))
         ]
         best.append(min(ways))
     return best[-1][1]

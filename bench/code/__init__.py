@@ -1,0 +1,1 @@
+"""What finding code costs, and how well it finds: `python -m bench.code`."""

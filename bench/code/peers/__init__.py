@@ -1,0 +1,1 @@
+"""The programs that ours is compared with, and the bare limits."""
