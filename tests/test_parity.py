@@ -19,6 +19,10 @@ TONE = {"name": "lead", "waveform": "sine", "frequency": 440}
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("check_status", {}),
     ("check_status", {"verbose": True}),
+    ("index_status", {}),
+    ("index_status", {"repoPath": 7}),
+    ("search", {"query": "x"}),
+    ("search", {}),
     ("skill", {"name": "release-notes"}),
     ("skill", {"name": "no-such-skill"}),
     ("skill", {"nom": "x"}),
