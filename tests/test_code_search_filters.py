@@ -9,6 +9,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.search.arguments import FILTERS
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.request import read
+from tests.requirements import requirement
 from tests.search_world import DAY, SPRING, build, names, shop
 
 BACKENDS = ("tantivy", "sqlite-fts", "memory")
@@ -185,6 +186,9 @@ CASES: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
+@requirement(
+    *(f"b:search:{name}" for name in dict.fromkeys(n for given, _ in CASES for n in given))
+)
 @pytest.mark.parametrize(("arguments", "expected"), CASES, ids=[repr(case[0]) for case in CASES])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_filter_lets_through_what_it_names_and_nothing_else(
@@ -202,6 +206,7 @@ def test_every_filter_of_the_table_is_shown_to_include_and_to_exclude() -> None:
     assert filters <= excludes
 
 
+@requirement("b:search:modifiedSince")
 def test_days_count_back_from_now_and_the_later_of_two_limits_counts(engine: Engine) -> None:
     days = (time.time() - SPRING) / DAY
 

@@ -12,6 +12,7 @@ from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.request import read
 from cleats.toolsets.code.search.shapes import OUTPUT
 from tests import golden_files
+from tests.requirements import requirement
 from tests.search_world import CART, GUIDE, build, shop
 
 
@@ -29,6 +30,7 @@ def first(engine: Engine, query: str, **arguments: Any) -> dict[str, Any]:
     return hit
 
 
+@requirement("b:search:output")
 @pytest.mark.parametrize(
     ("name", "query", "arguments"),
     [
@@ -68,6 +70,7 @@ def test_a_hit_says_where_it_is(engine: Engine) -> None:
     assert (hit["ext"], hit["lang"], hit["kind"]) == (".py", "python", "function")
 
 
+@requirement("b:search:context")
 def test_context_is_lines_of_the_file_around_a_hit(engine: Engine) -> None:
     lines = CART.splitlines()
 

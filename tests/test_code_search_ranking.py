@@ -11,6 +11,7 @@ from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.request import read
 from cleats.toolsets.code.search.retrieval import Stopped
+from tests.requirements import requirement
 from tests.search_world import File, build, names, shop
 
 BACKENDS = ("tantivy", "sqlite-fts", "memory")
@@ -33,6 +34,7 @@ def made(tmp_path: Path, **bodies: str) -> Engine:
     return Engine.open(build(tmp_path / "made", functions(**bodies)))
 
 
+@requirement("b:search:query", "b:search:backend")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("query", "expected"),
@@ -137,6 +139,7 @@ def test_a_question_finds_what_has_only_some_of_its_words(engine: Engine, backen
     assert "Cart" in found
 
 
+@requirement("b:search:case", "b:search:caseTokens")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_case_counts_when_it_is_asked_for(engine: Engine, backend: str) -> None:
     def code(query: str, **given: Any) -> set[str]:
@@ -150,6 +153,7 @@ def test_case_counts_when_it_is_asked_for(engine: Engine, backend: str) -> None:
     assert "runCommand" not in code('"COMMAND"', caseTokens=True)
 
 
+@requirement("b:search:ann")
 def test_meaning_finds_what_has_no_word_in_common_and_can_be_left_out(tmp_path: Path) -> None:
     engine = made(
         tmp_path,
@@ -202,6 +206,7 @@ def test_a_score_is_the_sum_of_its_parts(engine: Engine) -> None:
             assert all((part["rank"] is None) == (part["score"] is None) for part in parts)
 
 
+@requirement("b:search:top")
 def test_top_is_for_each_mode_and_at_least_one(engine: Engine) -> None:
     counts = {top: names(engine, "-nowhere", mode="all", top=top) for top in (0, 1, 2)}
 

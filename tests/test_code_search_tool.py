@@ -18,11 +18,14 @@ from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 from cleats.toolsets.code.indexing import access
+from cleats.toolsets.code.indexing.run import build as build_index
+from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search import tool
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.engines import Engines
-from cleats.toolsets.code.store.generations import Lease
-from tests.index_world import World
+from cleats.toolsets.code.store.generations import Lease, Shelf
+from tests.index_world import QUICK, World
+from tests.requirements import requirement
 from tests.search_world import build, shop
 
 pytestmark = pytest.mark.anyio
@@ -205,3 +208,19 @@ def test_a_generation_that_cannot_be_opened_is_given_back(tmp_path: Path) -> Non
         pass
 
     assert broken._lock.released  # type: ignore[attr-defined]
+
+
+@requirement("b:search:repoPath")
+async def test_another_repository_is_searched_by_its_path(world: World, tmp_path: Path) -> None:
+    other = World(tmp_path / "other")
+    other.write("b.py", "def elsewhere():\n    return 1\n")
+    await asyncio.to_thread(
+        build_index, other.root, Shelf(world.cache, Repository(other.root)), QUICK, lambda _: None
+    )
+    async with server(world) as dispatcher:
+        named = await found(dispatcher, "elsewhere", repoPath=str(other.root))
+        _, missing = await called(dispatcher, "search", query="a", repoPath=str(tmp_path / "none"))
+
+    assert named == ["elsewhere"]
+    assert isinstance(missing, Failed)
+    assert missing.error.code is ErrorCode.INVALID_REQUEST
