@@ -83,11 +83,17 @@ def _parts(walk: Walk, node: int, row: Assign) -> tuple[list[int], int, int, lis
             right = child
         elif field == row.type or kind in walk.language.types:
             type_node = child
-        elif right == NONE and not row.right and kind not in walk.language.comments:
+        elif right == NONE and not row.right and not _is_beside(walk, kind):
             right = child
         else:
             others.append(child)
     return lefts, right, type_node, others
+
+
+def _is_beside(walk: Walk, kind: str) -> bool:
+    """Whether something in an assignment is neither a target nor the value."""
+    language = walk.language
+    return kind in language.comments or kind in language.modifier_lists or kind in language.ignored
 
 
 def target(walk: Walk, node: int, into: list[str], *, written: bool = True) -> None:

@@ -9,6 +9,7 @@ from cleats.toolsets.code.languages.csharp import CSHARP
 from cleats.toolsets.code.languages.go import GO
 from cleats.toolsets.code.languages.java import JAVA
 from cleats.toolsets.code.languages.javascript import JAVASCRIPT
+from cleats.toolsets.code.languages.kotlin import KOTLIN
 from cleats.toolsets.code.languages.php import PHP
 from cleats.toolsets.code.languages.python import PYTHON
 from cleats.toolsets.code.languages.ruby import RUBY
@@ -33,5 +34,6 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         C,
         CPP,
         RUBY,
+        KOTLIN,
     )
 }

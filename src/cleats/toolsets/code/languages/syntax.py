@@ -72,6 +72,13 @@ class Syntax:
             child = stops[child]
         return NONE
 
+    def last(self, node: int) -> int:
+        """The last child, or `NONE`."""
+        last = NONE
+        for child in self.children(node):
+            last = child
+        return last
+
     def before(self, node: int) -> int:
         """The sibling just before, or `NONE`."""
         found = self._before.get(node)

@@ -152,7 +152,7 @@ class Language:
     type_names: Kinds = frozenset()
     """Names that stand for types; they are used, not read."""
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Kind to (object, member)."""
+    """Kind to (object, member); an empty object is the first child, an empty member the last."""
     joints: Mapping[str, str] = field(default_factory=dict)
     """Members that are not dotted, and what stands between the object and the member: `::`."""
     indexes: Mapping[str, str] = field(default_factory=dict)

@@ -223,7 +223,7 @@ class Walk:
             return text
         of, member = language.members[syntax.kinds[node]]
         base = self.path(syntax.child(node, of), flow)
-        named = syntax.child(node, member)
+        named = syntax.child(node, member) if member else syntax.last(node)
         if named == NONE:
             return base
         name = syntax.text(named).lstrip(".")

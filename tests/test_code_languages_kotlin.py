@@ -1,0 +1,111 @@
+"""The harder syntax of Kotlin."""
+
+from tests.test_code_languages_b import chunk, kinds, read
+
+SOURCE = """
+package shop
+
+import shop.parts.*
+import shop.Counter as Till
+
+@Entity
+data class Order(val id: Int, private var note: String = "x") : Base(id), Comparable<Order> {
+    constructor(a: String) : this(a.toInt())
+    val total: Int get() = id * 2
+    var plain: Int = 3
+    companion object {
+        fun make() = Order(1)
+    }
+    override fun compareTo(other: Order): Int = 0
+    protected open fun guarded() {}
+    internal fun inner() {}
+}
+sealed interface Shape
+enum class Color { RED, GREEN }
+object Single : Base() {
+    fun go() {}
+}
+fun String.shout(times: Int = MAX): String = this.uppercase()
+private fun hidden() {}
+val handler = { x: Int -> log(x) }
+"""
+
+
+def test_kotlin_declarations_and_their_kinds() -> None:
+    assert kinds("kotlin", SOURCE) == {
+        "Order": "class",
+        "Order.constructor": "constructor",
+        "Order.total": "property",
+        "Order.make": "method",
+        "Order.compareTo": "method",
+        "Order.guarded": "method",
+        "Order.inner": "method",
+        "Shape": "interface",
+        "Color": "enum",
+        "Single": "class",
+        "Single.go": "method",
+        "String.shout": "function",
+        "hidden": "function",
+        "handler": "function",
+    }
+    assert read("kotlin", SOURCE).imports == ["shop.parts.*", "shop.Counter"]
+
+
+def test_a_kotlin_class_has_parameters_bases_and_decorators() -> None:
+    order = chunk("kotlin", SOURCE, "Order")
+
+    assert order.params == ["id", "note"]
+    assert order.bases == ["Base", "Comparable<Order>"]
+    assert order.decorators == ["Entity"]
+    assert order.modifiers == ["data"]
+    assert {("field", "note", "String"), ("field", "plain", "Int")} <= {
+        (each.where, each.name, each.type) for each in order.types
+    }
+
+
+def test_kotlin_visibility_is_public_unless_said() -> None:
+    seen = {each.name: each.visibility for each in read("kotlin", SOURCE).chunks}
+
+    assert seen["Order"] == seen["Order.compareTo"] == seen["String.shout"] == "public"
+    assert seen["Order.guarded"] == "protected"
+    assert seen["Order.inner"] == "internal"
+    assert seen["hidden"] == "private"
+
+
+def test_an_extension_function_is_named_after_the_type_and_its_default_is_no_parameter() -> None:
+    shout = chunk("kotlin", SOURCE, "String.shout")
+
+    assert shout.params == ["times"]
+    assert shout.reads == ["MAX", "this"]
+    assert (shout.return_type, shout.returns) == ("String", True)
+
+
+def test_kotlin_awaits_branches_and_values() -> None:
+    source = """suspend fun run(items: List<Int>) {
+    val (a, b) = pair
+    for ((i, v) in items.withIndex()) { n += v; if (v > 1) continue else break }
+    val r = when (n) {
+        1, 2 -> "a"
+        is String -> { b() }
+        else -> d
+    }
+    val d = load(1).await()
+    items.map { x -> x * 2 }.filter { it > 1 }
+    try { go() } catch (e: IOException) { throw Oops("x", e) }
+    obj?.field?.call(1, name = "x")
+    cache["k"] = 2
+    this.open = a
+    exec("report $name ${user.id}")
+}
+"""
+    found = chunk("kotlin", source, "run")
+
+    assert found.is_async
+    assert found.awaits == ["load"]
+    assert found.throws == ["Oops"]
+    assert (found.branches, found.loops, found.breaks, found.continues) == (4, 1, 1, 1)
+    assert {"obj.field.call", "items.map().filter", "Oops"} <= set(found.calls)
+    assert found.mutates == ["cache[]", "this.open"]
+    assert found.aliases == ["this.open=a"]
+    executed = [each for step in found.steps for each in step.calls if each.callee == "exec"]
+    assert executed[0].arguments[0].names == ["name", "user.id"]
