@@ -63,7 +63,7 @@ def call(
     """  # noqa: D301 - click reads the backspace
     arguments = {**_object(json_text), **dict(map(_pair, pairs))}
     settings = replace(settings, log_level=_log_level(settings, verbose))
-    ending = _run(settings, tool, arguments, verbose=verbose)
+    ending = run(settings, tool, arguments, Ticker(), traces=bool(verbose))
     answer, text = _rendered(ending, as_json=as_json)
     click.echo(text, nl=False)
     for line in _advice(ending, verbose=verbose):
@@ -80,7 +80,15 @@ class Ending(NamedTuple):
     near: str
 
 
-def _run(settings: Settings, tool: str, arguments: Mapping[str, Any], *, verbose: int) -> Ending:
+def run(
+    settings: Settings,
+    tool: str,
+    arguments: Mapping[str, Any],
+    ticker: "Ticker",
+    *,
+    traces: bool = False,
+) -> Ending:
+    """Call a tool on a server of its own, which ends with the call."""
     from cleats.transports.stdio import claimed  # noqa: PLC0415 - help needs none of these
 
     # Whatever a tool or its children print while it runs is not its answer.
@@ -90,15 +98,17 @@ def _run(settings: Settings, tool: str, arguments: Mapping[str, Any], *, verbose
         from cleats.runtime.journal import JOURNAL, StderrHandler  # noqa: PLC0415
 
         handler = StderrHandler()
-        handler.setFormatter(_Log(traces=bool(verbose)))
+        handler.setFormatter(_Log(traces=traces))
         logging.basicConfig(handlers=[handler], level=settings.log_level.upper())
         try:
-            return anyio.run(_dispatch, settings, tool, arguments)
+            return anyio.run(_dispatch, settings, tool, arguments, ticker)
         finally:
             JOURNAL.close()
 
 
-async def _dispatch(settings: Settings, name: str, arguments: Mapping[str, Any]) -> Ending:
+async def _dispatch(
+    settings: Settings, name: str, arguments: Mapping[str, Any], ticker: "Ticker"
+) -> Ending:
     import asyncio  # noqa: PLC0415
 
     from cleats import app  # noqa: PLC0415
@@ -110,7 +120,6 @@ async def _dispatch(settings: Settings, name: str, arguments: Mapping[str, Any])
 
     vitals = Vitals()
     served = [_started_for(name, toolset) for toolset in app.toolsets(settings, (), vitals)]
-    ticker = Ticker()
     request = Call(tool=name, arguments=arguments, surface="cli", reporter=Progress(ticker.show))
     outcome: Outcome | None = None
     try:
@@ -148,11 +157,12 @@ async def _cancel_when_asked(stop: "Shutdown", request: "Call", ticker: "Ticker"
 
 
 class Ticker:
-    """Progress on stderr: one line that changes in a terminal, a line each elsewhere."""
+    """Progress on stderr: one line that changes in a terminal, a line each elsewhere, or none."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, elsewhere: bool = True) -> None:
         self._stream = sys.stderr
         self._live = self._stream.isatty()
+        self._silent = not self._live and not elsewhere
         self._shown = False
 
     async def show(self, report: "Report") -> None:
@@ -163,6 +173,8 @@ class Ticker:
 
     def say(self, text: str) -> None:
         """Put a text where progress goes."""
+        if self._silent:
+            return
         line = "".join(c if c.isprintable() else " " for c in clip(text, width() - 1))
         self.clear()
         self._stream.write(line if self._live else f"{line}\n")
