@@ -124,13 +124,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "records; all is everything.",
         {"enum": ["code", "prose", "extracted-prose", "records", "both", "all"], "default": "both"},
     ),
-    Argument(
-        "case",
-        "--case",
-        "query",
-        "Both caseFile and caseTokens.",
-        SWITCH,
-    ),
+    Argument("case", "--case", "query", "Both caseFile and caseTokens.", SWITCH),
     Argument(
         "caseTokens",
         "--case-tokens",
@@ -153,13 +147,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "Filters give the same set on each.",
         {"enum": ["auto", "tantivy", "sqlite-fts", "sqlite", "memory"], "default": "auto"},
     ),
-    Argument(
-        "refresh",
-        "--refresh",
-        "query",
-        "Bring the index up to date first.",
-        SWITCH,
-    ),
+    Argument("refresh", "--refresh", "query", "Bring the index up to date first.", SWITCH),
     # Where it is
     _filter(
         "path",
@@ -192,13 +180,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "language",
         separators=", ",
     ),
-    Argument(
-        "caseFile",
-        "--case-file",
-        "place",
-        "Case counts in path and file.",
-        SWITCH,
-    ),
+    Argument("caseFile", "--case-file", "place", "Case counts in path and file.", SWITCH),
     Argument(
         "branch",
         "--branch",
@@ -292,11 +274,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         separators=",",
     ),
     _filter(
-        "riskSink",
-        "risk",
-        "Text in the name of where it does harm.",
-        "contains",
-        separators=",",
+        "riskSink", "risk", "Text in the name of where it does harm.", "contains", separators=","
     ),
     _filter(
         "riskCategory",
@@ -389,13 +367,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "as full; on the command line it prints JSON.",
         {"enum": ["compact", "full", "json"], "default": "compact"},
     ),
-    Argument(
-        "explain",
-        "--explain",
-        "results",
-        "Say how each score came about.",
-        SWITCH,
-    ),
+    Argument("explain", "--explain", "results", "Say how each score came about.", SWITCH),
 )
 
 BY_NAME: Final = {argument.name: argument for argument in ARGUMENTS}

@@ -29,8 +29,8 @@ from cleats.toolsets.code.search.vocabulary import Ids, Mask
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 
-REMEMBERED: Final = 256
-"""Masks of filters that are kept; an agent asks with the same ones again."""
+REMEMBERED: Final = 16 << 20
+"""Bytes of masks of filters that are kept; an agent asks with the same ones again."""
 
 
 class Backend(Protocol):
@@ -118,7 +118,7 @@ class Engine:
         found = self._masks.get(wanted)
         if found is None:
             found = self._joined([filters.mask(columns, wanted) for columns in self.columns])
-            if len(self._masks) >= REMEMBERED:
+            if len(self._masks) * (self.chunks + 1000) >= REMEMBERED:
                 self._masks = {}
             self._masks[wanted] = found
         return found

@@ -17,6 +17,7 @@ from tantivy import Occur, Query
 
 from cleats.toolsets.code.search import expressions as ex
 from cleats.toolsets.code.search.digest import Texts
+from cleats.toolsets.code.search.evaluation import Leaf
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
 FOLDER: Final = "words"
@@ -35,7 +36,7 @@ SMALL: Final = 16_384
 """Chunks of a shard below which it is quickest to fetch all that match and to filter that."""
 
 REMEMBERED: Final = 20_000
-"""Words whose frequencies are kept."""
+"""Words whose queries are kept."""
 
 Scores = NDArray[np.float32]
 
@@ -125,7 +126,7 @@ class Words:
         self._shards = shards
         self._starts = starts
         self._order = order
-        self._frequencies = _Frequencies(shards)
+        self._leaves = _Leaves(shards)
 
     def rank(
         self, expression: ex.Expression, modes: Mapping[int, Mask | None], limit: int
@@ -133,7 +134,7 @@ class Words:
         """The best chunks of each mode that match, within its mask if it has one; best first."""
         ranked: dict[int, list[tuple[Ids, Scores]]] = {mode: [] for mode in modes}
         for number, (shard, start) in enumerate(zip(self._shards, self._starts, strict=True)):
-            query = _Translation(number, self._frequencies).query(expression)
+            query = _Translation(number, self._leaves).query(expression)
             own = {
                 mode: None if mask is None else mask[start : start + shard.chunks]
                 for mode, mask in modes.items()
@@ -197,32 +198,30 @@ def _and(query: Query, condition: Query) -> Query:
 
 
 class _Translation:
-    """Expressions as queries of one shard.
+    """Expressions as queries of one shard."""
 
-    How rare a word is counts over all shards: where one shard has its own idea, the boost makes up
-    for it.
-    """
-
-    def __init__(self, shard: int, frequencies: "_Frequencies") -> None:
-        self._shard, self._frequencies = shard, frequencies
+    def __init__(self, shard: int, leaves: "_Leaves") -> None:
+        self._shard, self._leaves = shard, leaves
 
     def query(self, expression: ex.Expression) -> Query:
         match expression:
-            case ex.Word(field, word, boost):
-                option = "position" if field in POSITIONAL else "freq"
-                found = Query.term_query(SCHEMA, field, word, option)
-                return _boosted(found, boost * self._frequencies.level(self._shard, field, [word]))
-            case ex.Sequence(field, words, boost):
-                found = Query.phrase_query(SCHEMA, field, list(words))
-                return _boosted(found, boost * self._frequencies.level(self._shard, field, words))
+            case ex.Word() | ex.Sequence():
+                return self._leaves.queries(expression)[self._shard] or Query.empty_query()
             case ex.AnyOf(parts):
-                return Query.boolean_query([(Occur.Should, self.query(part)) for part in parts])
+                return Query.boolean_query(list(self._any(parts)))
             case ex.AllOf(parts):
                 return Query.boolean_query(list(self._all(parts)))
             case ex.Without():
                 return Query.boolean_query(list(self._all((expression,))))
             case ex.Bonus(part, points):
                 return Query.const_score_query(self.query(part), points)
+
+    def _any(self, parts: Iterable[ex.Expression]) -> Iterator[tuple[Occur, Query]]:
+        for part in parts:
+            if not isinstance(part, ex.Word | ex.Sequence):
+                yield Occur.Should, self.query(part)
+            elif (leaf := self._leaves.queries(part)[self._shard]) is not None:
+                yield Occur.Should, leaf
 
     def _all(self, parts: Iterable[ex.Expression]) -> Iterator[tuple[Occur, Query]]:
         positive = False
@@ -236,35 +235,46 @@ class _Translation:
             yield Occur.Must, Query.const_score_query(Query.all_query(), 0.0)
 
 
-class _Frequencies:
-    """How rare words are, here and everywhere; each is looked up once."""
+class _Leaves:
+    """Words as queries of each shard, made once.
+
+    How rare a word is counts over all shards: where one shard has its own idea, the boost makes up
+    for it. A shard without the word is not asked for it.
+    """
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
         self._sizes = [shard.chunks for shard in shards]
-        self._known: dict[tuple[str, str], tuple[list[float], float]] = {}
+        self._made: dict[Leaf, list[Query | None]] = {}
 
-    def level(self, shard: int, field: str, words: Iterable[str]) -> float:
-        """What makes up for a shard's own idea of how rare words are."""
-        if len(self._shards) == 1:
-            return 1.0
-        here = there = 0.0
-        for word in words:
-            rarities, everywhere = self._rarities(field, word)
-            here += rarities[shard]
-            there += everywhere
-        return there / here if here else 1.0
+    def queries(self, leaf: Leaf) -> list[Query | None]:
+        """One query for each shard; None where nothing has the word."""
+        made = self._made.get(leaf)
+        if made is None:
+            if len(self._made) >= REMEMBERED:
+                self._made = {}
+            made = self._made[leaf] = list(self._make(leaf))
+        return made
 
-    def _rarities(self, field: str, word: str) -> tuple[list[float], float]:
-        found = self._known.get((field, word))
-        if found is None:
-            counts = [shard.frequency(field, word) for shard in self._shards]
-            rarities = list(map(_rarity, self._sizes, counts))
-            found = rarities, _rarity(sum(self._sizes), sum(counts))
-            if len(self._known) >= REMEMBERED:
-                self._known = {}
-            self._known[field, word] = found
-        return found
+    def _make(self, leaf: Leaf) -> Iterator[Query | None]:
+        words = (leaf.word,) if isinstance(leaf, ex.Word) else leaf.words
+        counts = [[shard.frequency(leaf.field, word) for word in words] for shard in self._shards]
+        total = sum(self._sizes)
+        everywhere = sum(_rarity(total, sum(each)) for each in zip(*counts, strict=True))
+        query = _leaf(leaf)
+        for size, having in zip(self._sizes, counts, strict=True):
+            if all(having):
+                here = sum(_rarity(size, count) for count in having)
+                yield _boosted(query, leaf.boost * everywhere / here)
+            else:
+                yield None
+
+
+def _leaf(leaf: Leaf) -> Query:
+    if isinstance(leaf, ex.Sequence):
+        return Query.phrase_query(SCHEMA, leaf.field, list(leaf.words))
+    option = "position" if leaf.field in POSITIONAL else "freq"
+    return Query.term_query(SCHEMA, leaf.field, leaf.word, option)
 
 
 def _rarity(chunks: int, having: int) -> float:
