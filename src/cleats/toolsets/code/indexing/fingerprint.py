@@ -32,6 +32,8 @@ MAKERS: Final = (
     *(f"search/{name}.py" for name in ("shards", "tokens", "vectors", "vocabulary")),
     "indexing/reading.py",
     "indexing/headlines.py",
+    "triage/records.py",
+    "triage/page.py",
 )
 """What the facts of one file are made by, and the parts of an index that are made of them."""
 

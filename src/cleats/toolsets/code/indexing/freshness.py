@@ -88,7 +88,8 @@ class Sight:
     @classmethod
     def of(cls, root: Path, survey: Survey, began: int) -> "Sight":
         """What a survey saw that began at a time, in nanoseconds."""
-        folders = {folder: _time(folder) for folder in _folders(root, survey.found.files)}
+        seen = _folders(root, survey.found.files).union(survey.watched)
+        folders = {folder: _time(folder) for folder in seen}
         certain = {folder: at if at < began else -1 for folder, at in folders.items()}
         return cls(survey.found.files, survey.head, certain)
 

@@ -34,6 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether linters and plugins that lie in the repository may run."""
     limits: Limits = Limits()
     risk_rules: tuple[str, ...] = ()
+    records: str = ""
+    """The folder with the records of every repository, if there is one."""
 
     @property
     def rule_files(self) -> tuple[Path, ...]:
@@ -61,4 +63,5 @@ def configured(settings: Settings) -> Options:
             max_files=settings.index_max_files,
         ),
         risk_rules=tuple(map(str, settings.risk_rules)),
+        records=str(settings.data_dir / "records"),
     )

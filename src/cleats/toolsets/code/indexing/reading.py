@@ -20,6 +20,8 @@ from cleats.toolsets.code.indexing.contents import Content, NotAFileError, conte
 from cleats.toolsets.code.indexing.headlines import headline
 from cleats.toolsets.code.languages.names import UNKNOWN
 from cleats.toolsets.code.store.rows import ChunkRow, FileRow, Relations
+from cleats.toolsets.code.triage.archive import LANGUAGE as RECORD
+from cleats.toolsets.code.triage.page import facts_of
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.risk.rules import Rules
@@ -75,6 +77,8 @@ class Reader:
         except OSError as error:
             return _pack(unreadable(task, error.strerror or ""))
         mark = digest_of(found.data)
+        if task.lang == RECORD:
+            return _pack(self._understood(task, found, mark))
         judged = verdict(task.path, found.data, self.limits)
         if judged.skip_reason is None:
             seen = msgspec.structs.replace(task, lang=judged.lang, mode=judged.mode)
@@ -98,11 +102,11 @@ class Reader:
         self._row(Task("a.py", "", "python", "code", 0), Content(b"a = 1\n", 6, 0), b"")
 
     def _row(self, task: Task, found: Content, mark: bytes) -> FileRow:
-        facts = _facts(task, found.data)
+        facts, text = _facts(task, found.data)
         facts.chunks = [chunk for chunk in facts.chunks if chunk.mode in self.modes]
         facts.chunks.sort(key=lambda chunk: (chunk.start, -chunk.end))
-        attributes, vectors = self._digest(task.path, facts, found.data)
-        text = readable(found.data) if facts.chunks else b""
+        attributes, vectors = self._digest(task.path, facts, text)
+        text = text if facts.chunks else b""
         return FileRow(
             path=task.path,
             size=found.size,
@@ -122,7 +126,7 @@ class Reader:
     def _digest(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
         from cleats.toolsets.code.search.digest import digest  # noqa: PLC0415 - loads a word table
 
-        made = digest(path, facts, readable(data))
+        made = digest(path, facts, data)
         return made.attributes, made.vectors if self.vectors else b""
 
     def _chunk(self, chunk: Chunk, lang: str, text: bytes) -> ChunkRow:
@@ -157,10 +161,13 @@ def _rules(files: tuple[Path, ...]) -> "Rules":
     return load(files)
 
 
-def _facts(task: Task, data: bytes) -> FileFacts:
+def _facts(task: Task, data: bytes) -> tuple[FileFacts, bytes]:
+    """What a file says, and the text that its chunks are of."""
+    if not task.plain and task.lang == RECORD:
+        return facts_of(data)
     if not task.plain:
-        return extract(task.path, data, task.lang, task.mode)
+        return extract(task.path, data, task.lang, task.mode), readable(data)
     facts = extract(task.path, data, UNKNOWN, task.mode)
     facts.lang = task.lang
     facts.problem = f"{task.plain}; read by lines"
-    return facts
+    return facts, readable(data)

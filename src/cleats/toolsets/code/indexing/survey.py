@@ -1,7 +1,7 @@
 """How a folder compares with its index: the look that every build and every refresh begins with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,9 @@ from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.heads import Stand, stand
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.plan import Checked, Plan, check, compare
+from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.catalogue import Known
+from cleats.toolsets.code.triage.archive import Archive
 
 WORTH_NOTING: Final = 8 << 20
 """Bytes of unchanged files that are hashed at every look before their times are noted anew: a
@@ -25,14 +27,21 @@ class Survey:
     plan: Plan
     checked: Checked
     head: Stand | None
+    watched: tuple[str, ...] = ()
+    """Folders outside of the root that count too."""
 
     @classmethod
     def of(cls, root: Path, known: Mapping[str, Known], options: Options) -> "Survey":
         """Look at a folder. Blocks while git lists the files."""
         head = stand(root) if options.git else None  # first: what moves later is seen next time
         found = discover(root, options.limits)
+        watched: tuple[str, ...] = ()
+        if options.records:
+            archive = Archive.of(Path(options.records), Repository(root))
+            watched = archive.watched
+            found = _with_records(found, archive)
         plan = compare(found.files, known)
-        return cls(found, plan, check(plan.suspects, known), head)
+        return cls(found, plan, check(plan.suspects, known), head, watched)
 
     @property
     def changed(self) -> list[str]:
@@ -46,6 +55,15 @@ class Survey:
             and self.checked.bytes < WORTH_NOTING
             and all(basis.meta.get(key) == value for key, value in wanted.items())
         )
+
+
+def _with_records(found: Discovery, archive: Archive) -> Discovery:
+    """The records of a repository beside its files; a file with the path of one is not read."""
+    records = archive.found()
+    if not records:
+        return found
+    files = {each.path: each for each in (*found.files, *records)}
+    return replace(found, files=[files[path] for path in sorted(files)])
 
 
 def made_of(basis: Basis, options: Options, head: Stand | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Imported when a server starts; whatever a search needs is imported by the first 
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.indexing.access import Indexes
     from cleats.toolsets.code.indexing.progress import Progress
     from cleats.toolsets.code.repository import Repository
+    from cleats.toolsets.code.search.engine import Engine
     from cleats.toolsets.code.search.engines import Engines
 
 QUIET: Final = 0.3
@@ -82,15 +83,21 @@ class SearchTool:
         from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
 
         request = read(given, tests_lower=self._tests_lower)
-        generation = self._indexes.shelf(repository).name()
-        engines = self._engines or self._make_engines()
-        with engines.using(
-            repository.id, generation, lambda: self._indexes.lease(repository)
-        ) as engine:
+        with self.engine(repository) as engine:
             try:
                 return payload(engine, engine.search(request, given_up))
             except Stopped:
                 return {}  # nobody is waiting for it
+
+    def engine(self, repository: "Repository") -> AbstractContextManager["Engine"]:
+        """The engine of a repository's index, opened if it is not. For a thread of its own.
+
+        Raises:
+            ToolError: NO_INDEX, there is none.
+        """
+        generation = self._indexes.shelf(repository).name()
+        engines = self._engines or self._make_engines()
+        return engines.using(repository.id, generation, lambda: self._indexes.lease(repository))
 
     def _make_engines(self) -> "Engines":
         from cleats.toolsets.code.search.engines import Engines  # noqa: PLC0415

@@ -1,0 +1,1 @@
+"""Triage: what scanners found, what people decided about it, and what the code says to it."""

@@ -1,0 +1,158 @@
+"""The records of one repository on disk: a file of JSON each, findings and decisions apart.
+
+A file is written aside and renamed, so a reader sees a record whole or not at all; a batch is on
+the disk itself when `settle` returns. A file that holds no record is not one, whoever put it there.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from cleats.toolsets.code.discovery.files import Found
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.store.files import sync
+from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode
+
+Change = Literal["created", "updated", "unchanged"]
+
+FOLDERS: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
+
+VIRTUAL: Final = ".cleats/records"
+"""Where the index shows records: a folder that the repository does not have."""
+
+LANGUAGE: Final = "record"
+"""What the index takes a record for when it reads it."""
+
+SUFFIX: Final = ".json"
+
+
+def virtual_path(record_id: str) -> str:
+    """The file that a search shows for a record."""
+    return f"{VIRTUAL}/{record_id}.md"
+
+
+class Archive:
+    """The records of a repository."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of(cls, records: Path, repository: Repository) -> "Archive":
+        """Those of a repository, below the folder for all."""
+        return cls(records / repository.id)
+
+    def place(self, record: Record) -> Path:
+        """Where a record is kept."""
+        return self.folder / FOLDERS[record.record_type] / f"{record.record_id}{SUFFIX}"
+
+    def find(self, record_id: str) -> Record | None:
+        """A record by its id; None when there is none."""
+        if not ID.fullmatch(record_id):
+            return None
+        for name in FOLDERS.values():
+            if found := _read(self.folder / name / f"{record_id}{SUFFIX}"):
+                return found
+        return None
+
+    def records(self, kind: RecordType) -> Iterator[Record]:
+        """All findings or all decisions, in the order of their ids."""
+        for entry in self._entries(kind):
+            if found := _read(Path(entry.path)):
+                yield found
+
+    def save(self, record: Record, now: str) -> Change:
+        """Keep a record; one that is known keeps its age, and its time if nothing has changed.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        place = self.place(record)
+        before = _read(place)
+        if before is None:
+            record.created_at = record.updated_at = now
+            write_whole(place, encode(record))
+            return "created"
+        record.created_at, record.updated_at = before.created_at, before.updated_at
+        if record == before:
+            return "unchanged"
+        record.updated_at = now
+        write_whole(place, encode(record))
+        return "updated"
+
+    def settle(self) -> None:
+        """Put the names of what was saved on the disk."""
+        for name in FOLDERS.values():
+            if (self.folder / name).is_dir():
+                sync(self.folder / name)
+
+    def prepare(self) -> None:
+        """Make the folders.
+
+        Raises:
+            OSError: they cannot be made.
+        """
+        for name in FOLDERS.values():
+            (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The folders in which a new record leaves its mark."""
+        return (str(self.folder), *(str(self.folder / name) for name in FOLDERS.values()))
+
+    def found(self) -> list[Found]:
+        """The records as files of the repository, for whoever builds its index."""
+        listed: list[Found] = []
+        for kind in FOLDERS:
+            for entry in self._entries(kind):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                path = virtual_path(entry.name.removesuffix(SUFFIX))
+                size, mtime = status.st_size, status.st_mtime_ns
+                listed.append(Found(path, size, mtime, LANGUAGE, "records", entry.path))
+        return listed
+
+    def _entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.folder / FOLDERS[kind]) as entries:
+                named = [each for each in entries if _is_named(each.name)]
+        except OSError:
+            return []
+        plain = [each for each in named if each.is_file(follow_symlinks=False)]
+        return sorted(plain, key=lambda entry: entry.name)
+
+
+def _is_named(name: str) -> bool:
+    return name.endswith(SUFFIX) and ID.fullmatch(name.removesuffix(SUFFIX)) is not None
+
+
+def _read(place: Path) -> Record | None:
+    try:
+        found = decode(place.read_bytes())
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return found if found.record_id == place.name.removesuffix(SUFFIX) else None
+
+
+def write_whole(place: Path, data: bytes) -> None:
+    """Give a file a content, all at once.
+
+    Raises:
+        OSError: it cannot be written; whatever was there is as it was.
+    """
+    descriptor, aside = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(aside).replace(place)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,153 @@
+"""From a document to records: each finding understood, named, completed and kept.
+
+One finding that cannot be understood is reported and costs nothing else. To ingest the same again
+changes nothing.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from cleats.toolsets.code.triage.archive import Archive, Change
+from cleats.toolsets.code.triage.documents import Documents
+from cleats.toolsets.code.triage.records import Record, encode, record_id
+from cleats.toolsets.code.triage.routing import route
+from cleats.toolsets.code.triage.sources.table import SOURCES
+
+RAW: Final = 32 << 10
+"""Bytes of what a source wrote that are kept with a record."""
+
+REPORTED: Final = 100
+"""Errors that are told one by one; the rest is counted."""
+
+LISTED: Final = 500
+"""Records that are named in an answer; all are counted."""
+
+EVERY: Final = 50
+"""Records between two reports of progress."""
+
+Advance = Callable[[int, int], bool]
+"""Told how far it is and how much there is; False ends the work."""
+
+
+@dataclass
+class Ingested:
+    """What came of a document."""
+
+    total: int = 0
+    errors: int = 0
+    duplicates: int = 0
+    """Findings that the document has more than once."""
+    changes: Counter[Change] = field(default_factory=Counter)
+    records: dict[str, Change] = field(default_factory=dict)
+    error_details: list[dict[str, Any]] = field(default_factory=list)
+
+    def fail(self, index: int, message: str) -> None:
+        self.errors += 1
+        if len(self.error_details) < REPORTED:
+            self.error_details.append({"index": index, "message": message})
+
+
+class NotAFinding(Exception):  # noqa: N818 - an answer about one thing in a document
+    """Raised for a thing that says nothing a finding needs."""
+
+
+def now() -> str:
+    """The time, as records have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def ingest(
+    archive: Archive,
+    source: str,
+    documents: Documents,
+    meta: Mapping[str, Any],
+    advance: Advance = lambda _done, _total: True,
+) -> Ingested:
+    """Keep every finding of some documents.
+
+    Raises:
+        OSError: a record cannot be written.
+    """
+    done = Ingested()
+    for line, why in documents.broken:
+        done.fail(line, f"line {line + 1}: {why}")
+    things = [
+        (line if documents.by_line else number, thing)
+        for line, document in documents.whole
+        for number, thing in enumerate(SOURCES[source].items(document))
+    ]
+    archive.prepare()
+    keeping = _Keeping(archive, source, meta, now(), done)
+    try:
+        for count, (index, thing) in enumerate(things):
+            if count % EVERY == 0 and not advance(count, len(things)):
+                break
+            keeping.keep(index, thing)
+    finally:
+        archive.settle()
+    return done
+
+
+@dataclass(frozen=True)
+class _Keeping:
+    archive: Archive
+    source: str
+    meta: Mapping[str, Any]
+    moment: str
+    done: Ingested
+
+    def keep(self, index: int, thing: Any) -> None:
+        done = self.done
+        done.total += 1
+        try:
+            record = understood(self.source, thing)
+        except NotAFinding as error:
+            done.fail(index, str(error))
+            return
+        except RecursionError:
+            done.fail(index, "it is nested too deep")
+            return
+        if record.record_id in done.records:
+            done.duplicates += 1  # the first counts, or the two would take turns for ever
+            return
+        route(record, self.meta)
+        change = self.archive.save(record, self.moment)
+        done.changes[change] += 1
+        done.records[record.record_id] = change
+
+
+def understood(source: str, thing: Any) -> Record:
+    """The record of one thing in a document, without times.
+
+    Raises:
+        NotAFinding: there is nothing in it that a finding needs.
+        RecursionError: it is nested too deep.
+    """
+    if not isinstance(thing, dict):
+        raise NotAFinding("it is no object")
+    key, record = SOURCES[source].draft(thing)
+    if not (record.vuln.vuln_id or record.vuln.title or record.package.name):
+        raise NotAFinding(f"it has no id, no title and no package, as {source} would write them")
+    record.source = source
+    raw = encode(thing)
+    if len(raw) <= RAW:
+        record.raw = msgspec.Raw(raw)
+    record.parse_warnings = list(_warnings(record, key, len(raw)))
+    record.record_id = record_id(source, key or hashlib.sha256(raw).hexdigest())
+    # What is kept is compared with what is read back, so it must be what will be read back.
+    return msgspec.json.decode(encode(record), type=Record)
+
+
+def _warnings(record: Record, key: str, size: int) -> Iterator[str]:
+    if not key:
+        yield "no id of its own: any change in it makes it another finding"
+    if not record.vuln.severity:
+        yield "no severity"
+    if size > RAW:
+        yield f"the original of {size:,} bytes was not kept"
