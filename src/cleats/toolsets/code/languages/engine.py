@@ -61,6 +61,7 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     reader = _reader(lang)
     tree = reader.parser.parse(data)
     syntax = flatten(tree, data, reader.kinds, reader.fields)
+    reader.language.prepare(syntax)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
     walk = Walk(reader.language, reader.plan, syntax, module)
     problem = _problem(tree.root_node, syntax)

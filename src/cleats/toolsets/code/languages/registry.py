@@ -15,6 +15,7 @@ from cleats.toolsets.code.languages.python import PYTHON
 from cleats.toolsets.code.languages.ruby import RUBY
 from cleats.toolsets.code.languages.rust import RUST
 from cleats.toolsets.code.languages.shell import SHELL
+from cleats.toolsets.code.languages.swift import SWIFT
 from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
 
@@ -35,5 +36,6 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         CPP,
         RUBY,
         KOTLIN,
+        SWIFT,
     )
 }

@@ -160,6 +160,8 @@ class Language:
     calls: Mapping[str, Call] = field(default_factory=dict)
     keywords: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Arguments with a name: kind to (name, value)."""
+    suffixes: Kinds = frozenset()
+    """What follows a callee where that is more than one list of arguments."""
     transparent: Kinds = frozenset()
     """Around an object or callee without changing its name: parentheses, casts, `!`."""
     assigns: Mapping[str, Assign] = field(default_factory=dict)
@@ -213,5 +215,8 @@ class Language:
     """Anonymous tokens that hooks want to see."""
     hooks: Mapping[str, Any] = field(default_factory=dict)
     """Kind to `Hook`."""
+    prepare: "Callable[[Syntax], None]" = lambda _syntax: None
+    """Called before the walk, to give kinds of their own to nodes that the grammar lumps together:
+    `x[0]` and `x(0)` in Swift."""
     finish: "Callable[[Walk], None]" = lambda _walk: None
     """Called when the file has been walked: exports, names made public afterwards."""

@@ -196,6 +196,10 @@ class Walk:
     def _arguments(self, node: int, into: list[Argument]) -> None:
         syntax, language = self.syntax, self.language
         kinds = syntax.kinds
+        if kinds[node] in language.suffixes:
+            for child in syntax.children(node):
+                self._arguments(child, into)
+            return
         if not kinds[node].endswith(LISTS):
             into.append(self.argument(node))
             return
