@@ -118,7 +118,7 @@ class Lookout:
         with lease:
             last = self._last
             if last is None or last[0].generation != lease.name or not last[1].holds(self._root):
-                last = self._last = look(self._root, lease, self._options)
+                last = self._last = look(self._root, lease, self._options.at(self._root))
             return last[0]
 
     def settled(self, options: Options) -> BuildReport | None:
@@ -130,7 +130,7 @@ class Lookout:
         with lease, Catalogue.open(lease.catalogue) as catalogue:
             meta = catalogue.meta()
         sqlite = options.sqlite if options.sqlite is not None else meta["sqlite"]
-        if sqlite != meta["sqlite"] or not Form.wanted(options, meta).fits(meta):
+        if sqlite != meta["sqlite"] or not Form.wanted(options.at(self._root), meta).fits(meta):
             return None
         return BuildReport.unchanged(meta, lease.name)
 

@@ -1,9 +1,9 @@
 """What a build is asked to make."""
 
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cleats.settings import Settings
 from cleats.toolsets.code.discovery.reasons import Limits
@@ -12,6 +12,9 @@ from cleats.toolsets.code.facts import Mode
 Choice: TypeAlias = Literal["all", "code", "prose", "extracted-prose", "records"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+RULES: Final = Path(".cleats", "risk")
+"""Where a repository keeps rules of risk."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -40,6 +43,11 @@ class Options(Struct, frozen=True, kw_only=True):
     @property
     def rule_files(self) -> tuple[Path, ...]:
         return tuple(map(Path, self.risk_rules))
+
+    def at(self, root: Path) -> "Options":
+        """As they are for one repository, which may bring rules of its own."""
+        own = sorted(str(path) for path in (root / RULES).glob("*.toml"))
+        return structs.replace(self, risk_rules=tuple(dict.fromkeys((*self.risk_rules, *own))))
 
 
 def chosen(choice: Choice) -> tuple[Mode, ...]:

@@ -10,6 +10,7 @@ that started them: their pipe does.
 """
 
 import faulthandler
+import gc
 import os
 import sys
 import warnings
@@ -168,6 +169,9 @@ def _serve(
         # Not ours: locks that must go with their holder, and the ends of others' pipes.
         os.closerange(3, pipe.fileno())
         os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    # Facts are trees without cycles: looking for garbage among them costs a fifth of the work.
+    gc.freeze()
+    gc.disable()
     with Path(os.devnull).open("w") as nowhere, suppress(EOFError, OSError, KeyboardInterrupt):
         while batch := pipe.recv():
             for number, task in batch:
@@ -176,3 +180,4 @@ def _serve(
                 result = work(task)
                 faulthandler.cancel_dump_traceback_later()
                 pipe.send((number, result))
+            gc.collect()

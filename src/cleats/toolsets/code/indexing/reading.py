@@ -120,7 +120,7 @@ class Reader:
             text=zlib.compress(text, 1),
             vectors=vectors,
             attributes=attributes,
-            chunks=[self._chunk(chunk, facts.lang, text) for chunk in facts.chunks],
+            chunks=[self._chunk(chunk, facts, text) for chunk in facts.chunks],
         )
 
     def _digest(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
@@ -129,8 +129,8 @@ class Reader:
         made = digest(path, facts, data)
         return made.attributes, made.vectors if self.vectors else b""
 
-    def _chunk(self, chunk: Chunk, lang: str, text: bytes) -> ChunkRow:
-        summary = self._assess(chunk, chunk.lang or lang)
+    def _chunk(self, chunk: Chunk, facts: FileFacts, text: bytes) -> ChunkRow:
+        summary = self._assess(chunk, facts)
         chunk.steps = []
         return ChunkRow(
             mode=chunk.mode,
@@ -145,17 +145,17 @@ class Reader:
             summary=summary,
         )
 
-    def _assess(self, chunk: Chunk, lang: str) -> bytes | None:
+    def _assess(self, chunk: Chunk, facts: FileFacts) -> bytes | None:
         if chunk.mode != "code":
             return None
         from cleats.toolsets.code.risk.local import assess  # noqa: PLC0415 - after the fork
 
-        summary = assess(chunk, lang, _rules(self.rule_files))
+        summary = assess(chunk, chunk.lang or facts.lang, rules(self.rule_files), facts.imports)
         return None if summary is None else _pack(summary)
 
 
 @cache
-def _rules(files: tuple[Path, ...]) -> "Rules":
+def rules(files: tuple[Path, ...]) -> "Rules":
     from cleats.toolsets.code.risk.rules import load  # noqa: PLC0415 - reads a few files
 
     return load(files)

@@ -32,6 +32,7 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
         ToolError: the index cannot be written; the last one is as it was.
     """
     started = time.monotonic()
+    options = options.at(root)
     with explained(shelf.folder), alone(shelf, report):
         shelf.collect()
         unused = _restored(shelf, options)

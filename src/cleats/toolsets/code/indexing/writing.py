@@ -13,7 +13,7 @@ from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.intake import Intake, take_in
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.progress import Counter, Progress, Report
-from cleats.toolsets.code.indexing.reading import Reader, Task
+from cleats.toolsets.code.indexing.reading import Reader, Task, rules
 from cleats.toolsets.code.indexing.report import Files
 from cleats.toolsets.code.indexing.survey import Survey, made_of
 from cleats.toolsets.code.lint import Linters
@@ -79,6 +79,8 @@ class Writing:
         reader = Reader(
             frozenset(form.modes), form.vectors, self.options.limits, self.options.rule_files
         )
+        if wanted and self.options.rule_files:
+            self.warnings += rules(self.options.rule_files).problems
         counter = Counter(self.report, "read", "files", len(wanted))
         return take_in(catalogue, wanted, reader, self.options.workers, counter)
 
