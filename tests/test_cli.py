@@ -198,7 +198,7 @@ def test_show_suggests_the_tool_that_was_meant(shell: Shell) -> None:
     done = shell.run("tools", "--show", "chek_status")
 
     assert done.returncode == 2
-    assert "Did you mean check_status?" in done.stderr
+    assert "Did you mean check_status" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,9 @@ SENTENCES = {
     "a:names:rename-is-breaking": "§3.1 A rename is breaking and needs a bump.",
     "a:names:alias": "§3.1 An old name may remain available, deprecated.",
     "a:names:stable": "§3.2 Tool names stay unless explicitly bumped.",
+    "a:tools:show_file": "§3.2 There is `show_file`.",
+    "a:tools:check_status": "§3.2 There is `check_status`.",
+    "a:tools:workspace_status": "§3.2 There is `workspace_status`.",
     # a: arguments (§4)
     "a:arguments:unknown-refused": "§4.1 Unknown fields are rejected as INVALID_REQUEST.",
     "a:arguments:reserved-refused": "§4.1 A reserved field is rejected when it is set.",

@@ -9,6 +9,12 @@ ARGUMENTS = (  # noqa: SIM905 - sixty quotes would hide the names
 ).split()
 """The rows of §9.1."""
 
+UPKEEP = [
+    *("config_status", "report_artifacts", "cache_gc", "clean_artifacts"),
+    *("build_sqlite_index", "compact_sqlite_index", "bootstrap"),
+]
+"""The tools of §6.5.2 that look after indexes."""
+
 SENTENCES = {
     # b: versions (§3)
     "b:versions:tooling-semver": "§3.2 toolingVersion is SemVer.",
@@ -44,6 +50,7 @@ SENTENCES = {
     "b:tools:one-registry": "§6.5.1 Definitions come from a single place.",
     "b:tools:list-is-whole": "§6.5.1 tools/list returns every definition.",
     "b:tools:removed-or-renamed-is-major": "§6.5.2 A removed or renamed tool is MAJOR.",
+    **{f"b:tools:required:{name}": f"§6.5.2 There is `{name}`." for name in UPKEEP},
     "b:arguments:validated": "§6.6 Arguments are validated against the input schema.",
     "b:arguments:error": "§6.6 Failures are -32602, INVALID_REQUEST, details of violations.",
     "b:output:success": "§6.7 isError false and one text item with the envelope.",

@@ -89,6 +89,12 @@ class Indexes:
             watched.looking.result()
         return watched.seen
 
+    async def looked(self) -> None:
+        """Wait until nobody here looks at an index: who looks holds it."""
+        looks = [each.looking for each in self._watched.values() if each.looking is not None]
+        if looks:
+            await asyncio.wait(looks)
+
     def _watch(self, repository: Repository) -> "_Watched":
         watched = self._watched.pop(repository.id, None)
         if watched is None:

@@ -147,6 +147,7 @@ class RemovalTools:
 
     async def _swept(self, plan: Iterable[Candidate], sweep: Sweep, context: Context) -> None:
         """Remove one by one, so that a call that is cancelled leaves nothing half removed."""
+        await self._site.indexes.looked()
         await to_thread.run_sync(self._site.let_go)
         for candidate in plan:
             context.progress(_said(candidate, sweep), phase="remove")

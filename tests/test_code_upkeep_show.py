@@ -1,0 +1,219 @@
+"""`show_file`: the lines that are there, the chunks on them, and nothing outside the repository."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats.contract.errors import ErrorCode
+from cleats.toolsets.code.upkeep import excerpt, fence
+from tests.requirements import requirement
+from tests.shell import LAW
+from tests.upkeep_world import SOURCE, Upkeep, made
+
+
+@pytest.fixture
+def upkeep(tmp_path: Path) -> Upkeep:
+    return made(tmp_path)
+
+
+@requirement("a:tools:show_file")
+def test_a_whole_file_is_shown_without_an_index(upkeep: Upkeep) -> None:
+    shown = upkeep.result("show_file", path="app/core.py")
+
+    assert shown == {
+        "path": "app/core.py",
+        "startLine": 1,
+        "endLine": 11,
+        "totalLines": 11,
+        "bytes": len(SOURCE),
+        "text": SOURCE,
+        "sha256": hashlib.sha256(SOURCE.encode()).hexdigest(),
+        "truncated": False,
+        "index": None,
+        "chunks": [],
+    }
+
+
+@requirement("a:tools:show_file")
+def test_lines_come_with_the_chunks_that_the_index_has_there(upkeep: Upkeep) -> None:
+    generation = upkeep.world.build().generation
+
+    shown = upkeep.result("show_file", path="app/core.py", startLine=10, endLine=10)
+
+    assert shown["text"] == "    def third(self):\n"
+    assert shown["index"] == {"generation": generation, "state": "same"}
+    names = [(each["kind"], each["name"]) for each in shown["chunks"]]
+    assert names == [("module", "core"), ("class", "Second"), ("method", "Second.third")]
+    assert shown["chunks"][-1]["startLine"] == 10
+
+
+def test_a_chunk_has_the_id_that_a_search_gives_it(upkeep: Upkeep) -> None:
+    upkeep.world.build()
+
+    shown = upkeep.result("show_file", path="app/core.py", startLine=11)
+    found = upkeep.result("search", query="third", mode="code", top=1)
+
+    assert found["code"][0]["id"] in {each["id"] for each in shown["chunks"]}
+
+
+def test_context_is_lines_before_and_after(upkeep: Upkeep) -> None:
+    for given_, expected in (
+        ({"startLine": 4, "endLine": 5, "context": 1}, (3, 6)),
+        ({"startLine": 4, "context": 2}, (2, 6)),
+        ({"startLine": 1, "endLine": 1, "context": 99}, (1, 11)),
+        ({"endLine": 2}, (1, 2)),
+        ({"startLine": 10}, (10, 11)),
+        ({"startLine": 10, "endLine": 99}, (10, 11)),
+    ):
+        shown = upkeep.result("show_file", path="app/core.py", **given_)
+
+        assert (shown["startLine"], shown["endLine"]) == expected
+        lines = SOURCE.splitlines(keepends=True)[expected[0] - 1 : expected[1]]
+        assert shown["text"] == "".join(lines)
+
+
+def test_a_file_that_has_changed_since_or_is_not_indexed_says_so(upkeep: Upkeep) -> None:
+    upkeep.world.build()
+    upkeep.world.write("app/core.py", "x = 1\n")
+    upkeep.world.write("app/more.py", "y = 1\n")
+
+    changed = upkeep.result("show_file", path="app/core.py")
+    warnings = upkeep.warnings
+    absent = upkeep.result("show_file", path="app/more.py")
+
+    assert (changed["index"]["state"], warnings) == ("changed", ["file_changed"])
+    assert (absent["index"]["state"], absent["chunks"]) == ("absent", [])
+
+
+def test_too_much_text_is_cut_after_a_whole_line(upkeep: Upkeep) -> None:
+    cut = upkeep.result("show_file", path="app/core.py", maxBytes=30)
+    upkeep.world.write("long.txt", "ä" * 100)
+    line = upkeep.result("show_file", path="long.txt", maxBytes=9)
+
+    assert (cut["text"], cut["endLine"], cut["truncated"]) == ('"""A module."""\n\n\n', 3, True)
+    assert (line["text"], line["endLine"], line["truncated"]) == ("ää" * 2, 1, True)
+
+
+def test_an_empty_file_and_one_in_another_encoding_are_shown(upkeep: Upkeep) -> None:
+    upkeep.world.write("empty.txt", "")
+    upkeep.world.write("latin.txt", "caf\xe9\n".encode("latin-1"))
+
+    empty = upkeep.result("show_file", path="empty.txt")
+    latin = upkeep.result("show_file", path="latin.txt")
+
+    assert (empty["text"], empty["startLine"], empty["endLine"]) == ("", 1, 0)
+    assert latin["text"] == "caf\ufffd\n"
+    assert upkeep.warnings == ["not_utf8"]
+
+
+def test_lines_that_make_no_sense_are_refused(upkeep: Upkeep) -> None:
+    refused = ErrorCode.INVALID_REQUEST
+
+    late = upkeep.error("show_file", refused, path="app/core.py", startLine=12)
+    upkeep.error("show_file", refused, path="app/core.py", startLine=5, endLine=4)
+    upkeep.error("show_file", refused, path="app/core.py", startLine=0)
+    upkeep.error("show_file", refused, path="")
+
+    assert "11 lines" in late.message
+
+
+def test_what_is_no_text_file_is_refused(upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep.world.write("blob.bin", b"PNG\0\0")
+    os.mkfifo(upkeep.world.root / "pipe")
+    monkeypatch.setattr(excerpt, "LARGEST", 20)
+
+    for path in ("blob.bin", "pipe", "app", ".", "x\0y", "n" * 5000, "README.md"):
+        upkeep.error("show_file", ErrorCode.INVALID_REQUEST, path=path)
+
+
+@requirement("a:tools:show_file")
+def test_nothing_outside_of_the_repository_is_shown(upkeep: Upkeep) -> None:
+    root, outside = upkeep.world.root, upkeep.world.folder / "secret.txt"
+    outside.write_text("secret")
+    (root / "link.txt").symlink_to(outside)
+    (root / "folder").symlink_to(upkeep.world.folder)
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("password")
+
+    for path in (
+        *("../secret.txt", "app/../../secret.txt", str(outside), "/etc/passwd", "/dev/zero"),
+        *("link.txt", "folder/secret.txt", "../nothing-there", ".git/config", "app/../.git/config"),
+    ):
+        upkeep.error("show_file", ErrorCode.FORBIDDEN, path=path)
+
+
+def test_links_and_paths_that_stay_inside_are_followed(upkeep: Upkeep) -> None:
+    root = upkeep.world.root
+    (root / "alias.py").symlink_to("app/core.py")
+
+    for path in ("alias.py", "./app/core.py", "app/../app/core.py", str(root / "app/core.py")):
+        assert upkeep.result("show_file", path=path)["path"] == "app/core.py"
+
+
+def test_a_link_that_appears_after_the_check_is_not_followed(upkeep: Upkeep) -> None:
+    root = upkeep.world.root
+    path = fence.inside(root, "app/core.py")
+    (root / "app").rename(upkeep.world.folder / "moved")
+    (root / "app").symlink_to(upkeep.world.folder / "moved")
+
+    with pytest.raises(Exception, match=r"link|folder|no file"):
+        fence.opened(root, path)
+
+
+def test_a_file_that_is_not_there_is_not_found_and_others_are_suggested(upkeep: Upkeep) -> None:
+    plain = upkeep.error("show_file", ErrorCode.NOT_FOUND, path="core.py")
+    upkeep.world.build()
+    advised = upkeep.error("show_file", ErrorCode.NOT_FOUND, path="src/core.py")
+    upkeep.error("show_file", ErrorCode.NOT_FOUND, path="README.md/x")
+    upkeep.error("show_file", ErrorCode.INVALID_REQUEST, path="README.md", repoPath="nowhere")
+
+    assert "app/core.py" not in plain.hint
+    assert advised.hint == "Did you mean app/core.py?"
+
+
+def test_a_file_that_may_not_be_read_is_forbidden(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(fence, "_descend", refuse)
+
+    upkeep.error("show_file", ErrorCode.FORBIDDEN, path="README.md")
+
+
+@LAW
+@given(
+    st.binary(max_size=60).filter(lambda data: b"\0" not in data),
+    st.integers(1, 8),
+    st.integers(0, 8),
+    st.integers(1, 80),
+)
+def test_an_excerpt_is_what_the_lines_are(data: bytes, start: int, more: int, most: int) -> None:
+    lines = _lines(data)
+    if start > max(len(lines), 1):
+        return
+    blocks = iter([data[:7], data[7:30], data[30:], b""])
+
+    class File:
+        def read(self, _size: int) -> bytes:
+            return next((block for block in blocks if block), b"")
+
+    span = excerpt.Span(start, start + more, most)
+    read = excerpt.read(File(), span, lambda: False)  # type: ignore[arg-type]
+
+    wanted = b"".join(lines[start - 1 : start + more])
+    assert read.lines == len(lines)
+    assert read.truncated == (len(wanted) > most)
+    if not read.truncated:
+        assert read.text == wanted.decode(errors="replace")
+        assert read.end == start - 1 + len(lines[start - 1 : start + more])
+
+
+def _lines(data: bytes) -> list[bytes]:
+    parts = data.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
