@@ -178,6 +178,15 @@ class Settings:
     search_tests: Literal["same", "lower"] = _setting(
         "same", "Whether code of tests ranks in searches like other code, or lower."
     )
+    download_hosts: tuple[str, ...] = _setting(
+        (),
+        "Hosts to download from; any but private networks by default, `*` for all.",
+        private=True,
+    )
+    download_roots: tuple[Path, ...] = _setting(
+        (), "Folders to take files from, besides the repository and the cache.", private=True
+    )
+    download_limit: int = _setting(64 << 20, "Bytes that one download may have.", least=1)
     skill_dirs: tuple[Path, ...] = _setting(
         (), "More folders with skills, which come before all others.", private=True
     )

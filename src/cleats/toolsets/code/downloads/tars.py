@@ -167,7 +167,8 @@ def _fields(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         length = int(digits) if space and digits.isdigit() and len(digits) < 8 else 0
         line, content = content[len(digits) + 1 : length], content[length:]
         key, equals, value = line.partition(b"=")
-        if not equals or not key or not line.endswith(b"\n") or key in seen:
+        whole = len(digits) + 1 + len(line) == length and line.endswith(b"\n")
+        if not whole or not equals or not key or key in seen:
             raise unsafe("a description cannot be read")
         seen.add(key)
         yield key, value[:-1]
