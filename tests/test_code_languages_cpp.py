@@ -106,6 +106,13 @@ def test_values_types_and_exceptions() -> None:
     assert [each.callee for step in found.steps for each in step.calls][2] == "new Foo"
 
 
+def test_the_head_of_a_conversion_reads_nothing() -> None:
+    found = chunk("cpp", "Foo :: operator bool() const { return on; }", "Foo.operator bool")
+
+    assert found.reads == ["on"]
+    assert found.modifiers == ["const"]
+
+
 def test_a_coroutine_is_asynchronous() -> None:
     found = chunk("cpp", "Task f() { auto x = co_await load(1); co_return x; }", "f")
 

@@ -109,3 +109,8 @@ def test_kotlin_awaits_branches_and_values() -> None:
     assert found.aliases == ["this.open=a"]
     executed = [each for step in found.steps for each in step.calls if each.callee == "exec"]
     assert executed[0].arguments[0].names == ["name", "user.id"]
+
+
+def test_a_quoted_name_is_given_without_its_quotes() -> None:
+    assert kinds("kotlin", "fun `is open`() {}\n") == {"is open": "function"}
+    assert kinds("swift", "func `is`() {}\n") == {"is": "function"}

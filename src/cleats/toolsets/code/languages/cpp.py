@@ -87,6 +87,17 @@ def _suspends(walk: Walk, _node: int, _flow: Flow | None) -> bool:
     return False
 
 
+def _qualified(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`Desk::operator bool()` is the head of a function, not a name that is read."""
+    syntax = walk.syntax
+    if syntax.fields[node] != "declarator":
+        return False
+    cast = syntax.child(node, "operator_cast")
+    if cast != NONE:
+        walk.visit(cast, None)
+    return True
+
+
 def _made(syntax: Syntax, node: int) -> str:
     if syntax.kinds[node] == "compound_literal_expression":
         given = syntax.child(node, "type")
@@ -201,6 +212,7 @@ CPP = Language(
         "abstract_function_declarator": declarators.parameters_of,
         "access_specifier": _section,
         "namespace_definition": _namespace,
+        "qualified_identifier": _qualified,
         "alias_declaration": _alias,
         "using_declaration": _alias,
         "field_initializer": _set_member,

@@ -41,7 +41,7 @@ def plain_name(text: str) -> str:
     before = ""
     while text != before:
         before, text = text, _ARGUMENTS.sub("", text)
-    return text.replace("::", ".").strip(". ")[:200]
+    return ".".join(part.strip() for part in text.split("::") if part.strip())[:200]
 
 
 def own_declarator(syntax: Syntax, node: int) -> int:

@@ -73,7 +73,7 @@ def _function(walk: Walk, node: int, _flow: Flow | None) -> bool:
     named = syntax.child(node, "name")
     if named == NONE:
         return False
-    name, result = syntax.text(named), NONE
+    name, result = syntax.text(named).strip("`"), NONE
     for child in syntax.children(node):
         if syntax.kinds[child] in _GIVEN_TYPES:
             if child < named:

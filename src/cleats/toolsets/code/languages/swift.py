@@ -103,7 +103,7 @@ def _class(walk: Walk, node: int, _flow: Flow | None) -> bool:
 def _function(walk: Walk, node: int, _flow: Flow | None) -> bool:
     syntax = walk.syntax
     named = syntax.child(node, "simple_identifier")
-    name = syntax.text(named) if named != NONE else ""
+    name = syntax.text(named).strip("`") if named != NONE else ""
     if not name:
         head = syntax.data[syntax.starts[node] : syntax.ends[node]][:200]
         found = _OPERATOR.search(head)
