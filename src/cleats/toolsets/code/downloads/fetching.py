@@ -74,7 +74,8 @@ async def fetched(order: Order, policy: Policy, report: Report) -> AsyncIterator
         ToolError: FORBIDDEN, NOT_FOUND, INVALID_REQUEST or DOWNLOAD_VERIFY_FAILED.
     """
     with Partial(order.target) as partial:
-        resumed, origin = await _bring(order, policy, report, partial)
+        fetch = _Fetch(order, policy, report, partial)
+        origin = await (fetch.from_web() if order.source.path is None else fetch.from_disk())
         if origin is None:
             yield None
             return
@@ -87,52 +88,104 @@ async def fetched(order: Order, policy: Policy, report: Report) -> AsyncIterator
                 partial.size,
                 origin.etag,
                 origin.modified,
-                resumed,
+                fetch.resumed,
                 partial.place,
             )
         finally:
             partial.discard()
 
 
-async def _bring(
-    order: Order, policy: Policy, report: Report, partial: Partial
-) -> tuple[int, Origin | None]:
-    if order.source.path is None:
-        return await _from_web(order, policy, report, partial)
-    path = policy.check_file(order.source, order.repository)
-    try:
-        await to_thread.run_sync(_copy, path, order, policy, partial)
-    except BaseException:
-        partial.discard()  # to copy it again is as fast as to check what is there
-        raise
-    report(partial.size, partial.size)
-    return 0, Origin(order.source.url)
+@dataclass(slots=True)
+class _Fetch:
+    """Bytes on their way from a source to the partial file."""
 
+    order: Order
+    policy: Policy
+    report: Report
+    partial: Partial
+    resumed: int = 0
 
-async def _from_web(
-    order: Order, policy: Policy, report: Report, partial: Partial
-) -> tuple[int, Origin | None]:
-    url = order.source.url
-    earlier = partial.origin(url)
-    if earlier is not None:
-        at = partial.present
-        asked = {"range": f"bytes={at}-", "if-range": earlier.condition}
-        async with web.answered(order.source, policy, asked) as response:
-            if response.status_code == 206 and _continues(response, earlier, at):
-                await to_thread.run_sync(partial.resume)
-                await _read(response, order.source, earlier.total, policy, report, partial)
-                return at, earlier
-            if response.status_code == 200:
-                return 0, await _whole(response, order, policy, report, partial)
-        partial.discard()
-    conditions = {"if-none-match": order.etag, "if-modified-since": order.modified}
-    asked = {name: value for name, value in conditions.items() if value}
-    async with web.answered(order.source, policy, asked) as response:
-        if response.status_code == 304 and asked:
-            return 0, None
-        if response.status_code != 200:
-            raise _wrong(order.source, f"the server says {response.status_code}, unasked")
-        return 0, await _whole(response, order, policy, report, partial)
+    async def from_disk(self) -> Origin:
+        path = self.policy.check_file(self.order.source, self.order.repository)
+        try:
+            await to_thread.run_sync(self._copy, path)
+        except BaseException:
+            self.partial.discard()  # to copy it again is as fast as to check what is there
+            raise
+        self.report(self.partial.size, self.partial.size)
+        return Origin(self.order.source.url)
+
+    def _copy(self, path: Path) -> None:
+        with _plain(path, self.order.source) as file:
+            self._check_size(os.fstat(file.fileno()).st_size)
+            self.partial.restart(Origin(self.order.source.url))
+            while piece := file.read(PIECE):
+                from_thread.check_cancelled()
+                self._check_size(self.partial.size + len(piece))
+                self.partial.write(piece)
+
+    async def from_web(self) -> Origin | None:
+        """The bytes, by going on with those that are there if the server has the same file."""
+        source = self.order.source
+        earlier = self.partial.origin(source.url)
+        if earlier is not None:
+            at = self.partial.present
+            asked = {"range": f"bytes={at}-", "if-range": earlier.condition}
+            async with web.answered(source, self.policy, asked) as response:
+                if response.status_code == 206 and _continues(response, earlier, at):
+                    await to_thread.run_sync(self.partial.resume)
+                    self.resumed = at
+                    await self._read(response, earlier.total)
+                    return earlier
+                if response.status_code == 200:
+                    return await self._whole(response)
+            self.partial.discard()
+        conditions = {"if-none-match": self.order.etag, "if-modified-since": self.order.modified}
+        asked = {name: value for name, value in conditions.items() if value}
+        async with web.answered(source, self.policy, asked) as response:
+            if response.status_code == 304 and asked:
+                return None
+            if response.status_code != 200:
+                raise _wrong(source, f"the server says {response.status_code}, unasked")
+            return await self._whole(response)
+
+    async def _whole(self, response: "Response") -> Origin:
+        headers = response.headers
+        length = headers.get("content-length", "")
+        origin = Origin(
+            self.order.source.url,
+            headers.get("etag", ""),
+            headers.get("last-modified", ""),
+            int(length) if length.isdigit() and len(length) < 19 else 0,
+        )
+        self._check_size(origin.total)
+        await to_thread.run_sync(self.partial.restart, origin)
+        await self._read(response, origin.total)
+        return origin
+
+    async def _read(self, response: "Response", total: int) -> None:
+        partial = self.partial
+        async for piece in response.aiter_raw():
+            self._check_size(partial.size + len(piece))
+            partial.write(piece)
+            self.report(partial.size, total)
+        if total and partial.size != total:
+            came = partial.size
+            if came > total:
+                partial.discard()
+            raise _wrong(self.order.source, f"{came:,} bytes came instead of {total:,}")
+
+    def _check_size(self, size: int) -> None:
+        if size <= self.policy.limit:
+            return
+        self.partial.discard()
+        raise ToolError(
+            ErrorCode.DOWNLOAD_VERIFY_FAILED,
+            f"{self.order.source.shown} has more than {self.policy.limit:,} bytes. "
+            "Nothing was put in place.",
+            hint="CLEATS_DOWNLOAD_LIMIT allows larger downloads.",
+            retryable=False,
+        )
 
 
 def _continues(response: "Response", earlier: Origin, at: int) -> bool:
@@ -141,57 +194,8 @@ def _continues(response: "Response", earlier: Origin, at: int) -> bool:
     if found is None or int(found[1]) != at:
         return False
     total = 0 if found[3] == "*" else int(found[3])
-    etag = response.headers.get("etag", earlier.etag)
     known = not total or not earlier.total or total == earlier.total
-    return known and etag == earlier.etag
-
-
-async def _whole(
-    response: "Response", order: Order, policy: Policy, report: Report, partial: Partial
-) -> Origin:
-    headers = response.headers
-    length = headers.get("content-length", "")
-    origin = Origin(
-        order.source.url,
-        headers.get("etag", ""),
-        headers.get("last-modified", ""),
-        int(length) if length.isdigit() and len(length) < 19 else 0,
-    )
-    _check_size(order.source, origin.total, policy)
-    await to_thread.run_sync(partial.restart, origin)
-    await _read(response, order.source, origin.total, policy, report, partial)
-    return origin
-
-
-async def _read(
-    response: "Response",
-    source: Source,
-    total: int,
-    policy: Policy,
-    report: Report,
-    partial: Partial,
-) -> None:
-    async for piece in response.aiter_raw():
-        if partial.size + len(piece) > policy.limit:
-            partial.discard()
-            _check_size(source, policy.limit + 1, policy)
-        partial.write(piece)
-        report(partial.size, total)
-    if total and partial.size != total:
-        size = partial.size
-        if size > total:
-            partial.discard()
-        raise _wrong(source, f"{size:,} bytes came instead of {total:,}")
-
-
-def _copy(path: Path, order: Order, policy: Policy, partial: Partial) -> None:
-    with _plain(path, order.source) as file:
-        _check_size(order.source, os.fstat(file.fileno()).st_size, policy)
-        partial.restart(Origin(order.source.url))
-        while piece := file.read(PIECE):
-            from_thread.check_cancelled()
-            _check_size(order.source, partial.size + len(piece), policy)
-            partial.write(piece)
+    return known and bool(response.headers.get("etag", earlier.etag) == earlier.etag)
 
 
 def _plain(path: Path, source: Source) -> BinaryIO:
@@ -215,16 +219,6 @@ def _plain(path: Path, source: Source) -> BinaryIO:
             hint="Give the path of a file.",
         )
     return os.fdopen(descriptor, "rb")
-
-
-def _check_size(source: Source, size: int, policy: Policy) -> None:
-    if size > policy.limit:
-        raise ToolError(
-            ErrorCode.DOWNLOAD_VERIFY_FAILED,
-            f"{source.shown} has more than {policy.limit:,} bytes. Nothing was put in place.",
-            hint="CLEATS_DOWNLOAD_LIMIT allows larger downloads.",
-            retryable=False,
-        )
 
 
 def _check_hash(order: Order, sha256: str) -> None:
