@@ -6,6 +6,7 @@ from cleats.toolsets.code.upkeep.inventory import InventoryTool
 from cleats.toolsets.code.upkeep.removal import RemovalTools
 from cleats.toolsets.code.upkeep.show import ShowTool
 from cleats.toolsets.code.upkeep.site import Site
+from cleats.toolsets.code.upkeep.sqlite import SqliteTools
 
 
 def tools(site: Site) -> tuple[Tool, ...]:
@@ -14,5 +15,6 @@ def tools(site: Site) -> tuple[Tool, ...]:
         *ShowTool(site).tools(),
         *ConfigurationTool(site).tools(),
         *InventoryTool(site).tools(),
+        *SqliteTools(site).tools(),
         *RemovalTools(site).tools(),
     )
