@@ -11,6 +11,8 @@ from cleats.settings import Settings
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.tool import IndexTools
 from cleats.toolsets.code.search.tool import SearchTool
+from cleats.toolsets.code.triage.packing import PackTool
+from cleats.toolsets.code.triage.tool import TriageTools
 from cleats.toolsets.code.upkeep.site import Site
 from cleats.toolsets.code.upkeep.tools import tools as upkeep
 
@@ -109,6 +111,8 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
             *IndexTools(indexes).tools(),
             *searching.tools(),
             *upkeep(Site(settings, indexes, searching.let_go)),
+            *TriageTools(indexes).tools(),
+            *PackTool(indexes, searching, settings.data_dir).tools(),
             Tool(
                 name="check_status",
                 title="Check server status",

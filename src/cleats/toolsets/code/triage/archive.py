@@ -1,21 +1,25 @@
 """The records of one repository on disk: a file of JSON each, findings and decisions apart.
 
 A file is written aside and renamed, so a reader sees a record whole or not at all; a batch is on
-the disk itself when `settle` returns. A file that holds no record is not one, whoever put it there.
+the disk itself when `writing` ends. A file that holds no record is not one, whoever put it there.
 """
 
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from cleats.toolsets.code.discovery.files import Found
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.files import sync
 from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.discovery.files import Found
 
 Change = Literal["created", "updated", "unchanged"]
 
@@ -49,6 +53,10 @@ class Archive:
     def place(self, record: Record) -> Path:
         """Where a record is kept."""
         return self.folder / FOLDERS[record.record_type] / f"{record.record_id}{SUFFIX}"
+
+    def finding_place(self, record_id: str) -> Path:
+        """Where the finding with an id is kept."""
+        return self.folder / FOLDERS["finding"] / f"{record_id}{SUFFIX}"
 
     def find(self, record_id: str) -> Record | None:
         """A record by its id; None when there is none."""
@@ -84,28 +92,38 @@ class Archive:
         write_whole(place, encode(record))
         return "updated"
 
-    def settle(self) -> None:
-        """Put the names of what was saved on the disk."""
-        for name in FOLDERS.values():
-            if (self.folder / name).is_dir():
-                sync(self.folder / name)
-
-    def prepare(self) -> None:
-        """Make the folders.
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around a batch: folders are there before, and names are on the disk afterwards.
 
         Raises:
-            OSError: they cannot be made.
+            ToolError: INVALID_REQUEST, nothing can be written there.
         """
-        for name in FOLDERS.values():
-            (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        folders = [self.folder / name for name in FOLDERS.values()]
+        try:
+            for folder in folders:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                yield
+            finally:
+                for folder in folders:
+                    sync(folder)
+        except OSError as error:
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"Records cannot be written to {self.folder}: {error.strerror}.",
+                hint="Make room and allow it, or set CLEATS_DATA_DIR to another folder.",
+            ) from error
 
     @property
     def watched(self) -> tuple[str, ...]:
         """The folders in which a new record leaves its mark."""
         return (str(self.folder), *(str(self.folder / name) for name in FOLDERS.values()))
 
-    def found(self) -> list[Found]:
+    def found(self) -> list["Found"]:
         """The records as files of the repository, for whoever builds its index."""
+        from cleats.toolsets.code.discovery.files import Found  # noqa: PLC0415 - a server starts
+
         listed: list[Found] = []
         for kind in FOLDERS:
             for entry in self._entries(kind):

@@ -59,7 +59,7 @@ class NotAFinding(Exception):  # noqa: N818 - an answer about one thing in a doc
 
 def now() -> str:
     """The time, as records have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def ingest(
@@ -69,7 +69,7 @@ def ingest(
     meta: Mapping[str, Any],
     advance: Advance = lambda _done, _total: True,
 ) -> Ingested:
-    """Keep every finding of some documents.
+    """Keep every finding of some documents, within `archive.writing`.
 
     Raises:
         OSError: a record cannot be written.
@@ -82,15 +82,11 @@ def ingest(
         for line, document in documents.whole
         for number, thing in enumerate(SOURCES[source].items(document))
     ]
-    archive.prepare()
     keeping = _Keeping(archive, source, meta, now(), done)
-    try:
-        for count, (index, thing) in enumerate(things):
-            if count % EVERY == 0 and not advance(count, len(things)):
-                break
-            keeping.keep(index, thing)
-    finally:
-        archive.settle()
+    for count, (index, thing) in enumerate(things):
+        if count % EVERY == 0 and not advance(count, len(things)):
+            break
+        keeping.keep(index, thing)
     return done
 
 
