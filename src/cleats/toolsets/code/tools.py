@@ -14,6 +14,7 @@ from cleats.toolsets.code.search.tool import SearchTool
 from cleats.toolsets.code.triage.packing import PackTool
 from cleats.toolsets.code.triage.tool import TriageTools
 from cleats.toolsets.code.upkeep.site import Site
+from cleats.toolsets.code.upkeep.standing import REPOSITORY, standing
 from cleats.toolsets.code.upkeep.tools import tools as upkeep
 
 _QUEUE = {
@@ -80,6 +81,7 @@ STATUS = {
                 "additionalProperties": {"type": "boolean"},
             },
         },
+        "repository": REPOSITORY,
     },
 }
 
@@ -102,6 +104,7 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
             "calls": {"inFlight": vitals.in_flight(), "ended": vitals.ended()},
             "tools": vitals.tools(),
             "capabilities": capabilities.found(),
+            **await standing(indexes),
         }
 
     return Toolset(
@@ -118,8 +121,9 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
                 title="Check server status",
                 description=(
                     "Report the health of this server: versions of the server and of every tool, "
-                    "uptime, the load on the queue, calls in flight, and which optional "
-                    "capabilities this machine has. Takes no arguments and changes nothing."
+                    "uptime, the load on the queue, calls in flight, which optional "
+                    "capabilities this machine has, and whether the repository around the server "
+                    "has an index that is up to date. Takes no arguments and changes nothing."
                 ),
                 input=arguments(),
                 output=STATUS,

@@ -1,0 +1,94 @@
+"""`cleats sqlite`: the SQLite files of an index, made and packed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from cleats.cli.asking import asked, json_option, path_argument
+from cleats.cli.printing import echo_json, size
+from cleats.settings import Settings
+
+_mode = click.option(
+    "--mode",
+    type=click.Choice(["all", "code", "prose", "extracted-prose", "records"]),
+    default="all",
+    show_default=True,
+    help="What the index must have; one file holds all modes.",
+)
+
+
+@click.group()
+def sqlite() -> None:
+    """Make the SQLite full-text index of a repository, or pack its SQLite files.
+
+    \b
+    Examples:
+      cleats sqlite build               for `cleats search --backend sqlite-fts`
+      cleats sqlite compact --dry-run   how much packing would gain
+
+    \b
+    Exits 0  when it is done,
+          1  when there is no index, or it could not be done; the earlier one still answers,
+          2  when there is no such folder.
+    """  # noqa: D301 - click reads the backspace
+
+
+@sqlite.command()
+@path_argument
+@_mode
+@click.option("--incremental", is_flag=True, help="Do nothing when it is there already.")
+@click.option("--compact", is_flag=True, help="Also pack.")
+@json_option
+@click.pass_obj
+def build(settings: Settings, /, path: str | None, *, as_json: bool, **given: Any) -> None:
+    """Add the full-text index of SQLite to the index of the repository around PATH."""
+    found = asked(settings, "build_sqlite_index", repoPath=path, **given)
+    if as_json:
+        echo_json(found)
+    else:
+        verb = "made" if found["published"] else "is there already"
+        click.echo(f"{found['outPath']} {verb}: {size(found['bytes'])}, {_pieces(found)}.")
+
+
+@sqlite.command()
+@path_argument
+@_mode
+@click.option("--dry-run", is_flag=True, help="Measure what it would gain, change nothing.")
+@click.option("--keep-backup", is_flag=True, help="Keep the files as they were.")
+@json_option
+@click.pass_obj
+def compact(
+    settings: Settings,
+    path: str | None,
+    *,
+    mode: str,
+    dry_run: bool,
+    keep_backup: bool,
+    as_json: bool,
+) -> None:
+    """Pack the SQLite files of the index of the repository around PATH."""
+    found = asked(
+        settings,
+        "compact_sqlite_index",
+        repoPath=path,
+        mode=mode,
+        dryRun=dry_run,
+        keepBackup=keep_backup,
+    )
+    if as_json:
+        echo_json(found)
+        return
+    before, after = found["beforeBytes"]["total"], found["afterBytes"]["total"]
+    would = "would be" if dry_run else "is"
+    click.echo(
+        f"{found['repoPath']}: {size(before)} {would} {size(after)}, {_pieces(found)}."
+        if found["freedBytes"]
+        else f"{found['repoPath']}: {size(before)}, nothing to gain."
+    )
+    if found["backupPath"]:
+        click.echo(f"As it was: {found['backupPath']}")
+
+
+def _pieces(found: Mapping[str, Any]) -> str:
+    return f"{found['chunks']:,} pieces"
