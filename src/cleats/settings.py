@@ -186,7 +186,7 @@ class Settings:
     download_roots: tuple[Path, ...] = _setting(
         (), "Folders to take files from, besides the repository and the cache.", private=True
     )
-    download_limit: int = _setting(64 << 20, "Bytes that one download may have.", least=1)
+    download_limit: int = _setting(64 << 20, "Bytes of one download.", least=1, private=True)
     skill_dirs: tuple[Path, ...] = _setting(
         (), "More folders with skills, which come before all others.", private=True
     )
