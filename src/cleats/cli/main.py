@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Entry] = {
     "workspace": Entry("cleats.cli.workspace", "Show the repositories that a file names."),
     "config": Entry("cleats.cli.configuration", "Show the settings and what they lead to."),
     "triage": Entry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
+    "triage": Entry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
     "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),
     "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),

@@ -67,6 +67,13 @@ class Archive:
                 return found
         return None
 
+    def beginning(self, start: str) -> list[str]:
+        """The ids of all records that begin so."""
+        names = (
+            entry.name.removesuffix(SUFFIX) for kind in FOLDERS for entry in self._entries(kind)
+        )
+        return [name for name in names if name.startswith(start)]
+
     def records(self, kind: RecordType) -> Iterator[Record]:
         """All findings or all decisions, in the order of their ids."""
         for entry in self._entries(kind):

@@ -26,13 +26,15 @@ HIGHEST: Final = 10.0
 
 def cvss(vector: Any, score: Any = None, version: Any = None) -> Cvss | None:
     """What is known of a score; None when nothing is."""
-    text = line(vector)
+    text, named = line(vector), line(version)
+    if named.startswith("3.") and text and not text.startswith("CVSS:"):
+        text = f"CVSS:{named}/{text}"
     known = number(score)
     if known is None or not 0 < known <= HIGHEST:
         known = base_score(text)
     if known is None and not text:
         return None
-    return Cvss(known, text, line(version) or _version(text))
+    return Cvss(known, text, named or _version(text))
 
 
 def base_score(vector: str) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from cleats.toolsets.code.facts import Chunk, FileFacts
-from cleats.toolsets.code.triage.records import Location, Record, decode, fields
+from cleats.toolsets.code.triage.records import Location, Record, Vulnerability, decode, fields
 
 
 def facts_of(data: bytes) -> tuple[FileFacts, bytes]:
@@ -36,20 +36,21 @@ def page(record: Record) -> str:
 
 def _headline(record: Record) -> str:
     decision, vuln = record.decision, record.vuln
-    said = vuln.title or record.package.name or vuln.vuln_id
+    said = vuln.title or record.package.name or record.name
     return f"Decision {decision.status}: {said}" if decision else said
 
 
 def _page(record: Record) -> Iterator[str]:
     vuln, package, asset = record.vuln, record.package, record.asset
-    yield f"# {record.name}: {_headline(record)}" if vuln.title else f"# {record.name}"
+    headline = _headline(record)
+    yield f"# {record.name}" if headline == record.name else f"# {record.name}: {headline}"
     yield ""
     if record.decision is not None:
         yield from _decision(record)
     yield from _rows(
         ("Record", f"{record.record_type} {record.record_id} from {record.source}"),
         ("CVE", vuln.cve),
-        ("Also known as", ", ".join(vuln.aliases)),
+        ("Also known as", ", ".join(_others(vuln))),
         ("Severity", _severity(record)),
         ("Status", record.status),
         ("Weakness", ", ".join(vuln.cwe)),
@@ -78,6 +79,10 @@ def _page(record: Record) -> Iterator[str]:
     if vuln.description:
         yield from ("## Description", "", vuln.description, "")
     yield from _section("References", vuln.references)
+
+
+def _others(vuln: Vulnerability) -> list[str]:
+    return [alias for alias in vuln.aliases if alias not in (vuln.cve, vuln.vuln_id)]
 
 
 def _rows(*rows: tuple[str, str]) -> Iterator[str]:

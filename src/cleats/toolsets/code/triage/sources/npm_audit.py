@@ -4,6 +4,7 @@ In version 2 a package is listed for each thing it depends on that has an adviso
 itself is written where it applies. Only those are findings, the rest is how they get there.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ from cleats.toolsets.code.triage.values import (
     prose,
     severity,
 )
+
+_LINK = re.compile(r"https?://[^\s()<>\[\]]+")
 
 
 def items(document: Any) -> Iterator[Any]:
@@ -53,7 +56,7 @@ def draft(raw: Any) -> Draft:
         severity=severity(at(said, "severity"), score.score if score else None),
         cvss=score,
         cwe=cwes(at(said, "cwe")),
-        references=lines([at(said, "url"), *lines(at(said, "references"))]),
+        references=lines([at(said, "url"), *_LINK.findall(prose(at(said, "references")))]),
     )
     return Draft(key(vuln.vuln_id, package.name), Record(vuln=vuln, package=package))
 
