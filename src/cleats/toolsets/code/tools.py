@@ -8,6 +8,7 @@ from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_V
 from cleats.runtime import capabilities
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
+from cleats.toolsets.code.downloads.tools import DownloadTools
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.tool import IndexTools
 from cleats.toolsets.code.search.tool import SearchTool
@@ -113,6 +114,7 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
         tools=(
             *IndexTools(indexes).tools(),
             *searching.tools(),
+            *DownloadTools(settings, indexes).tools(),
             *upkeep(Site(settings, indexes, searching.let_go)),
             *TriageTools(indexes).tools(),
             *PackTool(indexes, searching, settings.data_dir).tools(),
