@@ -190,5 +190,5 @@ def shown(record: Record) -> dict[str, Any]:
     """A record for a reader: without what the source wrote, which is in the file."""
     made: dict[str, Any] = msgspec.to_builtins(record)
     made.pop("raw", None)
-    made["recordType"] = record.record_type
-    return made
+    said = {key: value for key, value in made.items() if value}
+    return {"recordType": record.record_type, **said}

@@ -1,0 +1,244 @@
+"""What each kind of report says, as records."""
+
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.code.triage.cvss import base_score, cvss
+from cleats.toolsets.code.triage.ingest import understood
+from cleats.toolsets.code.triage.records import Cvss, Location, Package
+from tests.triage_world import REPORTS, Shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop.at(tmp_path)
+
+
+def test_an_alert_of_dependabot_names_advisory_package_and_manifest(shop: Shop) -> None:
+    first, second = shop.records("dependabot")
+
+    assert first.vuln.vuln_id == "GHSA-8q59-q68h-6hv4"
+    assert first.vuln.cve == "CVE-2020-14343"
+    assert first.vuln.cvss == Cvss(9.8, "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "3.1")
+    assert first.vuln.cwe == ["CWE-20"]
+    assert first.package == Package(
+        name="PyYAML",
+        ecosystem="pypi",
+        affected_range="< 5.4",
+        fixed_version="5.4",
+        manifest_path="requirements.txt",
+    )
+    assert (first.status, first.repo) == ("open", "acme/shop")
+    assert (second.status, second.vuln.severity, second.vuln.cve) == ("fixed", "medium", "")
+    assert second.vuln.cvss is None
+
+
+def test_alerts_of_the_graphql_api_say_the_same() -> None:
+    found = understood(
+        "dependabot",
+        {
+            "number": 7,
+            "state": "OPEN",
+            "vulnerableManifestPath": "go.mod",
+            "securityAdvisory": {"ghsaId": "GHSA-1111-2222-3333", "summary": "Bad"},
+            "securityVulnerability": {
+                "severity": "MODERATE",
+                "package": {"ecosystem": "GO", "name": "example.org/mod"},
+                "vulnerableVersionRange": "< 2",
+                "firstPatchedVersion": {"identifier": "2"},
+            },
+        },
+    )
+
+    assert (found.vuln.vuln_id, found.vuln.severity) == ("GHSA-1111-2222-3333", "medium")
+    assert found.package == Package(
+        name="example.org/mod",
+        ecosystem="go",
+        affected_range="< 2",
+        fixed_version="2",
+        manifest_path="go.mod",
+    )
+
+
+def test_a_finding_of_inspector_names_package_asset_and_account(shop: Shop) -> None:
+    package, network = shop.records("aws_inspector")
+
+    assert package.vuln.cve == "CVE-2023-38545"
+    assert (package.vuln.severity, package.status) == ("high", "active")
+    assert package.package.installed_version == "8.2.1-1.amzn2023"
+    assert package.package.fixed_version == "0:8.3.0-1.amzn2023"
+    assert package.asset.asset_id == "i-0123456789abcdef0"
+    assert (package.asset.account, package.asset.region) == ("123456789012", "eu-west-1")
+    assert package.asset.tags == {"Team": "payments"}
+    assert network.exposure.internet_exposed
+    assert network.exposure.public_endpoint == "port 22"
+
+
+def test_a_result_in_sarif_brings_its_rule_its_place_and_its_weakness(shop: Shop) -> None:
+    unsafe, suppressed, again = shop.records("sarif")
+
+    assert (unsafe.vuln.vuln_id, unsafe.vuln.title) == ("B506", "Use of unsafe yaml load")
+    assert (unsafe.vuln.severity, unsafe.vuln.cwe) == ("high", ["CWE-20"])
+    assert unsafe.labels == {"tool": "Bandit"}
+    assert unsafe.locations == [Location("app/settings loader.py", 5, 5, "return yaml.load(text)")]
+    assert suppressed.vuln.description == "Use of assert in checks.py."
+    assert (suppressed.status, suppressed.vuln.severity) == ("suppressed", "low")
+    assert suppressed.locations == [Location("app/checks.py", 3, 3)]
+    assert (again.status, again.vuln.severity) == ("open", "medium")
+
+
+def test_a_result_with_a_fingerprint_is_the_same_when_its_lines_move(shop: Shop) -> None:
+    before, *_ = shop.records("sarif")
+    text = (REPORTS / "sarif.json").read_bytes()
+    moved = text.replace(b'"startLine": 5, "endLine": 5', b'"startLine": 50, "endLine": 50')
+
+    after, *_ = shop.records("sarif", moved)
+
+    assert after.record_id == before.record_id
+    assert after.locations[0].start_line == 50
+
+
+def test_two_results_that_say_the_same_of_one_file_are_two(shop: Shop) -> None:
+    place = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": "a.py"},
+            "region": {"startLine": 1, "snippet": {"text": "eval(x)"}},
+        }
+    }
+    result = {"ruleId": "R1", "message": {"text": "eval"}, "locations": [place]}
+    run = {"tool": {"driver": {"name": "T"}}, "results": [result, result]}
+
+    done = shop.ingest("sarif", {"version": "2.1.0", "runs": [run]})
+
+    assert (done["total"], done["created"], done["duplicates"]) == (2, 2, 0)
+
+
+def test_what_osv_scanner_prints_names_versions_and_computes_the_score(shop: Shop) -> None:
+    [found] = shop.records("osv")
+
+    assert (found.vuln.vuln_id, found.vuln.cve) == ("GHSA-462w-v97r-4m45", "CVE-2019-10906")
+    assert found.vuln.cvss is not None
+    assert found.vuln.cvss.score == 8.6
+    assert found.package == Package(
+        name="jinja2",
+        ecosystem="pypi",
+        installed_version="2.10",
+        affected_range=">= 0, < 2.10.1",
+        fixed_version="2.10.1",
+        manifest_path="requirements.txt",
+        purl="pkg:pypi/jinja2",
+    )
+
+
+def test_a_bare_entry_of_osv_is_a_finding_for_each_package(shop: Shop) -> None:
+    entry = {
+        "id": "GO-2024-1",
+        "summary": "Two modules",
+        "affected": [
+            {"package": {"ecosystem": "Go", "name": "example.org/a"}},
+            {"package": {"ecosystem": "Go", "name": "example.org/b"}},
+        ],
+    }
+
+    found = shop.records("osv", entry)
+
+    assert [each.package.name for each in found] == ["example.org/a", "example.org/b"]
+    assert shop.records("osv", {"vulns": [entry]}) == found
+
+
+def test_pip_audit_lists_what_a_dependency_has(shop: Shop) -> None:
+    memory, service = shop.records("pip_audit")
+
+    assert (memory.vuln.vuln_id, memory.vuln.cve) == ("PYSEC-2019-179", "CVE-2019-1010083")
+    assert memory.package == Package(
+        name="flask", ecosystem="pypi", installed_version="0.5", fixed_version="1.0"
+    )
+    assert memory.parse_warnings == ["no severity"]
+    assert service.package.fixed_version == "0.12.3"
+
+
+def test_npm_audit_gives_each_advisory_once_and_not_who_depends_on_it(shop: Shop) -> None:
+    [found] = shop.records("npm_audit", (REPORTS / "npm_audit.json").read_bytes())
+
+    assert found.vuln.vuln_id == "GHSA-35jh-r3h4-6jhm"
+    assert found.vuln.cwe == ["CWE-77", "CWE-94"]
+    assert (found.package.affected_range, found.package.fixed_version) == ("<4.17.21", "4.17.21")
+
+
+def test_npm_audit_of_npm_6_is_read_too(shop: Shop) -> None:
+    [found] = shop.records("npm_audit", (REPORTS / "npm_audit_v1.json").read_bytes())
+
+    assert (found.vuln.vuln_id, found.vuln.severity) == ("CVE-2019-10744", "medium")
+    assert (found.package.name, found.package.installed_version) == ("lodash", "4.17.15")
+    assert found.vuln.references == [
+        "https://npmjs.com/advisories/1523",
+        "https://hackerone.com/reports/712065",
+    ]
+
+
+def test_cyclonedx_is_a_finding_for_each_component_that_is_affected(shop: Shop) -> None:
+    log4j, parser = shop.records("cyclonedx")
+
+    assert log4j.package.name == "org.apache.logging.log4j:log4j-core"
+    assert (log4j.package.ecosystem, log4j.package.installed_version) == ("maven", "2.14.1")
+    assert (log4j.vuln.severity, log4j.vuln.cwe) == ("critical", ["CWE-20", "CWE-502"])
+    assert (log4j.status, log4j.labels) == ("not_affected", {"justification": "code_not_reachable"})
+    assert (parser.package.name, parser.package.ecosystem) == ("@acme/parser", "npm")
+
+
+@pytest.mark.parametrize("source", ["generic", "manual"])
+def test_our_own_words_may_be_flat_or_nested(shop: Shop, source: str) -> None:
+    flat = {
+        "cve": "CVE-2022-1",
+        "vulnId": "X-1",
+        "packageName": "p",
+        "packageEcosystem": "pip",
+        "version": "1",
+        "severity": "Important",
+        "assetId": "host",
+        "publicEndpoint": "/login",
+    }
+    nested = {
+        "vuln": {"vulnId": "X-1", "severity": "high"},
+        "package": {"name": "p", "ecosystem": "pypi", "installedVersion": "1"},
+        "asset": {"assetId": "host"},
+        "exposure": {"publicEndpoint": "/login"},
+    }
+
+    one, other = shop.records(source, [flat, nested | {"id": "2"}])
+
+    assert (one.source, one.vuln.severity) == (source, "high")
+    for part in ("package", "asset", "exposure"):
+        assert getattr(one, part) == getattr(other, part)
+
+
+@pytest.mark.parametrize("wrapper", ["alerts", "findings", "records", "items", "whatever"])
+def test_a_list_may_be_wrapped_in_an_object(shop: Shop, wrapper: str) -> None:
+    found = shop.records("generic", {wrapper: [{"cve": "CVE-2022-0001"}, {"cve": "CVE-2022-0002"}]})
+
+    assert [each.vuln.cve for each in found] == ["CVE-2022-0001", "CVE-2022-0002"]
+
+
+@pytest.mark.parametrize(
+    ("vector", "score"),
+    [
+        ("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", 9.8),
+        ("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:C/C:H/I:H/A:H", 10.0),
+        ("CVSS:3.0/AV:L/AC:H/PR:H/UI:R/S:U/C:L/I:N/A:N", 1.8),
+        ("CVSS:3.1/AV:N/AC:L/PR:L/UI:R/S:C/C:L/I:L/A:N", 5.4),
+        ("CVSS:3.1/AV:P/AC:H/PR:H/UI:R/S:U/C:N/I:N/A:N", 0.0),
+        ("CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N", None),
+        ("CVSS:3.1/AV:N", None),
+        ("nonsense", None),
+    ],
+)
+def test_the_score_of_a_vector_is_that_of_the_specification(
+    vector: str, score: float | None
+) -> None:
+    assert base_score(vector) == score
+
+
+def test_a_score_out_of_range_is_not_believed() -> None:
+    assert cvss("", 99) is None
+    assert cvss("", -1) is None
