@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 HERE = Path(__file__).parent
+CACHE = tempfile.mkdtemp(prefix="cleats-demo-")
 BOLD, DIM, GREEN, PLAIN = (
     ("\033[1m", "\033[2m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "", "")
 )
@@ -35,7 +38,7 @@ def shown(value: Any) -> str:
 
 
 def server(*arguments: str) -> StdioServerParameters:
-    quiet = {"CLEATS_LOG_LEVEL": "error", "CLEATS_TELEMETRY": "off"}
+    quiet = {"CLEATS_LOG_LEVEL": "error", "CLEATS_TELEMETRY": "off", "CLEATS_CACHE_DIR": CACHE}
     assets = {"SYN_SCHEMAS_DIR": str(HERE / "assets")}
     return StdioServerParameters(
         command=sys.executable, args=list(arguments), env={**os.environ, **quiet, **assets}
@@ -60,16 +63,18 @@ async def tour_tools() -> None:
         for tool in (await client.list_tools()).tools:
             version = (tool.meta or {}).get("pairofcleats/schemaVersion")
             first = (tool.description or "").strip().splitlines()[0]
-            say(f"   {BOLD}{tool.name:<18}{PLAIN} v{version}  {textwrap.shorten(first, 60)}")
+            say(f"   {BOLD}{tool.name:<21}{PLAIN} v{version}  {textwrap.shorten(first, 60)}")
 
-        title(3, "Call one: every answer is an envelope with its versions")
+        await tour_code(client)
+
+        title(5, "Call one: every answer is an envelope with its versions")
         answer = await client.call_tool("check_status", {})
         envelope = answer.structured_content
         assert isinstance(envelope, dict)
         say(shown({"ok": envelope["ok"], "result": {"server": envelope["result"]["server"]}}))
         say(shown({"_meta": envelope["_meta"]}))
 
-        title(4, "Check an asset against a schema: every error has its place")
+        title(6, "Check an asset against a schema: every error has its place")
         broken = json.loads((HERE / "assets/examples/drafts/Tone_Broken.json").read_text())
         checked = await client.call_tool("validate_asset", {"asset": broken, "schema": "tone"})
         verdict = checked.structured_content
@@ -77,22 +82,56 @@ async def tour_tools() -> None:
         for error in verdict["errors"]:
             say(f"   {error['path']:<20} {error['msg']}")
 
-        title(5, "Load a skill: by its name, or by a name that is nearly right")
+        title(7, "Load a skill: by its name, or by a name that is nearly right")
         skill = await client.call_tool("skill", {"name": "release-notes"})
         for line in text_of(skill).splitlines()[3:7]:
             say(f"   {DIM}{line}{PLAIN}")
         wrong = await client.call_tool("skill", {"name": "relase-note"})
         ok(" ".join(text_of(wrong).split()))
 
-        title(6, "Call a tool wrongly: the error says what to do")
+        title(8, "Call a tool wrongly: the error says what to do")
         try:
             await client.call_tool("check_status", {"verbose": True})
         except Exception as error:  # noqa: BLE001 - the SDK's MCPError, shown as it is
             ok(str(error))
 
 
+async def tour_code(client: Client) -> None:
+    title(3, "Index this checkout, in processes of its own")
+
+    heard: list[str] = []
+
+    async def progress(_done: float, _total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+        if len(heard) % 8 == 1:  # it comes four times a second; a log needs less
+            say(f"   {DIM}{message}{PLAIN}")
+
+    arguments = {"repoPath": str(HERE.parent)}
+    built = result_of(await client.call_tool("build_index", arguments, progress_callback=progress))
+    ok(f"{built['files']['total']} files, {sum(built['chunks'].values())} pieces to find")
+
+    title(4, "Ask it: in words, and by what the code does")
+    for question in (
+        {"query": "end every process of a cancelled call", "mode": "code", "path": "src/**"},
+        {"query": "dispatcher", "type": "method", "awaits": "run", "lang": "python"},
+        {"query": "-test", "riskFlow": "->", "mode": "code", "path": "src/**"},
+    ):
+        say(f"   {DIM}search {json.dumps(question)}{PLAIN}")
+        found = result_of(await client.call_tool("search", {**arguments, **question, "top": 3}))
+        for hit in found["code"]:
+            say(f"   {BOLD}{hit['file']}:{hit['startLine']}{PLAIN}  {hit['kind']} {hit['name']}")
+
+
+def result_of(answer: Any) -> dict[str, Any]:
+    """What an envelope holds."""
+    envelope = answer.structured_content
+    assert envelope["ok"], envelope
+    result: dict[str, Any] = envelope["result"]
+    return result
+
+
 async def tour_cancel() -> None:
-    title(7, "Cancel a call that runs a tree of processes")
+    title(9, "Cancel a call that runs a tree of processes")
     label = f"cleats-demo-{os.getpid()}"
     heard: list[str] = []
     async with Client(server(str(HERE / "slow" / "server.py"))) as client:
@@ -133,8 +172,11 @@ def processes(label: str) -> int:
 
 async def main() -> None:
     say(f"{BOLD}Cleats{PLAIN}: the tool server for coding agents")
-    await tour_tools()
-    await tour_cancel()
+    try:
+        await tour_tools()
+        await tour_cancel()
+    finally:
+        shutil.rmtree(CACHE, ignore_errors=True)
     say(f"\nNext: {BOLD}.venv/bin/cleats client-config claude-code{PLAIN} registers it.")
 
 
