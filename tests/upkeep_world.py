@@ -105,8 +105,11 @@ def made(folder: Path) -> Upkeep:
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Everything below a folder, with its size and its time."""
+    """Everything below a folder, files with their size and time."""
     return {
-        str(path.relative_to(folder)): (path.lstat().st_size, path.lstat().st_mtime_ns)
+        str(path.relative_to(folder)): (0, 0)
+        if path.is_dir()
+        else (path.lstat().st_size, path.lstat().st_mtime_ns)
         for path in folder.rglob("*")
+        if not path.name.startswith(".tantivy")  # a server locks what it gets ready to search
     }

@@ -8,7 +8,7 @@ _TOKEN = re.compile(
     r'(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<comma>,)|(?P<other>.)',
     re.DOTALL,
 )
-_NO_VALUE = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}]", re.DOTALL)
+_NO_VALUE = re.compile(r"(?>\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}]", re.DOTALL)
 
 
 def parse(text: str) -> Any:

@@ -186,7 +186,7 @@ class _Packing:
 
 def _link(generation: Path, draft: Path) -> None:
     """Take over what stays the same."""
-    left_out = shutil.ignore_patterns(LOCK, schema.FILE, FTS)
+    left_out = shutil.ignore_patterns(LOCK, schema.FILE, FTS, ".tantivy-*")
     shutil.copytree(generation, draft, copy_function=_linked, ignore=left_out, dirs_exist_ok=True)
 
 
