@@ -184,7 +184,7 @@ class Settings:
         private=True,
     )
     download_roots: tuple[Path, ...] = _setting(
-        (), "Folders to take files from, besides the repository and the cache.", private=True
+        (), "Folders to take files and libraries from, besides the cache.", private=True
     )
     download_limit: int = _setting(64 << 20, "Bytes of one download.", least=1, private=True)
     skill_dirs: tuple[Path, ...] = _setting(

@@ -66,9 +66,9 @@ def _load(connection: "apsw.Connection", trial: Trial) -> None:
 def _smoke(connection: "apsw.Connection", trial: Trial) -> None:
     """Make a table for three numbers, put a vector in, and find it again by itself."""
     table, column = f'"{trial.table}"', f'"{trial.column}"'
-    options = f", {trial.options}" if trial.options else ""
     connection.execute(
-        f"CREATE VIRTUAL TABLE {table} USING {trial.module}({trial.column} float[3]{options})"
+        f"CREATE VIRTUAL TABLE {table} USING {trial.module}"
+        f"({trial.column} float[3] {trial.options})"
     )
     vector = struct.pack("<3f", *VECTOR)
     said = vector if trial.encoding == "float32" else msgspec.json.encode(VECTOR).decode()

@@ -168,7 +168,7 @@ VERIFY_ARGUMENTS: Final = {
         "type": "string",
         "pattern": r"^[A-Za-z0-9_=,. \[\]-]*$",
         "default": "",
-        "description": "More for the definition of the table, such as distance_metric=cosine.",
+        "description": "What follows the column in the table, such as distance_metric=cosine.",
     },
     "annMode": _choice(
         "Whether the extension is meant to be used; nothing is loaded for built-in.",

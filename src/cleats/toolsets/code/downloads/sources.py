@@ -63,7 +63,8 @@ def read(text: str, base: Path) -> Source:
     if not address or any(ord(sign) < 33 for sign in address if sign != " "):
         raise _bad(text, "it is empty or has control characters")
     if not _SCHEME.match(address):  # a drive has one letter, a scheme more
-        return Source(address, digest, _path(address, base))
+        place = _path(address, base)
+        return Source(str(place), digest, place)
     try:
         parts = urlsplit(address)
         _ = parts.port

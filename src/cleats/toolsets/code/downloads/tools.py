@@ -32,8 +32,6 @@ class DownloadTools:
 
     settings: Settings
     indexes: Indexes
-    trusted: bool = False
-    """Whether the caller may run any library of this machine anyway: a person at a terminal."""
 
     def _begun(self, given: Mapping[str, Any], context: Context) -> tuple[Repository, Places]:
         repository = self.indexes.repository(given.get("repoPath"))
@@ -151,7 +149,7 @@ class DownloadTools:
         why_not = ""
         if "path" in given:
             path = places.resolved(given["path"])
-            if not (self.trusted or self._within(path, places)):
+            if not (path.is_relative_to(places.repository) or self._trusted(path)):
                 raise ToolError(
                     ErrorCode.FORBIDDEN,
                     f"{given['path']!r} is neither in the cache nor in the repository.",
@@ -165,7 +163,7 @@ class DownloadTools:
                 path = found.path(folder) or path
                 if path.is_file() and not intact(folder, found):
                     why_not = "it is not the library that was downloaded"
-        if not (self.trusted or path.resolve().is_relative_to(self.settings.cache_dir.resolve())):
+        if not self._trusted(path.resolve()):
             why_not = "it is not in the cache, and other places may hold anybody's code"
         if machine != libraries.this_machine():
             why_not = f"it is for {machine.key}, and this is {libraries.this_machine().key}"
@@ -173,9 +171,10 @@ class DownloadTools:
             why_not = "annMode is built-in, which needs no extension"
         return path, why_not if given["load"] else "load is false"
 
-    def _within(self, path: Path, places: Places) -> bool:
-        roots = (places.repository, places.cache.resolve())
-        return any(path.is_relative_to(root) for root in roots)
+    def _trusted(self, path: Path) -> bool:
+        """Whether the operator lets code run that lies there."""
+        roots = (self.settings.cache_dir, *self.settings.download_roots)
+        return any(path.is_relative_to(root.resolve()) for root in roots)
 
     def tools(self) -> tuple[Tool, ...]:
         return (
