@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode
+from cleats.toolsets.code import jsonc
 from cleats.toolsets.code.indexing import artifacts
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.upkeep import jsonc
 from tests.requirements import requirement
 from tests.shell import LAW
 from tests.upkeep_world import Upkeep, made

@@ -18,6 +18,7 @@ from cleats.toolsets.code.indexing.progress import Progress
 from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.generations import Lease, Shelf
+from cleats.toolsets.code.workspace import Workspace
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
@@ -44,6 +45,18 @@ class Indexes:
             ToolError: INVALID_REQUEST, there is no such folder.
         """
         return Repository.at(path, self._settings.project_dir, self._indexed)
+
+    def workspace(self, path: str, within: str | None = None) -> Workspace:
+        """The repositories that a file names; with `within`, a file of that repository.
+
+        Raises:
+            ToolError: there is no such file, it is no workspace, or it is not in there.
+        """
+        cache = self._settings.cache_dir
+        if within is None:
+            return Workspace.read(path, self._settings.project_dir, cache)
+        root = self.repository(within).root
+        return Workspace.read(path, root, cache, within=root)
 
     def shelf(self, repository: Repository) -> Shelf:
         """Where the generations of a repository are."""

@@ -7,9 +7,10 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Tool, arguments
+from cleats.toolsets.code.indexing.shapes import REPO_PATH
 from cleats.toolsets.code.upkeep.forms import COUNT, FLAG, MAYBE, MOMENT, TEXT, many, record
 from cleats.toolsets.code.upkeep.site import Site, moment
-from cleats.toolsets.code.upkeep.workspace import Member, Workspace
+from cleats.toolsets.code.workspace import Member
 
 MODES: Final = {
     "code": "code",
@@ -67,10 +68,10 @@ class WorkspaceTool:
 
     async def status(self, given: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         """Answer one call."""
-        return await to_thread.run_sync(self._described, given["workspacePath"])
+        return await to_thread.run_sync(self._described, given)
 
-    def _described(self, given: str) -> dict[str, Any]:
-        workspace = Workspace.read(given, self._site.settings.project_dir, self._site.cache)
+    def _described(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        workspace = self._site.indexes.workspace(given["workspacePath"], given.get("repoPath"))
         repos = [self._repo(member) for member in workspace.members]
         return {
             "workspacePath": str(workspace.path),
@@ -123,10 +124,22 @@ class WorkspaceTool:
                     "exists, whether it is indexed, what can be searched in it and which index "
                     "answers. Changes nothing."
                 ),
-                input=arguments({"workspacePath": PATH}, required=["workspacePath"]),
+                input=arguments(
+                    {
+                        "workspacePath": PATH,
+                        "repoPath": {
+                            **REPO_PATH,
+                            "description": (
+                                "Take the path from this repository, and refuse whatever is "
+                                "outside of it."
+                            ),
+                        },
+                    },
+                    required=["workspacePath"],
+                ),
                 output=OUTPUT,
                 run=self.status,
-                errors=(ErrorCode.NOT_FOUND,),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
                 examples=({"arguments": {"workspacePath": "workspace.jsonc"}},),
             ),
         )

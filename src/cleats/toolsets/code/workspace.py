@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.violations import Validator
+from cleats.toolsets.code import jsonc
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.upkeep import jsonc
 
 LARGEST: Final = 1 << 20
 """Bytes of a workspace file."""
@@ -82,14 +82,18 @@ class Workspace:
         return f"ws1-{hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]}"
 
     @classmethod
-    def read(cls, given: str, base: Path, cache: Path) -> "Workspace":
+    def read(cls, given: str, base: Path, cache: Path, within: Path | None = None) -> "Workspace":
         """Read a file, whose path may be relative to `base`.
+
+        With `within`, the file and its repositories must be in that folder.
 
         Raises:
             ToolError: NOT_FOUND, there is none; INVALID_REQUEST, it is no workspace, or wants
-                another cache than this server has.
+                another cache than this server has; FORBIDDEN, something is outside.
         """
-        path, text = _text(given, base)
+        path = _resolved(given, base)
+        _check(path, within)
+        text = _text(path, base)
         try:
             said = jsonc.parse(text)
         except (ValueError, RecursionError) as error:
@@ -100,29 +104,48 @@ class Workspace:
             raise _wrong(path, f"{where}: {found[0]['message']}", found)
         if "cacheRoot" in said and _place(path, said["cacheRoot"]) != cache.resolve():
             raise _wrong(path, f"it wants the cache {said['cacheRoot']}, this server has {cache}")
+        members = _members(path, said)
+        for member in members:
+            _check(member.root, within)
         return cls(
             path=path,
             name=said.get("name", path.stem),
-            members=_members(path, said),
+            members=members,
             manifest_hash=_hash(said),
         )
 
 
-def _text(given: str, base: Path) -> tuple[Path, str]:
+def _resolved(given: str, base: Path) -> Path:
     try:
-        path = (base / Path(given).expanduser()).resolve()
+        return (base / Path(given).expanduser()).resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise _wrong(repr(given), "it is no usable path") from None
+
+
+def _check(place: Path, within: Path | None) -> None:
+    if within is not None and not place.is_relative_to(within):
+        raise ToolError(
+            ErrorCode.FORBIDDEN,
+            f"{place} is outside of the repository that was named.",
+            hint="With repoPath, a workspace and its repositories are in that folder. A server "
+            "that is fenced to repositories, as over HTTP, has no others.",
+        )
+
+
+def _text(path: Path, base: Path) -> str:
+    try:
         if not path.exists():
             raise ToolError(
                 ErrorCode.NOT_FOUND,
-                f"There is no workspace file {given!r}.",
+                f"There is no workspace file {path}.",
                 hint=f"Give its path, absolute or from {base}.",
             )
         if not path.is_file() or path.stat().st_size > LARGEST:
             raise _wrong(path, "it is no file of a usual size")
-        return path, path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or "it cannot be read as text"
-        raise _wrong(given, reason) from None
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise _wrong(path, reason) from None
 
 
 def _members(path: Path, said: Mapping[str, Any]) -> tuple[Member, ...]:
