@@ -1,13 +1,13 @@
 """The records of one repository on disk: a file of JSON each, findings and decisions apart.
 
-A file is written aside and renamed, so a reader sees a record whole or not at all; a batch is on
-the disk itself when `writing` ends. A file that holds no record is not one, whoever put it there.
+A reader sees a record whole or not at all, and what was saved is on the disk itself when
+`writing` ends. A file that holds no record is not one, whoever put it there.
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,7 +15,7 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.store.files import sync
+from cleats.toolsets.code.triage.batch import Batch, tidy
 from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode
 
 if TYPE_CHECKING:
@@ -80,47 +80,28 @@ class Archive:
             if found := _read(Path(entry.path)):
                 yield found
 
-    def save(self, record: Record, now: str) -> Change:
-        """Keep a record; one that is known keeps its age, and its time if nothing has changed.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        place = self.place(record)
-        before = _read(place)
-        if before is None:
-            record.created_at = record.updated_at = now
-            write_whole(place, encode(record))
-            return "created"
-        record.created_at, record.updated_at = before.created_at, before.updated_at
-        if record == before:
-            return "unchanged"
-        record.updated_at = now
-        write_whole(place, encode(record))
-        return "updated"
-
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Around a batch: folders are there before, and names are on the disk afterwards.
+    def writing(self) -> Iterator["Writer"]:
+        """Save records; they are on the disk when this ends.
 
         Raises:
             ToolError: INVALID_REQUEST, nothing can be written there.
         """
-        folders = [self.folder / name for name in FOLDERS.values()]
+        batch = Batch()
         try:
-            for folder in folders:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            try:
-                yield
-            finally:
-                for folder in folders:
-                    sync(folder)
+            for name in FOLDERS.values():
+                (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+                tidy(self.folder / name)
+            yield Writer(self, batch)
+            batch.flush()
         except OSError as error:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"Records cannot be written to {self.folder}: {error.strerror}.",
                 hint="Make room and allow it, or set CLEATS_DATA_DIR to another folder.",
             ) from error
+        finally:
+            batch.discard()
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -153,6 +134,33 @@ class Archive:
         return sorted(plain, key=lambda entry: entry.name)
 
 
+@dataclass(frozen=True)
+class Writer:
+    """Saves records of one archive, each once."""
+
+    archive: Archive
+    batch: Batch
+
+    def save(self, record: Record, now: str) -> Change:
+        """Keep a record; one that is known keeps its age, and its time if nothing has changed.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        place = self.archive.place(record)
+        before = _read(place)
+        if before is None:
+            record.created_at = record.updated_at = now
+            self.batch.add(place, encode(record))
+            return "created"
+        record.created_at, record.updated_at = before.created_at, before.updated_at
+        if record == before:
+            return "unchanged"
+        record.updated_at = now
+        self.batch.add(place, encode(record))
+        return "updated"
+
+
 def _is_named(name: str) -> bool:
     return name.endswith(SUFFIX) and ID.fullmatch(name.removesuffix(SUFFIX)) is not None
 
@@ -163,21 +171,3 @@ def _read(place: Path) -> Record | None:
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return None
     return found if found.record_id == place.name.removesuffix(SUFFIX) else None
-
-
-def write_whole(place: Path, data: bytes) -> None:
-    """Give a file a content, all at once.
-
-    Raises:
-        OSError: it cannot be written; whatever was there is as it was.
-    """
-    descriptor, aside = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(aside).replace(place)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise

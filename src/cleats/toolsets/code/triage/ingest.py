@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cleats.toolsets.code.triage.archive import Archive, Change
+from cleats.toolsets.code.triage.archive import Change, Writer
 from cleats.toolsets.code.triage.documents import Documents
 from cleats.toolsets.code.triage.records import Record, encode, record_id
 from cleats.toolsets.code.triage.routing import route
@@ -63,13 +63,13 @@ def now() -> str:
 
 
 def ingest(
-    archive: Archive,
+    writer: Writer,
     source: str,
     documents: Documents,
     meta: Mapping[str, Any],
     advance: Advance = lambda _done, _total: True,
 ) -> Ingested:
-    """Keep every finding of some documents, within `archive.writing`.
+    """Keep every finding of some documents.
 
     Raises:
         OSError: a record cannot be written.
@@ -82,7 +82,7 @@ def ingest(
         for line, document in documents.whole
         for number, thing in enumerate(SOURCES[source].items(document))
     ]
-    keeping = _Keeping(archive, source, meta, now(), done)
+    keeping = _Keeping(writer, source, meta, now(), done)
     for count, (index, thing) in enumerate(things):
         if count % EVERY == 0 and not advance(count, len(things)):
             break
@@ -92,7 +92,7 @@ def ingest(
 
 @dataclass(frozen=True)
 class _Keeping:
-    archive: Archive
+    writer: Writer
     source: str
     meta: Mapping[str, Any]
     moment: str
@@ -113,7 +113,7 @@ class _Keeping:
             done.duplicates += 1  # the first counts, or the two would take turns for ever
             return
         route(record, self.meta)
-        change = self.archive.save(record, self.moment)
+        change = self.writer.save(record, self.moment)
         done.changes[change] += 1
         done.records[record.record_id] = change
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.store.files import sync
-from cleats.toolsets.code.triage.archive import write_whole
+from cleats.toolsets.code.triage import batch
 
 SUFFIX: Final = ".json"
 PRIVATE: Final = ".git"
@@ -57,8 +56,7 @@ def write(place: Path, pack: dict[str, Any]) -> None:
     """
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, msgspec.json.format(msgspec.json.encode(pack)) + b"\n")
-        sync(place.parent)
+        batch.write(place, msgspec.json.format(msgspec.json.encode(pack)) + b"\n")
     except OSError as error:
         why = f"cannot be written: {error.strerror}"
         raise _refused(ErrorCode.INVALID_REQUEST, str(place), why) from error

@@ -187,8 +187,8 @@ def _ingested(
     from cleats.toolsets.code.triage.ingest import ingest  # noqa: PLC0415
 
     documents = read(given["inputPath"], repository.root)
-    with archive.writing():
-        return ingest(archive, given["source"], documents, given.get("meta", {}), advance)
+    with archive.writing() as writer:
+        return ingest(writer, given["source"], documents, given.get("meta", {}), advance)
 
 
 def _decided(given: Mapping[str, Any], archive: Archive) -> "Record":
@@ -197,8 +197,8 @@ def _decided(given: Mapping[str, Any], archive: Archive) -> "Record":
     from cleats.toolsets.code.triage.lookup import finding  # noqa: PLC0415
 
     record = decide(finding(archive, "finding", given["finding"]), given)
-    with archive.writing():
-        archive.save(record, now())
+    with archive.writing() as writer:
+        writer.save(record, now())
     return record
 
 
