@@ -15,6 +15,9 @@ UPKEEP = [
 ]
 """The tools of §6.5.2 that look after indexes."""
 
+DOWNLOADS = ("download_models", "download_dictionaries", "download_extensions", "verify_extensions")
+"""Tools of §6.5.2 that fetch parts, and the one that tries them."""
+
 SENTENCES = {
     # b: versions (§3)
     "b:versions:tooling-semver": "§3.2 toolingVersion is SemVer.",
@@ -51,6 +54,10 @@ SENTENCES = {
     "b:tools:list-is-whole": "§6.5.1 tools/list returns every definition.",
     "b:tools:removed-or-renamed-is-major": "§6.5.2 A removed or renamed tool is MAJOR.",
     **{f"b:tools:required:{name}": f"§6.5.2 There is `{name}`." for name in UPKEEP},
+    **{f"b:tools:required:{name}": f"§6.5.2 There is `{name}`." for name in DOWNLOADS},
+    "b:tools:required:triage_ingest": "§6.5.2 There is `triage_ingest`.",
+    "b:tools:required:triage_decision": "§6.5.2 There is `triage_decision`.",
+    "b:tools:required:triage_context_pack": "§6.5.2 There is `triage_context_pack`.",
     "b:arguments:validated": "§6.6 Arguments are validated against the input schema.",
     "b:arguments:error": "§6.6 Failures are -32602, INVALID_REQUEST, details of violations.",
     "b:output:success": "§6.7 isError false and one text item with the envelope.",

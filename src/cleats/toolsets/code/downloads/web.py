@@ -6,10 +6,13 @@ and the operator's settings say.
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
+
+from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.versions import TOOLING_VERSION
@@ -43,11 +46,12 @@ async def answered(
     Raises:
         ToolError: for every other answer, and when none comes.
     """
-    from httpx2 import AsyncClient, Timeout  # noqa: PLC0415 - heavy, and most never download
+    from httpx2 import AsyncClient, Timeout, create_ssl_context  # noqa: PLC0415 - heavy
 
     timeout = Timeout(SILENCE, connect=CONNECT)
+    trust = await to_thread.run_sync(partial(create_ssl_context, trust_env=False))
     with _explained(source):
-        async with AsyncClient(timeout=timeout, trust_env=False) as client:
+        async with AsyncClient(timeout=timeout, trust_env=False, verify=trust) as client:
             url = source.url
             for _ in range(REDIRECTS + 1):
                 response = await _get(client, url, policy, headers)
