@@ -46,13 +46,13 @@ class Printer:
                 click.echo(self._line(hit) if self._compact else self._block(hit))
 
     def _line(self, hit: Mapping[str, Any]) -> str:
-        where = f"{hit['file']}:{hit['startLine']}"
+        where = f"{_file(hit)}:{hit['startLine']}"
         what = f"{hit['kind']} {hit['name']}"
         room = max(20, width() - len(where) - len(what) - 6)
         return f"{_place(where)}: {_name(what)}  {clip(hit['headline'], room)}"
 
     def _block(self, hit: Mapping[str, Any]) -> str:
-        where = f"{hit['file']}:{hit['startLine']}-{hit['endLine']}"
+        where = f"{_file(hit)}:{hit['startLine']}-{hit['endLine']}"
         what = _name(f"{hit['kind']} {hit['name']}")
         lines = [f"{_place(where)}  {what}  {hit['score']:.4g}"]
         lines += self._breakdown(hit)
@@ -104,6 +104,10 @@ class Printer:
         for part in hit.get("scoreBreakdown", {}).get("parts", []):
             rank = "" if part["rank"] is None else f"  rank {part['rank']}, {part['score']:.4g}"
             yield click.style(f"    {part['points']:.6f}  {part['name']}{rank}", dim=True)
+
+
+def _file(hit: Mapping[str, Any]) -> str:
+    return f"{hit['repo']}:{hit['file']}" if "repo" in hit else str(hit["file"])
 
 
 def _facts(hit: Mapping[str, Any]) -> Iterator[str]:

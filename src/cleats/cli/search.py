@@ -63,6 +63,10 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
 
 def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The answer, and what is to be said about the index it came from."""
+    if wanted.get("workspacePath"):
+        from cleats.cli.asking import asked  # noqa: PLC0415
+
+        return asked(settings, "search", **wanted), ""
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
     from cleats.toolsets.code.indexing.freshness import look  # noqa: PLC0415
     from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415

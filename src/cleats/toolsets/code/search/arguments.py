@@ -116,6 +116,15 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         TEXT,
     ),
     Argument(
+        "workspacePath",
+        "--workspace",
+        "query",
+        "A file that names several repositories (see workspace_status); all that are enabled are "
+        "searched, and each hit names its own. With repoPath, a file of that repository that "
+        "names none outside of it.",
+        TEXT,
+    ),
+    Argument(
         "mode",
         "--mode",
         "query",

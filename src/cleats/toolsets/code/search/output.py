@@ -41,7 +41,7 @@ def payload(engine: Engine, found: Found) -> dict[str, Any]:
     return {
         "backend": found.backend,
         **shown,
-        "bundles": {"schemaVersion": 1, "groups": _groups(shown)},
+        "bundles": {"schemaVersion": 1, "groups": groups(shown)},
         "stats": _stats(found),
     }
 
@@ -173,21 +173,23 @@ def _finding(finding: Any) -> Any:
     return dict(zip(keys, finding, strict=False)) if isinstance(finding, list) else finding
 
 
-def _groups(shown: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def groups(shown: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """The hits of each file together, the most telling file first."""
-    files: dict[str, list[dict[str, Any]]] = {}
+    files: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for mode, index, hit in _listed(shown):
         short = {key: hit[key] for key in ("score", "scoreType", "id", "file", "start", "end")}
-        files.setdefault(hit["file"], []).append({"mode": mode, "index": index, **short})
+        own = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
+        files.setdefault(own, []).append({"mode": mode, "index": index, **short})
     order = list(KEYS.values())
-    groups = []
-    for file, hits in files.items():
+    found = []
+    for place, hits in files.items():
         hits.sort(key=lambda h: (-h["score"], order.index(h["mode"]), h["index"], h["id"]))
         modes = sorted({hit["mode"] for hit in hits}, key=order.index)
-        groups.append(
+        found.append(
             {
-                "bundleId": f"file:{file}",
-                "file": file,
+                "bundleId": ":".join(("file", *place)),
+                **({"repo": place[0]} if len(place) > 1 else {}),
+                "file": place[-1],
                 "hitCount": len(hits),
                 "totalScore": round(sum(hit["score"] for hit in hits), DIGITS),
                 "topScore": hits[0]["score"],
@@ -196,8 +198,8 @@ def _groups(shown: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
                 "hits": hits,
             }
         )
-    groups.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["file"]))
-    return groups
+    found.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["bundleId"]))
+    return found
 
 
 def _listed(shown: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, int, dict[str, Any]]]:

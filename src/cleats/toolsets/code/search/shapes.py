@@ -17,6 +17,7 @@ _HIT: Final[dict[str, Any]] = {
     ],
     "properties": {
         "id": {"type": "string", "description": "Stays the same while the chunk does."},
+        "repo": {"type": "string", "description": "Its alias, in the answer of a workspace."},
         "file": {"type": "string", "description": "Path in the repository."},
         "start": {"type": "integer", "minimum": 0, "description": "Bytes from the file's start."},
         "end": _COUNT,
@@ -82,6 +83,7 @@ _GROUP: Final = {
     ],
     "properties": {
         "bundleId": _TEXT,
+        "repo": _TEXT,
         "file": _TEXT,
         "hitCount": _COUNT,
         "totalScore": {"type": "number"},
@@ -142,6 +144,20 @@ OUTPUT: Final[dict[str, Any]] = {
                 "branch": _MAYBE_TEXT,
                 "branchFilter": _TEXT,
                 "branchMatch": {"type": "boolean"},
+                "repos": {
+                    "type": "array",
+                    "description": "The repositories of a workspace that were searched.",
+                    "items": {
+                        "type": "object",
+                        "required": ["alias", "repoId", "chunks", "branch"],
+                        "properties": {
+                            "alias": _TEXT,
+                            "repoId": _TEXT,
+                            "chunks": _COUNT,
+                            "branch": _MAYBE_TEXT,
+                        },
+                    },
+                },
             },
         },
     },

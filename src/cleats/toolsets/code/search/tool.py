@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Changed, Context, Tool
-from cleats.toolsets.code.search.arguments import input_schema
+from cleats.toolsets.code.search.arguments import TOP, input_schema
 from cleats.toolsets.code.search.shapes import OUTPUT
 
 if TYPE_CHECKING:
@@ -42,8 +42,15 @@ class SearchTool:
 
     async def search(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search."""
+        if given.get("workspacePath"):
+            return await self._search_together(given, context)
         repository = self._indexes.repository(given.get("repoPath"))
         context.about(str(repository.root))
+        return await self._search_in(repository, given, context)
+
+    async def _search_in(
+        self, repository: "Repository", given: Mapping[str, Any], context: Context
+    ) -> dict[str, Any]:
         if given.get("refresh"):
             await self._refresh(repository, context)
         given_up = threading.Event()
@@ -61,6 +68,29 @@ class SearchTool:
                 hint="Search with refresh=true, or call build_index with incremental=true.",
             )
         return answer
+
+    async def _search_together(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one search in the repositories of a workspace."""
+        from cleats.toolsets.code.search.federation import Part, merged  # noqa: PLC0415
+
+        workspace = self._indexes.workspace(given["workspacePath"], given.get("repoPath"))
+        context.about(str(workspace.path))
+        parts = []
+        for member in workspace.members:
+            repository = member.repository
+            known = given.get("refresh") or self._indexes.shelf(repository).name() is not None
+            if member.enabled and member.exists and known:
+                answer = await self._search_in(repository, given, context)
+                parts.append(Part(member.alias, repository.id, answer))
+            elif member.enabled:
+                context.warn("repository_skipped", f"{member.alias} has no index.")
+        if not parts:
+            raise ToolError(
+                ErrorCode.NO_INDEX,
+                f"No repository of {workspace.path} has an index.",
+                hint="Call build_index in each, or search with refresh=true.",
+            )
+        return merged(parts, max(1, int(given.get("top", TOP))))
 
     async def _refresh(self, repository: "Repository", context: Context) -> None:
         def report(at: "Progress") -> None:
@@ -148,7 +178,7 @@ class SearchTool:
                 input=input_schema(),
                 output=OUTPUT,
                 run=self.search,
-                errors=(ErrorCode.NO_INDEX,),
+                errors=(ErrorCode.NO_INDEX, ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
                 examples=(
                     {"arguments": {"query": "where are sessions closed?"}},
                     {"arguments": {"query": "Session.close", "output": "full", "top": 3}},

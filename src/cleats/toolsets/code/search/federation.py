@@ -1,0 +1,63 @@
+"""One answer from the searches in several repositories.
+
+Scores of fused ranks mean the same in every index, so hits are merged by score; where two are
+equal, the repository that comes first in the workspace does.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from cleats.toolsets.code.search.output import groups
+
+MODES: Final = ("code", "prose", "extractedProse", "records")
+
+
+class Part(NamedTuple):
+    """The answer of one repository."""
+
+    alias: str
+    repo_id: str
+    answer: Mapping[str, Any]
+
+
+def merged(parts: Sequence[Part], top: int) -> dict[str, Any]:
+    """The best hits of all, each with the name of its repository."""
+    shown = {mode: _best(parts, mode, top) for mode in MODES}
+    return {
+        "backend": parts[0].answer["backend"],
+        **shown,
+        "bundles": {"schemaVersion": 1, "groups": groups(shown)},
+        "stats": _stats(parts),
+    }
+
+
+def _best(parts: Sequence[Part], mode: str, top: int) -> list[dict[str, Any]]:
+    hits = [{**hit, "repo": part.alias} for part in parts for hit in part.answer[mode]]
+    return sorted(hits, key=lambda hit: -hit["score"])[:top]
+
+
+def _stats(parts: Sequence[Part]) -> dict[str, Any]:
+    considered: Counter[str] = Counter()
+    for part in parts:
+        considered.update(part.answer["stats"]["considered"])
+    first = parts[0].answer["stats"]
+    stats: dict[str, Any] = {
+        "chunks": sum(part.answer["stats"]["chunks"] for part in parts),
+        "considered": dict(considered),
+        "query": first["query"],
+        "branch": None,
+        "repos": [
+            {
+                "alias": part.alias,
+                "repoId": part.repo_id,
+                "chunks": part.answer["stats"]["chunks"],
+                "branch": part.answer["stats"]["branch"],
+            }
+            for part in parts
+        ],
+    }
+    if "branchFilter" in first:
+        stats["branchFilter"] = first["branchFilter"]
+        stats["branchMatch"] = any(part.answer["stats"]["branchMatch"] for part in parts)
+    return stats
