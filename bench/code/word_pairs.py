@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 
 from cleats.toolsets.code.search.tokens import pieces
@@ -51,7 +53,7 @@ _NO_FUNCTION = re.compile(
 
 @dataclass(slots=True)
 class Gathered:
-    """Pairs of a package, words of documentation and words of code; and how common words are."""
+    """Pairs of words of documentation and words of code by package; and how common words are."""
 
     pairs: list[tuple[str, list[str], list[str]]] = field(default_factory=list)
     blocks: int = 0
@@ -60,51 +62,59 @@ class Gathered:
     packages: Counter[str] = field(default_factory=Counter)
     """Packages that hold a word."""
 
-    def save(self, path: Path) -> None:
-        held = {word: [count, self.packages[word]] for word, count in self.counts.items()}
-        path.write_text(json.dumps({"blocks": self.blocks, "words": held, "pairs": self.pairs}))
 
-    @classmethod
-    def load(cls, path: Path) -> "Gathered":
-        held = json.loads(path.read_text())
-        return cls(
-            pairs=held["pairs"],
-            blocks=held["blocks"],
-            counts=Counter({word: counts[0] for word, counts in held["words"].items()}),
-            packages=Counter({word: counts[1] for word, counts in held["words"].items()}),
-        )
+def gather(folders: Iterable[Path], left_out: tuple[str, ...], out: Path) -> None:
+    """Read every package below the folders whose name does not begin with one left out.
+
+    Each gets a file of its own in `out`; one that has it already is not read again.
+    """
+    out.mkdir(exist_ok=True)
+    packages = [
+        child
+        for folder in folders
+        for child in sorted(folder.iterdir())
+        if child.is_dir()
+        and not child.name.startswith(left_out)
+        and not (out / f"{child.name}.json").exists()
+    ]
+    with Pool() as pool:
+        for name in pool.imap_unordered(partial(_keep, out), packages):
+            print(name, flush=True)
 
 
-def gather(folders: Iterable[Path], left_out: tuple[str, ...]) -> Gathered:
-    """Read every package below the folders whose name does not begin with one left out."""
+def load(folder: Path) -> Gathered:
+    """What was gathered; of what several packages say alike, the first counts."""
     gathered = Gathered()
     seen: set[tuple[str, ...]] = set()
-    for package in sorted(child for folder in folders for child in folder.iterdir()):
-        if package.is_dir() and not package.name.startswith(left_out):
-            _read(package, gathered, seen)
-            print(f"{package.name}: {len(gathered.pairs):,} pairs", flush=True)
+    for file in sorted(folder.glob("*.json")):
+        kept = json.loads(file.read_text())
+        gathered.blocks += kept["blocks"]
+        gathered.counts.update(kept["counts"])
+        gathered.packages.update(kept["counts"].keys())
+        for name, said, written in kept["pairs"][:PER_PACKAGE]:
+            key = (name, *said[:12])
+            if key not in seen:
+                seen.add(key)
+                gathered.pairs.append((file.stem, said, written))
     return gathered
 
 
-def _read(package: Path, gathered: Gathered, seen: set[tuple[str, ...]]) -> None:
-    known: set[str] = set()
-    before = len(gathered.pairs)
+def _keep(out: Path, package: Path) -> str:
+    counts: Counter[str] = Counter()
+    pairs: list[tuple[str, list[str], list[str]]] = []
+    blocks = 0
     for path, text in _texts(package):
         lines = text.split("\n")
         for start in range(0, len(lines), BLOCK):
-            words = set(pieces("\n".join(lines[start : start + BLOCK])))
-            gathered.counts.update(words)
-            gathered.blocks += 1
-            known |= words
-        if len(gathered.pairs) - before >= PER_PACKAGE:
-            continue
+            counts.update(set(pieces("\n".join(lines[start : start + BLOCK]))))
+            blocks += 1
         for name, code, doc in functions(path.suffix, text):
             said, written = pieces(doc)[:DOC_WORDS], pieces(f"{name}\n{code}")[:CODE_WORDS]
-            key = (name, *said[:12])
-            if len(said) >= 4 and len(written) >= 6 and key not in seen:
-                seen.add(key)
-                gathered.pairs.append((package.name, said, written))
-    gathered.packages.update(known)
+            if len(said) >= 4 and len(written) >= 6:
+                pairs.append((name, said, written))
+    kept = {"blocks": blocks, "counts": counts, "pairs": pairs}
+    (out / f"{package.name}.json").write_text(json.dumps(kept))
+    return f"{package.name}: {len(pairs):,} pairs"
 
 
 def _texts(package: Path) -> Iterator[tuple[Path, str]]:

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.code.word_pairs import Gathered, gather
+from bench.code.word_pairs import Gathered, gather, load
 from cleats.toolsets.code.dense.table import DATA, REPEATS
 from cleats.toolsets.code.dense.words import rows_of
 
@@ -192,9 +192,9 @@ def write(folder: Path, words: Sequence[str], rows: NDArray[np.int8], gathered: 
 def main() -> int:
     options = _options()
     if options.step == "gather":
-        gather(options.folders, tuple(options.without)).save(options.gathered)
+        gather(options.folders, tuple(options.without), options.gathered)
         return 0
-    gathered = Gathered.load(options.gathered)
+    gathered = load(options.gathered)
     words = chosen(gathered, options.words)
     rows = weighted(reduced(encoded(words), options.dims), words, gathered)
     rows = trained(rows, words, gathered, options.passes)
@@ -204,7 +204,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.code.word_table")
-    parser.add_argument("--gathered", type=Path, default=Path("gathered.json"), metavar="FILE")
+    parser.add_argument("--gathered", type=Path, default=Path("gathered"), metavar="FOLDER")
     steps = parser.add_subparsers(dest="step", required=True)
     reading = steps.add_parser("gather", help="read packages")
     reading.add_argument("folders", type=Path, nargs="+", help="folders with packages in them")
