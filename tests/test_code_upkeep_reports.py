@@ -131,7 +131,7 @@ def test_a_report_says_what_is_wrong_and_what_to_do(upkeep: Upkeep, tmp_path: Pa
         "leftovers",
         "orphans",
     }
-    assert "Call cache_gc." in report["health"]["hints"]
+    assert "Call cache_gc, or run `cleats cache gc`." in report["health"]["hints"]
     assert report["repo"]["artifacts"]["leftovers"] > 0
     assert [each["rootExists"] for each in report["allRepos"]] == [True, False]
 

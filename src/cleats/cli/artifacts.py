@@ -41,20 +41,14 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield heading(repo["root"])
     rows = [(kind, size(count)) for kind, count in repo["artifacts"].items() if count]
     yield columns([("index", repo["cacheRoot"]), *rows, ("total", size(repo["totalBytes"]))])
-    for issue, hint in zip(health["issues"], _padded(health), strict=False):
-        yield f"  {issue['message']} {hint}".rstrip()
+    for line in (*(issue["message"] for issue in health["issues"]), *health["hints"]):
+        yield f"  {line}"
     yield heading(f"{overall['cacheRoot']}: {size(overall['totalBytes'])}")
     listed = [
         (size(each["bytes"]), (each["publishedAt"] or "")[:10], _of(each))
         for each in found["allRepos"]
     ]
     yield columns(listed) if listed else "  no indexes"
-
-
-def _padded(health: Mapping[str, Any]) -> Iterator[str]:
-    yield from health["hints"]
-    while True:
-        yield ""
 
 
 def _of(each: Mapping[str, Any]) -> str:

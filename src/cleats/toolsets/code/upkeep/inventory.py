@@ -170,12 +170,12 @@ class InventoryTool:
 
 
 HINTS: Final[Mapping[str, str]] = {
-    "index_missing": "Call build_index.",
-    "index_outdated": "Call build_index.",
-    "index_stale": "Call build_index with incremental=true.",
-    "index_damaged": "Call build_index with incremental=false.",
-    "leftovers": "Call cache_gc.",
-    "orphans": "Call cache_gc with maxAgeDays, or clean_artifacts with all=true.",
+    "index_missing": "Call build_index, or run `cleats index`.",
+    "index_outdated": "Call build_index, or run `cleats index`.",
+    "index_stale": "Call build_index with incremental=true, or run `cleats index`.",
+    "index_damaged": "Call build_index with incremental=false, or run `cleats index --full`.",
+    "leftovers": "Call cache_gc, or run `cleats cache gc`.",
+    "orphans": "Call cache_gc with maxAgeDays, or run `cleats cache gc --max-age-days 30`.",
 }
 
 

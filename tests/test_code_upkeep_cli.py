@@ -1,0 +1,159 @@
+"""The commands of upkeep, as a person and a script use them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shell import Shell
+
+SOURCE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
+
+
+@pytest.fixture
+def project(shell: Shell) -> Path:
+    """The repository that the commands run in, with an index."""
+    folder = shell.folder / "work"
+    (folder / "app").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=folder, env=shell.environ, check=True)
+    (folder / "app" / "core.py").write_text(SOURCE)
+    shell.folder = folder
+    return folder
+
+
+@pytest.fixture
+def home(project: Path) -> dict[str, str]:
+    return {"CLEATS_CACHE_DIR": str(project.parent / "cache"), "HOME": str(project.parent)}
+
+
+def test_show_prints_the_lines_alone_when_a_program_reads(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    lines = shell.run("show", "app/core.py:5-6", **home)
+    around = json.loads(shell.run("show", "app/core.py:5", "-C", "1", "--json", **home).stdout)
+    cut = shell.run("show", "app/core.py", "--max-bytes", "20", **home)
+
+    assert (lines.stdout, lines.stderr) == ("def second():\n    return 2\n", "")
+    assert (around["startLine"], around["endLine"]) == (4, 6)
+    assert cut.stdout == "def first():\n"
+    assert "cut after line 1" in cut.stderr
+
+
+def test_show_numbers_the_lines_in_a_terminal(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    terminal, other = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "cleats", "show", "app/core.py:1-2"],
+        cwd=project,
+        env={**shell.environ, **home, "NO_COLOR": "1"},
+        stdout=other,
+        check=True,
+    )
+    os.close(other)
+    shown = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+
+    assert shown.splitlines() == [
+        "app/core.py:1-2 of 6 lines",
+        "1  def first():",
+        "2      return 1",
+    ]
+
+
+def test_show_takes_paths_from_here_and_from_the_root(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    shell.folder = project / "app"
+
+    here, root = shell.run("show", "core.py:1", **home), shell.run("show", "app/core.py:1", **home)
+
+    assert here.stdout == root.stdout == "def first():\n"
+
+
+def test_show_says_what_is_wrong_and_how_to_go_on(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    late = shell.run("show", "app/core.py:99", **home)
+    gone = shell.run("show", "nothing.py", **home)
+    outside = shell.run("show", "/etc/hostname", **home)
+
+    assert (late.returncode, gone.returncode, outside.returncode) == (2, 1, 1)
+    assert "It has 6 lines." in late.stderr
+    assert gone.stderr.startswith("Error: There is no file")
+    assert "leads out of the repository" in outside.stderr
+
+
+def test_an_index_is_reported_packed_and_removed(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    bare = shell.run("artifacts", **home)
+    steps = shell.run("bootstrap", "--with-sqlite", **home)
+    report = shell.run("artifacts", **home)
+    made = shell.run("sqlite", "build", "--incremental", **home)
+    packed = shell.run("sqlite", "compact", "--dry-run", **home)
+    collected = shell.run("cache", "gc", **home)
+    tried = shell.run("cache", "clean", "--dry-run", **home)
+    cleaned = shell.run("cache", "clean", **home)
+
+    assert bare.returncode == 1
+    assert "The repository has no index." in bare.stdout
+    assert "`cleats index`" in bare.stdout
+    assert "Nothing is installed" in steps.stdout
+    assert report.returncode == 0
+    assert str(project) in report.stdout
+    assert "is there already" in made.stdout
+    assert "nothing to gain" in packed.stdout
+    assert collected.stdout == "0 B freed.\n"
+    assert tried.stdout.endswith("would be freed.\n")
+    assert cleaned.stdout.endswith("freed.\n")
+    assert cleaned.stdout.replace("freed", "would be freed") == tried.stdout
+    assert json.loads(shell.run("artifacts", "--json", **home).stdout)["allRepos"] == []
+
+
+def test_the_configuration_shows_what_differs_and_all_on_demand(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    token = {**home, "CLEATS_HTTP_TOKEN": "hunter2", "CLEATS_QUEUE": "7"}
+
+    short, full = shell.run("config", **token), shell.run("config", "--all", **token)
+    as_json = json.loads(shell.run("config", "--json", **token).stdout)
+
+    assert short.returncode == 1  # there is no index
+    assert "queue" in short.stdout
+    assert "index_max_lines" not in short.stdout
+    assert "index_max_lines" in full.stdout
+    assert "hunter2" not in short.stdout + full.stdout
+    assert as_json["config"]["settings"]["log_level"] == "info"
+
+
+def test_a_workspace_shows_what_can_be_searched_together(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    (project.parent / "all.jsonc").write_text(
+        '{"schemaVersion": 1, "repos": [{"root": "work", "alias": "app"}, // here\n]}'
+    )
+    bare = shell.run("workspace", "../all.jsonc", **home)
+    shell.run("index", "--quiet", **home)
+
+    ready = shell.run("workspace", "../all.jsonc", **home)
+    wrong = shell.run("workspace", "app/core.py", **home)
+    found = shell.run("search", "second", "--workspace", "../all.jsonc", "--compact", **home)
+
+    assert (bare.returncode, ready.returncode, wrong.returncode) == (1, 0, 2)
+    assert "no index" in bare.stdout
+    assert "2 pieces" in ready.stdout
+    assert found.stdout.startswith("app:app/core.py:5: function second")
+
+
+def test_all_and_a_path_do_not_go_together(
+    shell: Shell, project: Path, home: dict[str, str]
+) -> None:
+    done = shell.run("cache", "clean", "--all", ".", **home)
+
+    assert done.returncode == 2
+    assert "every repository" in done.stderr
