@@ -23,6 +23,11 @@ def workspace(settings: Settings, file: str, *, as_json: bool) -> None:
       {"schemaVersion": 1, "repos": [{"root": "../app"}, {"root": "../lib", "alias": "lib"}]}
 
     \b
+    Examples:
+      cleats workspace all.jsonc
+      cleats search "parse" --workspace all.jsonc
+
+    \b
     Exits 0  when every repository that is enabled can be searched,
           1  when one cannot, or there is no such file,
           2  when the file is no workspace.
