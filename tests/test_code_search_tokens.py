@@ -32,7 +32,7 @@ def test_a_name_is_split_where_its_words_begin(text: str, words: list[str]) -> N
 
 
 def test_a_text_has_four_forms() -> None:
-    made = tokens.streams("parsing HTTPErrors in load_all")
+    [made] = tokens.streams(["parsing HTTPErrors in load_all"])
 
     assert made.words == "parsing http errors in load all"
     assert made.stems == "pars http error in load all"
@@ -48,12 +48,20 @@ def test_words_of_one_stem_are_the_same_and_numbers_are_themselves() -> None:
 
 @given(st.text(max_size=200))
 def test_the_forms_of_any_text_go_word_by_word(text: str) -> None:
-    made = tokens.streams(text)
+    [made] = tokens.streams([text])
 
     assert len(made.words.split()) == len(made.stems.split()) == len(made.cased.split())
     assert made.words == made.cased.lower()
     assert tokens.pieces(text) == made.words.split()
     assert all(word.isalnum() for word in made.words.split())
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
+def test_texts_taken_apart_together_are_the_same_as_alone(texts: list[str]) -> None:
+    together = tokens.streams(texts)
+
+    assert together == [made for text in texts for made in tokens.streams([text])]
+    assert tokens.stems(texts) == [made.stems for made in together]
 
 
 def test_memory_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

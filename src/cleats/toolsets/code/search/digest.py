@@ -7,8 +7,9 @@ that changed and only puts the others together again.
 import re
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain, compress, count, repeat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,6 +18,7 @@ from msgspec import Struct
 
 from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
 from cleats.toolsets.code.search import tokens
+from cleats.toolsets.code.search.tokens import Streams
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.dense.table import WordTable
@@ -36,20 +38,20 @@ UNCOUNTED: Final = -1
 _SEPARATOR = re.compile(r"[.:#]")
 """Between the parts of a qualified name."""
 
-_Get = Callable[[Chunk, FileFacts], Iterable[str]]
+_Values = Callable[[Chunk, FileFacts], Sequence[str]]
 
-COLUMNS: Final[Mapping[str, _Get]] = {
-    "kind": lambda c, _: [c.kind],
-    "name": lambda c, _: [c.name],
-    "lang": lambda c, f: [c.lang or f.lang],
-    "signature": lambda c, _: [c.signature],
+COLUMNS: Final[Mapping[str, _Values]] = {
+    "kind": lambda c, _: (c.kind,),
+    "name": lambda c, _: (c.name,),
+    "lang": lambda c, f: (c.lang or f.lang,),
+    "signature": lambda c, _: (c.signature,),
     "param": lambda c, _: c.params,
     "decorator": lambda c, _: c.decorators,
     "extends": lambda c, _: c.bases,
-    "visibility": lambda c, _: [c.visibility, *c.modifiers],
-    "inferredType": lambda c, _: [t.type for t in c.types],
+    "visibility": lambda c, _: (c.visibility, *c.modifiers),
+    "inferredType": lambda c, _: [t.type for t in c.types] if c.types else (),
     "returnType": lambda c, _: _declared_result(c),
-    "calls": lambda c, _: [c.name, *c.calls] if c.calls else [],
+    "calls": lambda c, _: (c.name, *c.calls) if c.calls else (),
     "uses": lambda c, _: c.uses,
     "reads": lambda c, _: c.reads,
     "writes": lambda c, _: c.writes,
@@ -117,17 +119,19 @@ _decoder = msgspec.msgpack.Decoder(Attributes)
 
 def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
     """Everything that filters and ranking need to know of a file's chunks, in their order."""
-    spoken = [_own_text(chunk, data) for chunk in facts.chunks]
+    chunks = facts.chunks
+    names = tokens.streams([chunk.name for chunk in chunks])
+    spoken = tokens.streams([_own_text(chunk, data) for chunk in chunks])
     attributes = Attributes(
         extension=PurePosixPath(path).suffix.lower().lstrip("."),
         columns=dict(_columns(facts)),
-        counts={name: _counts(facts.chunks, get) for name, get in COUNTS.items()},
-        flags=bytes(_flags(chunk) for chunk in facts.chunks),
-        modes=bytes(MODES.index(chunk.mode) for chunk in facts.chunks),
-        texts=[_texts(c, text) for c, text in zip(facts.chunks, spoken, strict=True)],
+        counts={name: _counts(chunks, get) for name, get in COUNTS.items()},
+        flags=bytes(map(_flags, chunks)),
+        modes=bytes(MODES.index(chunk.mode) for chunk in chunks),
+        texts=_texts(chunks, names, spoken) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(attributes), 1)
-    return Digest(packed, _vectors(facts.chunks, spoken))
+    return Digest(packed, _vectors(names, spoken) if chunks else b"")
 
 
 def attributes(packed: bytes) -> Attributes:
@@ -140,32 +144,42 @@ def _own_text(chunk: Chunk, data: bytes) -> str:
     return "\n".join(data[start:end].decode(errors="replace") for start, end in ranges)
 
 
-def _texts(chunk: Chunk, text: str) -> Texts:
-    made = tokens.streams(text)
-    name = chunk.name
-    return Texts(
-        cased=made.cased,
-        stems=made.stems,
-        whole=" ".join(made.whole.split()),
-        name=" ".join(tokens.pieces(name)),
-        label=" ".join((tokens.stemmed(name), *tokens.wholes(name))),
-        own=tokens.stemmed(name if " " in name else _SEPARATOR.split(name)[-1]),
-        signature=tokens.stemmed(chunk.signature),
-        doc=tokens.stemmed(chunk.doc),
-    )
+def _texts(
+    chunks: Sequence[Chunk], names: Sequence[Streams], own: Sequence[Streams]
+) -> list[Texts]:
+    last = [c.name if " " in c.name else _SEPARATOR.split(c.name)[-1] for c in chunks]
+    short = tokens.stems([*last, *(c.signature for c in chunks), *(c.doc for c in chunks)])
+    count = len(chunks)
+    parts = zip(names, own, short, short[count:], short[2 * count :], strict=False)
+    return [
+        Texts(
+            cased=text.cased,
+            stems=text.stems,
+            whole=" ".join(text.whole.split()),
+            name=name.words,
+            label=" ".join((name.stems, *name.whole.split())),
+            own=last_stems,
+            signature=signature,
+            doc=doc,
+        )
+        for name, text, last_stems, signature, doc in parts
+    ]
 
 
 def _columns(facts: FileFacts) -> Iterator[tuple[str, Values]]:
     for column, get in COLUMNS.items():
-        numbers: dict[str, int] = {}
-        owners, ids = array("i"), array("i")
-        for ordinal, chunk in enumerate(facts.chunks):
-            for value in get(chunk, facts):
-                if value:
-                    ids.append(numbers.setdefault(value[:LONGEST], len(numbers)))
-                    owners.append(ordinal)
-        if ids:
-            yield column, Values(list(numbers), owners.tobytes(), ids.tobytes())
+        values = [get(chunk, facts) for chunk in facts.chunks]
+        flat = list(chain.from_iterable(values))
+        if not any(flat):
+            continue
+        owners = list(chain.from_iterable(map(repeat, count(), map(len, values))))
+        if not all(flat):
+            owners = list(compress(owners, flat))
+            flat = list(filter(None, flat))
+        flat = [value[:LONGEST] for value in flat]
+        numbers = dict(zip(dict.fromkeys(flat), count(), strict=False))
+        ids = array("i", map(numbers.__getitem__, flat))
+        yield column, Values(list(numbers), array("i", owners).tobytes(), ids.tobytes())
 
 
 def _counts(chunks: Iterable[Chunk], get: Callable[[Chunk], int]) -> bytes:
@@ -183,14 +197,13 @@ def _declared_result(chunk: Chunk) -> list[str]:
     return [chunk.return_type, *declared]
 
 
-def _vectors(chunks: Iterable[Chunk], spoken: Iterable[str]) -> bytes:
+def _vectors(names: Iterable[Streams], spoken: Iterable[Streams]) -> bytes:
     table = word_table()
     if table is None:
         return b""
     # The name counts again: it is what the author thought the whole is about.
     words = [
-        [*tokens.pieces(chunk.name), *tokens.pieces(text)]
-        for chunk, text in zip(chunks, spoken, strict=True)
+        (*name.words.split(), *text.words.split()) for name, text in zip(names, spoken, strict=True)
     ]
     made: Any = table.encode(words)
     return bytes(made.tobytes())

@@ -15,11 +15,16 @@ over them. The same word occurs thousands of times, so what becomes of each is r
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 WORD: Final = re.compile(r"\w+")
+
+BREAK: Final = "\0"
+"""Between two texts that are taken apart together; it is in no word."""
+
+_WORDS = re.compile(rf"\w+|{BREAK}")
 
 LONGEST: Final = 128
 """Characters of the longest word: beyond that it is data, such as a key or an image."""
@@ -59,10 +64,32 @@ class Streams(NamedTuple):
     whole: str
 
 
-def streams(text: str) -> Streams:
-    """The four forms of a text."""
-    found = written(text)
-    return Streams(*(" ".join(map(memo.__getitem__, found)) for memo in _FORMS))
+def streams(texts: Sequence[str]) -> list[Streams]:
+    """The four forms of each text; many small texts at once cost little more than one."""
+    found = _written(texts)
+    stems, cased, whole = (_together(memo, found) for memo in (_STEMS, _CASED, _WHOLE))
+    return list(map(Streams, *map(_apart, (cased.lower(), stems, cased, whole))))
+
+
+def stems(texts: Sequence[str]) -> list[str]:
+    """The stems of each text, with spaces."""
+    return _apart(_together(_STEMS, _written(texts)))
+
+
+def _written(texts: Sequence[str]) -> list[str]:
+    """The words of texts before they are split, with a break between two texts."""
+    text = BREAK.join(texts)
+    if text.count(BREAK) >= len(texts):
+        text = BREAK.join(each.replace(BREAK, " ") for each in texts)
+    return _WORDS.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def _together(memo: "_Memo", found: Iterable[str]) -> str:
+    return " ".join(map(memo.__getitem__, found))
+
+
+def _apart(joined: str) -> list[str]:
+    return list(map(str.strip, joined.split(BREAK)))
 
 
 def written(text: str) -> list[str]:
@@ -138,7 +165,7 @@ class _Memo(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= MEMORY:
             self.clear()
-        made = self[word] = self._form(split(word))
+        made = self[word] = word if word == BREAK else self._form(split(word))
         return made
 
 
@@ -151,4 +178,3 @@ _LOWER = _Memo(lambda parts: " ".join(parts).lower())
 _STEMS = _Memo(lambda parts: " ".join(stem(part.lower()) for part in parts))
 _CASED = _Memo(" ".join)
 _WHOLE = _Memo(_joined)
-_FORMS = (_LOWER, _STEMS, _CASED, _WHOLE)
