@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode
-from cleats.toolsets.code.triage import documents
+from cleats.toolsets.code.triage import batch, documents
 from cleats.toolsets.code.triage.archive import Archive
 from cleats.toolsets.code.triage.documents import Documents
 from cleats.toolsets.code.triage.ingest import NotAFinding, ingest, understood
@@ -204,7 +204,10 @@ def test_texts_lists_and_originals_are_cut(shop: Shop) -> None:
     assert any("was not kept" in warning for warning in found.parse_warnings)
 
 
-def test_ten_thousand_findings_are_taken_in_and_the_first_are_listed(shop: Shop) -> None:
+def test_ten_thousand_findings_are_taken_in_and_the_first_are_listed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "sync", lambda _path: None)
     lines = b"\n".join(
         b'{"cve": "CVE-2022-%05d", "packageName": "p"}' % number for number in range(10_000)
     )

@@ -1,5 +1,6 @@
 """Context packs: all that somebody needs to decide about a finding, and the file it may go to."""
 
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ def target(given: str, root: Path, folders: Sequence[Path]) -> Path:
         asked = root / given
         place = asked.parent.resolve() / asked.name
         fences = [folder.resolve() for folder in folders]
-        existing = place.lstat() if place.exists() or place.is_symlink() else None
+        existing = _status(place)
     except (OSError, ValueError, RuntimeError) as error:
         raise _refused(ErrorCode.INVALID_REQUEST, given, "is no path") from error
     inside = [fence for fence in fences if place != fence and place.is_relative_to(fence)]
@@ -60,6 +61,13 @@ def write(place: Path, pack: dict[str, Any]) -> None:
     except OSError as error:
         why = f"cannot be written: {error.strerror}"
         raise _refused(ErrorCode.INVALID_REQUEST, str(place), why) from error
+
+
+def _status(place: Path) -> os.stat_result | None:
+    try:
+        return place.lstat()
+    except FileNotFoundError:
+        return None
 
 
 def _is_pack(place: Path, mode: int, size: int) -> bool:
