@@ -9,9 +9,9 @@ from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.walk import Walk
 
-_OPENING = re.compile(r"^\s*(?:/\*+!?|//+!?|#+!?|--+|\*+(?!/)|<!--)?[ \t]?")
+_OPENING = re.compile(r"\s*(?:/\*+!?|//+!?|#+!?|--+|\*+(?!/)|<!--)?[ \t]?")
 _CLOSING = re.compile(r"\s*(?:\*+/|-->)\s*$")
-_QUOTES = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+_QUOTES = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 
 LONGEST_DECORATOR = 120
 
@@ -31,14 +31,22 @@ class Remark(Struct, frozen=True):
 
 def uncommented(text: str) -> str:
     """A comment without its markers."""
-    lines = [_OPENING.sub("", _CLOSING.sub("", line)) for line in text.splitlines()]
-    return "\n".join(line.rstrip() for line in lines).strip()
+    return "\n".join([_bare(line) for line in text.splitlines()]).strip()
+
+
+def _bare(line: str) -> str:
+    # The expression looks at every letter; few lines close a comment.
+    if "*/" in line or "-->" in line:
+        line = _CLOSING.sub("", line)
+    marker = _OPENING.match(line)
+    return line[marker.end() :].rstrip() if marker else line.rstrip()
 
 
 def unquoted(text: str) -> str:
     """A docstring without its quotes and its indentation."""
-    found = _QUOTES.match(text.strip())
-    inner = found.group(2) if found else text
+    stripped = text.strip()
+    found = _QUOTES.match(stripped)
+    inner = stripped[found.end() :].removesuffix(found.group(1)) if found else text
     lines = inner.splitlines()
     indents = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
     indent = min(indents, default=0)

@@ -37,16 +37,25 @@ class Syntax:
         "stops",
     )
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        kinds: list[str],
+        fields: list[str],
+        starts: list[int],
+        ends: list[int],
+        stops: list[int],
+        parents: list[int],
+    ) -> None:
         self.data = data
-        self.kinds: list[str] = []
-        self.fields: list[str] = []
+        self.kinds = kinds
+        self.fields = fields
         """The field of its parent that a node is; empty for most."""
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.stops: list[int] = []
+        self.starts = starts
+        self.ends = ends
+        self.stops = stops
         """The number after the last node below a node; its next sibling's, if it has one."""
-        self.parents: list[int] = []
+        self.parents = parents
         self._before: dict[int, int] = {}
         self._breaks: list[int] = []
 
@@ -110,35 +119,34 @@ def flatten(
     tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int | None, str]
 ) -> Syntax:
     """Copy a tree; nodes whose kind is not among `kinds` are left out with all below them."""
-    syntax = Syntax(data)
-    add_kind, add_field = syntax.kinds.append, syntax.fields.append
-    add_start, add_end = syntax.starts.append, syntax.ends.append
-    stops, parents = syntax.stops, syntax.parents
-    add_stop, add_parent = stops.append, parents.append
+    # Lists of the length that is needed at most are filled faster than lists that grow.
+    most = tree.root_node.descendant_count
+    names, roles, nothing = [""] * most, [""] * most, [0] * most
+    starts, ends, parents, stops = nothing, nothing.copy(), nothing.copy(), list(range(1, most + 1))
     cursor = tree.walk()
     down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-    open_nodes: list[int] = []
+    kind_of, above = kinds.get, list[int]()
     parent, count = NONE, 0
     while True:
         node = cursor.node
-        kind = kinds.get(node.kind_id) if node is not None else None
-        if kind is not None and node is not None:
-            add_kind(kind)
-            add_field(fields[cursor.field_id])
-            add_start(node.start_byte)
-            add_end(node.end_byte)
-            add_parent(parent)
-            add_stop(count + 1)
+        if node is not None and (kind := kind_of(node.kind_id)) is not None:
+            names[count] = kind
+            roles[count] = fields[cursor.field_id]
+            starts[count] = node.start_byte
+            ends[count] = node.end_byte
+            parents[count] = parent
             count += 1
             if down():
-                if len(open_nodes) < DEEPEST:
+                above.append(parent)
+                if len(above) <= DEEPEST:
                     parent = count - 1
-                open_nodes.append(count - 1)
                 continue
         while not across():
             if not up():
-                return syntax
-            closed = open_nodes.pop()
-            if len(open_nodes) < DEEPEST:
-                stops[closed] = count
-                parent = parents[closed]
+                for column in (names, roles, starts, ends, parents, stops):
+                    del column[count:]
+                return Syntax(data, names, roles, starts, ends, stops, parents)
+            outer = above.pop()
+            if len(above) < DEEPEST:
+                stops[parent] = count
+            parent = outer

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final, Protocol
 
 from cleats.toolsets.code.facts import Chunk
@@ -13,6 +14,8 @@ LEAST_COMMENT: Final = 30
 LEAST_WORDS: Final = 5
 
 _MARKERS = re.compile(r"(?m)^[ \t]*(?:/\*+!?|\*+/|//+[!/]?|#+!?|--+|;+|\"\"\"|'''|\*+)|\*+/[ \t]*$")
+_MARKED = ("/*", "//", "#", "--", "*", ";", '"""', "'''")
+"""How a line begins that `_MARKERS` takes something from."""
 _WORD = re.compile(r"[^\W\d_]\w*")
 _LEGAL = re.compile(
     r"copyright (?:\(c\)|©|\d)|©|licen[cs]ed under|spdx-license-identifier|all rights reserved"
@@ -33,6 +36,19 @@ _DIRECTIVE = re.compile(
     r"|(?:end)?region\b|vim?: ?set|-\*-|cspell|spell-?checker|sourceMappingURL|@formatter:",
     re.IGNORECASE,
 )
+
+
+_TELLING: Final = (
+    "copyright ",
+    "licen",
+    "rights reserved",
+    "permission is",
+    "redistribution",
+    "warranties",
+    "generated",
+    "do not ",
+)
+"""What a legal or machine-made text has one of, in small letters."""
 
 
 class Remark(Protocol):
@@ -74,11 +90,24 @@ def prose(remarks: Iterable[Remark], stem: str) -> list[Chunk]:
 
 def worth(text: str, kind: str) -> str:
     """What a remark says without its marks; empty when that is not worth finding."""
-    said = _MARKERS.sub("", text).strip()
+    said = _unmarked(text).strip()
     if len(said) < (LEAST_DOC if kind == "docstring" else LEAST_COMMENT):
         return ""
-    if sum(1 for _ in zip(range(LEAST_WORDS), _WORD.finditer(said), strict=False)) < LEAST_WORDS:
+    if len(list(islice(_WORD.finditer(said), LEAST_WORDS))) < LEAST_WORDS:
         return ""
-    if _DIRECTIVE.match(said) or _LEGAL.search(said[:2000]) or _MACHINE.search(said[:2000]):
-        return ""
-    return said
+    return "" if _DIRECTIVE.match(said) or _is_boilerplate(said[:2000]) else said
+
+
+def _unmarked(text: str) -> str:
+    # The expression looks at every letter; hardly any text has a mark left.
+    if "*/" in text or any(line.lstrip(" \t").startswith(_MARKED) for line in text.split("\n")):
+        return _MARKERS.sub("", text)
+    return text
+
+
+def _is_boilerplate(said: str) -> bool:
+    # The expressions look at every letter, and at letters beyond ASCII that count as the same.
+    small = said.lower()
+    if said.isascii() and not any(word in small for word in _TELLING):
+        return False
+    return bool(_LEGAL.search(said) or _MACHINE.search(said))
