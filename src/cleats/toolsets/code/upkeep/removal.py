@@ -103,7 +103,7 @@ class RemovalTools:
 
     async def collect(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer `cache_gc`."""
-        indexes = self._meant(given, context)
+        indexes = self._meant(given.get("repoPath"))
         limits = {name: given[name] for name in LIMITS if name in given}
         sweep = Sweep(given["dryRun"])
         sizes = await to_thread.run_sync(_sizes, indexes)
@@ -130,10 +130,10 @@ class RemovalTools:
                 "HTTP, removes only theirs.",
             )
         if given["all"]:
-            indexes = self._meant({}, context)
+            indexes = self._meant(None)
         else:
             repository = self._site.repository(given, context)
-            indexes = self._meant({"repoPath": str(repository.root)}, context)
+            indexes = self._meant(str(repository.root))
         sweep = Sweep(given["dryRun"])
         await self._swept([Candidate(each, "asked") for each in indexes], sweep, context)
         return {
@@ -153,16 +153,16 @@ class RemovalTools:
             context.progress(_said(candidate, sweep), phase="remove")
             await to_thread.run_sync(sweep.take, candidate)
 
-    def _meant(self, given: Mapping[str, Any], context: Context) -> list[Stored]:
-        """The indexes that a call is about.
+    def _meant(self, path: str | None) -> list[Stored]:
+        """The indexes that a call is about: all of them, or that of one repository.
 
         Raises:
             ToolError: INVALID_REQUEST, the cache is in a place where nothing should be removed.
         """
         check(self._site)
-        if "repoPath" not in given:
+        if path is None:
             return stored(self._site.cache)
-        repository = self._site.repository(given, context)
+        repository = self._site.indexes.repository(path)
         folder = self._site.indexes.shelf(repository).folder
         return [Stored(folder)] if is_ours(folder) else []
 
