@@ -4,6 +4,8 @@ Full and incremental builds take the same road; an incremental one begins with a
 catalogue and reads only what has changed. Either way the catalogue says the same in the end.
 """
 
+import gc
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,9 @@ from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.indexing.survey import Survey
 from cleats.toolsets.code.store.generations import Shelf
 
+RARELY: Final = (200_000, 20, 100)
+"""How often cycles are looked for: next to all that a build makes is in use until it ends."""
+
 PATIENCE: Final = 0.2
 """Seconds between two attempts to become the builder."""
 
@@ -33,7 +38,7 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
     """
     started = time.monotonic()
     options = options.at(root)
-    with explained(shelf.folder), alone(shelf, report):
+    with _hurried(), explained(shelf.folder), alone(shelf, report):
         shelf.collect()
         unused = _restored(shelf, options)
         with Basis.of(shelf, options) as basis:
@@ -44,6 +49,19 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
         done.warnings += [unused] if unused else []
     done.seconds = round(time.monotonic() - started, 3)
     return done
+
+
+@contextmanager
+def _hurried() -> Iterator[None]:
+    """Spare a build what its libraries do for longer lives: it is a tenth of a small one."""
+    # Numpy would start a thread for each core to multiply matrices with, and there are none.
+    os.putenv("OPENBLAS_NUM_THREADS", "1")
+    before = gc.get_threshold()
+    gc.set_threshold(*RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _restored(shelf: Shelf, options: Options) -> str:
