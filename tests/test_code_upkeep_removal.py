@@ -1,7 +1,9 @@
 """`cache_gc` and `clean_artifacts`: they remove what is meant, all of it, and nothing else."""
 
+import fcntl
 import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -9,8 +11,8 @@ import pytest
 from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Done
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.store import cache
-from cleats.toolsets.code.store.generations import BUILDING, Lease, Shelf
+from cleats.toolsets.code.store import cache, locks
+from cleats.toolsets.code.store.generations import BUILDING, LOCK, Lease, Shelf
 from tests.index_world import World
 from tests.requirements import requirement
 from tests.upkeep_world import Upkeep, files, made
@@ -270,6 +272,17 @@ def test_a_dangerous_root_is_refused(upkeep: Upkeep) -> None:
     assert files(upkeep.world.folder) == before
 
 
+def test_what_may_not_be_touched_is_said(upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cache, "claim", refuse)
+
+    [failed] = upkeep.result("cache_gc", maxBytes=0)["failedRemovals"]
+
+    assert failed["problem"] == "Permission denied"
+
+
 def test_what_cannot_be_removed_is_said(upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
@@ -279,3 +292,46 @@ def test_what_cannot_be_removed_is_said(upkeep: Upkeep, monkeypatch: pytest.Monk
     [target] = upkeep.result("clean_artifacts")["targets"]
 
     assert (target["deleted"], target["problem"]) == (False, "Permission denied")
+
+
+# Who comes while it goes
+
+
+def test_a_reader_who_comes_while_an_index_goes_gets_nothing(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = cache._bury
+    came: list[locks.Lock | None] = []
+    threads: list[Thread] = []
+
+    def bury(generation: Path) -> None:
+        threads.append(Thread(target=lambda: came.append(locks.share(generation / LOCK))))
+        threads[-1].start()
+        real(generation)
+
+    monkeypatch.setattr(cache, "_bury", bury)
+    done = upkeep.result("clean_artifacts")
+    for thread in threads:
+        thread.join()
+
+    assert done["targets"][0]["deleted"]
+    assert came == [None]
+
+
+def test_a_builder_who_comes_while_an_index_goes_starts_anew(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, real = upkeep.world.shelf, fcntl.flock
+
+    def flock(descriptor: int, how: int) -> None:
+        (shelf.folder / "build.lock").unlink(missing_ok=True)
+        real(descriptor, how)
+
+    with monkeypatch.context() as while_it_goes:
+        while_it_goes.setattr(fcntl, "flock", flock)
+        too_late = shelf.claim()
+    again = shelf.claim()
+
+    assert too_late is None
+    assert again is not None
+    again.release()

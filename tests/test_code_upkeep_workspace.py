@@ -108,6 +108,19 @@ def test_what_is_no_workspace_is_refused(upkeep: Upkeep, content: Any, why: str)
     assert why in error.message
 
 
+def test_a_folder_below_the_root_of_a_repository_means_the_repository(upkeep: Upkeep) -> None:
+    upkeep.world.git("init", "-q")
+    upkeep.world.build()
+    one = {"schemaVersion": 1, "repos": [{"root": "project/app"}]}
+
+    [repo] = upkeep.result("workspace_status", workspacePath=written(upkeep, one))["repos"]
+    two = {**one, "repos": [{"root": "project/app"}, {"root": "project"}]}
+    upkeep.error("workspace_status", ErrorCode.INVALID_REQUEST, workspacePath=written(upkeep, two))
+
+    assert (repo["alias"], repo["root"]) == ("app", str(upkeep.world.root))
+    assert repo["signature"]
+
+
 def test_a_file_that_is_not_there_or_no_file_is_the_callers_error(upkeep: Upkeep) -> None:
     upkeep.error("workspace_status", ErrorCode.NOT_FOUND, workspacePath="none.jsonc")
     for path in (str(upkeep.world.root), "x\0y", ""):

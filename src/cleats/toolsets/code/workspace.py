@@ -162,10 +162,11 @@ def _members(path: Path, said: Mapping[str, Any]) -> tuple[Member, ...]:
 
 def _member(path: Path, said: Mapping[str, Any]) -> Member:
     root = _place(path, said["root"])
+    exists = root.is_dir()
     return Member(
-        root=root,
+        root=Repository.at(str(root), path.parent).root if exists else root,
         alias=said.get("alias", root.name or "root"),
-        exists=root.is_dir(),
+        exists=exists,
         enabled=said.get("enabled", True),
         priority=said.get("priority", 0),
         tags=tuple(said.get("tags", ())),

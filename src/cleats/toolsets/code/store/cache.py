@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from cleats.toolsets.code.store.generations import BUILDING, DEAD, LOCK, ROOT
-from cleats.toolsets.code.store.locks import claim
+from cleats.toolsets.code.store.locks import Lock, claim
 
 REPOSITORIES: Final = "repos"
 GENERATIONS: Final = "generations"
@@ -33,7 +33,7 @@ Reason = Literal["old", "unfinished", "backup"]
 
 
 class HeldError(Exception):
-    """Somebody reads or builds it."""
+    """Somebody reads or builds it, or it may not be touched."""
 
 
 class Piece(NamedTuple):
@@ -94,9 +94,7 @@ class Stored:
         Raises:
             HeldError: there is one.
         """
-        lock = claim(self.folder / BUILDER)
-        if lock is None:
-            raise HeldError("it is being built")
+        lock = _claimed(self.folder / BUILDER, "it is being built")
         try:
             yield
         finally:
@@ -219,11 +217,18 @@ def _unread(generations: Iterable[Path]) -> Iterator[None]:
         for path in generations:
             if not (path / LOCK).exists():
                 continue  # nobody can read it
-            lock = claim(path / LOCK)
-            if lock is None:
-                raise HeldError("it is being read")
-            locks.callback(lock.release)
+            locks.callback(_claimed(path / LOCK, "it is being read").release)
         yield
+
+
+def _claimed(path: Path, why_not: str) -> Lock:
+    try:
+        lock = claim(path)
+    except OSError as error:  # it is gone already, or somebody else's
+        raise HeldError(error.strerror or str(error)) from None
+    if lock is None:
+        raise HeldError(why_not)
+    return lock
 
 
 def _bury(generation: Path) -> None:

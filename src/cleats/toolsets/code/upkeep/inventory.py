@@ -1,7 +1,9 @@
 """The tool `report_artifacts`: what the indexes of this machine are made of, and what they cost."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final
 
 from anyio import to_thread
@@ -118,11 +120,12 @@ class InventoryTool:
         current = folder / "generations" / (index.generation or LOCK)
         artifacts = dict.fromkeys(KINDS, 0)
         for path in current.rglob("*"):
-            if path.is_file():
-                artifacts[_kind(path.relative_to(current))] += path.lstat().st_size
+            with suppress(OSError):  # the generation was replaced just now
+                status = path.lstat()
+                if S_ISREG(status.st_mode):
+                    artifacts[_kind(path.relative_to(current))] += status.st_size
         total = used(folder)
         artifacts["leftovers"] = max(total - sum(artifacts.values()), 0) if index.pieces() else 0
-        fts = current / "fts.db"
         return {
             "root": str(repository.root),
             "repoId": repository.id,
@@ -130,7 +133,7 @@ class InventoryTool:
             "generation": index.generation,
             "totalBytes": total,
             "artifacts": artifacts,
-            "sqlite": {"path": str(fts), "bytes": fts.stat().st_size} if fts.is_file() else None,
+            "sqlite": _sqlite(current / "fts.db", artifacts["sqlite"]),
         }
 
     def _issues(
@@ -197,6 +200,10 @@ def _entry(index: Stored) -> dict[str, Any]:
         "generation": index.generation,
         "publishedAt": moment(index.published) if index.generation else None,
     }
+
+
+def _sqlite(path: Path, size: int) -> dict[str, Any] | None:
+    return {"path": str(path), "bytes": size} if size else None
 
 
 def _kind(path: Path) -> str:
