@@ -1,6 +1,7 @@
 """A real HTTP server for the tests of downloads: ranges, validators, redirects, and lies."""
 
 import hashlib
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,13 +93,15 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(files: Files) -> Iterator[Files]:
+def serving(files: Files, tls: ssl.SSLContext | None = None) -> Iterator[Files]:
     """A server on a free port, until the block is left."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"files": files}))
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    files.base = f"http://127.0.0.1:{server.server_port}"
+    files.base = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
     try:
         yield files
     finally:

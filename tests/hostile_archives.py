@@ -49,6 +49,8 @@ NAMES = {
     "long part": b"x" * 201,
     "parent alone": b"..",
     "wildcard": b"evil?",
+    "nothing": b"",
+    "only a dot": b".",
 }
 
 
@@ -76,6 +78,8 @@ class ZipEntry:
     local_size: int | None = None
     extra: bytes = b""
     offset: int | None = None
+    reach: int = 0
+    """Bytes that it claims beyond its own."""
 
     def parts(self, at: int) -> tuple[bytes, bytes]:
         """The local header with the content, and the line of the directory."""
@@ -86,7 +90,7 @@ class ZipEntry:
         local_size = size if self.local_size is None else self.local_size
         crc = zlib.crc32(self.content) if self.crc is None else self.crc
         name = self.name if self.local_name is None else self.local_name
-        head = (20, self.flags, self.method, 0, 0x21, crc, len(packed))
+        head = (20, self.flags, self.method, 0, 0x21, crc, len(packed) + self.reach)
         local = struct.pack("<4s5H3L2H", b"PK\3\4", *head, local_size, len(name), len(self.extra))
         central = struct.pack(
             "<4s6H3L5H2L",
@@ -185,6 +189,13 @@ def _tricks(seed: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "same but for accents", tarred(*accents), UNSAFE
     yield "file and folder", tarred(tar_entry(b"a"), tar_entry(b"a/b")), UNSAFE
     yield "name behind a NUL", tarred(tar_entry(b"good\0/../../evil")), UNSAFE
+    yield "two long names", tarred(long(b"a\0"), long(b"b\0"), good), UNSAFE
+    yield "long name at the end", tarred(good, long(b"a\0")), UNSAFE
+    yield "long name without end", tarred(long(b"abc"), good), UNSAFE
+    yield "long name in two", tarred(long(b"good\0/../evil\0"), good), UNSAFE
+    yield "padding behind a name", tarred(long(b"a\0")[:-1] + b"x", good), UNSAFE
+    yield "padding behind a file", tarred(tar_entry(b"a")[:-1] + b"x", good), UNSAFE
+    yield "one name for all", tarred(_summed(pax(path=b"a"), b"g"), good), UNSAFE
     yield "pax path", tarred(pax(path=b"../evil"), tar_entry(b"good")), UNSAFE
     yield "pax size", tarred(pax(size=b"1"), tar_entry(b"good")), UNSAFE
     yield "pax link", tarred(pax(linkpath=b"/etc"), tar_entry(b"good")), UNSAFE
@@ -204,10 +215,20 @@ def _tricks(seed: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "too many", tarred(*(tar_entry(b"%d" % n, b"") for n in range(2049))), TOO_LARGE
 
 
+def long(content: bytes) -> bytes:
+    """A name for the entry after it, as GNU tar writes them."""
+    return tar_entry(b"././@LongLink", content, b"L")
+
+
 def _with_size(field: bytes) -> bytes:
     block = tar_entry(b"a")[:512]
-    block = block[:124] + field + block[136:148] + b" " * 8 + block[156:]
-    return block[:148] + b"%06o\0 " % sum(block) + block[156:]
+    return _summed(block[:124] + field + block[136:], b"0")
+
+
+def _summed(entry: bytes, kind: bytes) -> bytes:
+    """An entry of another kind, with the right sum."""
+    block = entry[:148] + b" " * 8 + kind + entry[157:512]
+    return block[:148] + b"%06o\0 " % sum(block) + block[156:] + entry[512:]
 
 
 def _tars(seed: random.Random) -> Iterator[Hostile]:
@@ -222,6 +243,7 @@ def _tars(seed: random.Random) -> Iterator[Hostile]:
             broken[seed.randrange(60, len(whole) - 60)] ^= 0x55
             yield Hostile(f"{wrapping}: stream broken", bytes(broken))
             yield Hostile(f"{wrapping}: something behind the stream", whole + b"\0\0junk")
+            yield Hostile(f"{wrapping}: junk far behind", whole + b"\0" * 300_000 + b"junk")
             zeros = tarred(tar_entry(b"zeros", b"\0" * (45 << 20)))
             yield Hostile(f"{wrapping}: bomb", wrap(zeros), TOO_LARGE)
     few = lzma.compress(
@@ -257,6 +279,11 @@ def _zips(seed: random.Random) -> Iterator[Hostile]:
     inner = ZipEntry(b"outer", zipped(ZipEntry(b"x")))
     yield Hostile("zip: entry in an entry", zipped(inner, ZipEntry(b"x", offset=35)))
     yield Hostile("zip: offset beyond", zipped(ZipEntry(b"a", offset=1 << 30)))
+    yield Hostile("zip: beyond its place", zipped(ZipEntry(b"a", method=8, reach=9999)))
+    comment = bytearray(zipped(good))
+    comment[comment.rfind(b"PK\1\2") + 32] = 9
+    yield Hostile("zip: comment beyond the directory", bytes(comment))
+    yield Hostile("zip: no directory in its place", zipped(good).replace(b"PK\1\2", b"PK\1\3"))
     yield Hostile("zip: directory moved", zipped(good, moved=3))
     yield Hostile("zip: fewer than it says", zipped(good, count=2))
     yield Hostile("zip: more than it says", zipped(good, ZipEntry(b"b"), count=1))
@@ -273,6 +300,7 @@ def _zips(seed: random.Random) -> Iterator[Hostile]:
         "cut": packed[:-3],
         "longer": packed + b"x",
         "broken": b"\xff" + packed,
+        "far longer": packed + b"x" * 300_000,
     }.items():
         entry = ZipEntry(b"a", b"evil" * 99, method=8, packed=bad)
         yield Hostile(f"zip: content {label}", zipped(entry))
@@ -286,6 +314,12 @@ def _zips(seed: random.Random) -> Iterator[Hostile]:
         yield Hostile(f"zip: broken at {place}", bytes(broken))
 
 
+def _record(entries: int, end: int, length: int = 44) -> bytes:
+    """The end of a large zip, whose directory has one line of 47 bytes."""
+    record = struct.pack("<4sQ2H2L", b"PK\6\6", length, 45, 45, 0, 0)
+    return record + struct.pack("<4Q", entries, entries, 47, end - 47)
+
+
 def _large_zips(seed: random.Random) -> Iterator[Hostile]:
     nothing = zipped(ZipEntry(b"a", size=0xFFFFFFFF))
     yield Hostile("zip: large size is missing", nothing)
@@ -295,13 +329,18 @@ def _large_zips(seed: random.Random) -> Iterator[Hostile]:
         yield Hostile(f"zip: large size of {said}", zipped(entry), code)
     good = zipped(ZipEntry(b"a", seed.randbytes(50)))
     end, at = good[-22:], len(good) - 22
-    for label, entries, place in (("count", 9, 0), ("place", 1, 7), ("many", 1 << 60, 0)):
-        record = struct.pack("<4sQ2H2L", b"PK\6\6", 44, 45, 45, 0, 0)
-        record += struct.pack("<4Q", entries, entries, 51, at - 51 + place)
-        locator = struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
-        small = end[:8] + b"\xff" * 12 + end[20:]
+    small = end[:8] + b"\xff" * 12 + end[20:]
+    for label, record, where, last in (
+        ("count", _record(9, at), at, small),
+        ("place", _record(1, at + 7), at, small),
+        ("many", _record(1 << 60, at), at, small),
+        ("locator", _record(1, at), at - 5, small),
+        ("length", _record(1, at, length=99), at, small),
+        ("difference", _record(1, at), at, end[:8] + b"\2\0\2\0" + end[12:]),
+    ):
+        locator = struct.pack("<4sLQL", b"PK\6\7", 0, where, 1)
         code = TOO_LARGE if label == "many" else UNSAFE
-        yield Hostile(f"zip: large directory, {label}", good[:-22] + record + locator + small, code)
+        yield Hostile(f"zip: large directory, {label}", good[:-22] + record + locator + last, code)
     many = [ZipEntry(b"%d" % number, b"") for number in range(2049)]
     yield Hostile("zip: too many", zipped(*many), TOO_LARGE)
     yield Hostile(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.downloads import archives
-from cleats.toolsets.code.downloads.entries import LIMITS, Limits
+from cleats.toolsets.code.downloads.entries import LIMITS, Ledger, Limits
 from tests.hostile_archives import ZipEntry, hostile, tar_entry, tarred, zipped
 from tests.shell import LAW
 
@@ -214,6 +214,17 @@ def test_limits_count_what_comes_out(tmp_path: Path) -> None:
         assert refused.value.code is ErrorCode.ARCHIVE_TOO_LARGE
 
     assert extracted(data, tmp_path / "target", Limits(total=1800, entry=900, entries=2))
+
+
+def test_padding_and_headers_have_a_limit_too(tmp_path: Path) -> None:
+    data = gzip.compress(tarred(tar_entry(b"a")) + b"\0" * (17 << 20))
+
+    with pytest.raises(ToolError) as refused:
+        extracted(data, tmp_path / "target", Limits(total=1000))
+
+    assert refused.value.code is ErrorCode.ARCHIVE_TOO_LARGE
+    with pytest.raises(ToolError):
+        Ledger(Limits(total=10), packed=10).count(11)
 
 
 def test_text_without_an_archive_is_refused(tmp_path: Path) -> None:

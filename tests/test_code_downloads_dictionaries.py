@@ -186,10 +186,11 @@ def test_a_wrong_hash_keeps_the_list_that_is_there(world: Downloads, files: File
     world.result("download_dictionaries", url=f"de={address}#sha256={digest(WORDS)}")
     before = world.tree()
 
-    error = world.error("download_dictionaries", url=f"de={address}#sha256={'0' * 64}")
+    for more in ({}, {"update": True}, {"force": True}):
+        error = world.error("download_dictionaries", url=f"de={address}#sha256={'0' * 64}", **more)
 
-    assert error.code is ErrorCode.DOWNLOAD_VERIFY_FAILED
-    assert world.tree() == before
+        assert error.code is ErrorCode.DOWNLOAD_VERIFY_FAILED
+        assert world.tree() == before
 
 
 def test_lists_can_be_kept_in_the_repository_and_nowhere_else(world: Downloads) -> None:

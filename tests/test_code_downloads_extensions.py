@@ -99,6 +99,10 @@ def test_an_update_of_the_same_file_changes_nothing(world: Downloads, files: Fil
     files.validators = False
     compared = world.result("download_extensions", update=True, **LINUX)
 
+    wrong = f"{files.url('/vec0.so')}#sha256={'0' * 64}"
+    error = world.error("download_extensions", url=wrong, update=True, **LINUX)
+
+    assert error.code is ErrorCode.DOWNLOAD_VERIFY_FAILED
     assert known["skipped"][0]["reason"] == "not-modified"
     assert compared["skipped"][0]["reason"] == "unchanged"
     assert compared["extensionPath"] == first["extensionPath"]

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -41,6 +42,9 @@ class Kept(Struct, frozen=True):
     words: int
     etag: str = ""
     modified: str = ""
+
+
+_NOTHING: Final = Kept("", "", 0, 0)
 
 
 class Manifest(Struct):
@@ -88,30 +92,42 @@ class Shelf:
         kept = manifest.dictionaries.get(name)
         if kept is not None and kept.url != source.url:
             kept = None
-        target = self.folder / f"{name}.txt"
-        intact = kept is not None and await to_thread.run_sync(_hash, target) == kept.sha256
-        if kept and intact and not (self.update or self.force):
-            if source.sha256 in ("", kept.sha256):
-                self._skip(name, kept, "present")
-                return
-            kept = None
-        fresh = kept if kept and intact and not self.force else Kept("", "", 0, 0)
-        pin = kept.sha256 if kept and not self.update else ""
-        order = Order(source, target, self.repository, pin, fresh.etag, fresh.modified)
-        say = lambda done, total: report(name, done, total)  # noqa: E731
-        async with fetched(order, self.policy, say) as arrived:
+        known = None if self.force else await to_thread.run_sync(self._intact, name, kept, source)
+        if known and not self.update:
+            self._skip(name, known, "present")
+            return
+        order = Order(
+            source,
+            self.folder / f"{name}.txt",
+            self.repository,
+            sha256=kept.sha256 if kept and not self.update else "",
+            etag=known.etag if known else "",
+            modified=known.modified if known else "",
+        )
+        async with fetched(order, self.policy, partial(report, name)) as arrived:
             if arrived is None:
-                self._skip(name, fresh, "not-modified")
+                self._skip(name, known or _NOTHING, "not-modified")
                 return
             words = await to_thread.run_sync(_count, arrived.path, source)
-            if fresh.sha256 == arrived.sha256:
-                self._skip(name, fresh, "unchanged")
+            if known and known.sha256 == arrived.sha256:
+                self._skip(name, known, "unchanged")
             else:
                 arrived.place()
                 self._note(name, source, arrived, words)
-        new = Kept(source.url, arrived.sha256, arrived.bytes, words, arrived.etag, arrived.modified)
-        manifest.dictionaries[name] = new
+        about = (source.url, arrived.sha256, arrived.bytes, words, arrived.etag, arrived.modified)
+        manifest.dictionaries[name] = Kept(*about)
         self._save(manifest)
+
+    def _intact(self, name: str, kept: Kept | None, source: Source) -> Kept | None:
+        """What is kept, if the list is there, unchanged, and what the source says it must be."""
+        if kept is None or source.sha256 not in ("", kept.sha256):
+            return None
+        try:
+            with (self.folder / f"{name}.txt").open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+        return kept if found == kept.sha256 else None
 
     def _skip(self, name: str, kept: Kept, reason: Reason) -> None:
         self.skipped.append({"name": name, "reason": reason, "words": kept.words})
@@ -187,14 +203,6 @@ def _count(path: Path, source: Source) -> int:
     if not count:
         raise _no_list(source)
     return count
-
-
-def _hash(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
 
 
 def _bad(why: str) -> ToolError:

@@ -101,12 +101,9 @@ class Place:
             source = source or self._known(before)
             same = before if before is not None and before.url == source.url else None
             pin = same.sha256 if same is not None and not update else ""
-            if same is not None and not await to_thread.run_sync(intact, self.folder, same):
-                same = None
-            fits = same is not None and source.sha256 in ("", same.sha256)
-            if same is not None and fits and not (update or force):
-                return same, None, "present"
-            known = same if not force else None
+            known = None if force else await to_thread.run_sync(self._intact, same, source)
+            if known is not None and not update:
+                return known, None, "present"
             order = Order(
                 source,
                 self.folder / _PARTIAL,
@@ -123,6 +120,12 @@ class Place:
                     return known, None, "unchanged"
                 made, count = await to_thread.run_sync(self._install, source, arrived)
         return made, self._told(source, arrived, count), ""
+
+    def _intact(self, same: Installed | None, source: Source) -> Installed | None:
+        """What is installed, if it is unchanged, and what the source says it must be."""
+        if same is None or source.sha256 not in ("", same.sha256):
+            return None
+        return same if intact(self.folder, same) else None
 
     def _check_ours(self) -> None:
         """Refuse a folder with something else in it: its files would be mixed with those of others.

@@ -6,6 +6,7 @@ folder that the operator named, and the address that was checked is the one that
 """
 
 import ipaddress
+import os
 import re
 import socket
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import url2pathname
 
 import anyio
 
@@ -73,8 +73,13 @@ def read(text: str, base: Path) -> Source:
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
             raise _bad(text, "expected file:///PATH")
-        return Source(address, digest, _path(url2pathname(parts.path), base))
+        return Source(address, digest, _path(_local(unquote(parts.path)), base))
     return Source(_checked(parts, text), digest)
+
+
+def _local(path: str) -> str:
+    """The path of a file URL; before a drive it has a slash too many."""
+    return path.lstrip("/") if os.name == "nt" else path
 
 
 def _checked(parts: SplitResult, text: str) -> str:
@@ -161,11 +166,6 @@ def is_public(text: str) -> bool:
 
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
 """IPv4 addresses, as networks write them that only have the other kind."""
-
-
-def file_name(url: str) -> str:
-    """The last part of an address."""
-    return unquote(urlsplit(url).path).rstrip("/").rpartition("/")[2]
 
 
 def _bad(text: str, why: str) -> ToolError:
