@@ -30,31 +30,28 @@ NEVER: Final = -1
 
 @dataclass(slots=True)
 class _Pairs:
-    """One column on its way: distinct values as they come, and who has them."""
+    """One column on its way: values as they come, again and again, and who has which of them."""
 
-    values: dict[str, int] = field(default_factory=dict)
+    values: list[str] = field(default_factory=list)
     owners: "array[int]" = field(default_factory=lambda: array("q"))
     ids: "array[int]" = field(default_factory=lambda: array("q"))
 
     def add(self, values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> None:
         """Values of a file, and pairs of an owner and a number among them."""
-        numbers = np.fromiter(map(self._number, values), np.int64, len(values))
         self.owners.frombytes(owners.astype(np.int64).tobytes())
-        self.ids.frombytes(numbers[ids].tobytes())
+        self.ids.frombytes((ids + np.int64(len(self.values))).tobytes())
+        self.values += values
 
     def one(self, values: Iterable[str], owner: int) -> None:
         """An owner and all it has."""
-        for value in values:
-            if value:
-                self.owners.append(owner)
-                self.ids.append(self._number(value))
-
-    def _number(self, value: str) -> int:
-        return self.values.setdefault(value, len(self.values))
+        for value in filter(None, values):
+            self.owners.append(owner)
+            self.ids.append(len(self.values))
+            self.values.append(value)
 
     def packed(self) -> dict[str, NDArray[Any]]:
         owners, ids = (np.frombuffer(each, np.int64) for each in (self.owners, self.ids))
-        return packed(list(self.values), owners, ids)
+        return packed(self.values, owners, ids)
 
 
 @dataclass(slots=True)

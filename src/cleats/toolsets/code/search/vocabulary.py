@@ -6,8 +6,9 @@ always makes the same bytes.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,11 @@ class Column:
 
 def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> dict[str, Any]:
     """The arrays of a column, from pairs of an owner and the number of a value it has."""
-    clean = [value.replace(END, "") for value in values]
-    distinct = sorted(set(clean))
-    rank = {value: number for number, value in enumerate(distinct)}
-    renamed = np.fromiter((rank[value] for value in clean), np.int64, len(clean))
+    if END.join(values).count(END) >= len(values):
+        values = [value.replace(END, "") for value in values]
+    distinct = sorted(set(values))
+    rank = dict(zip(distinct, count(), strict=False))
+    renamed = np.fromiter(map(rank.__getitem__, values), np.int64, len(values))
     pairs = np.unique(renamed[ids] << 32 | owners) if len(ids) else np.zeros(0, np.int64)
     arrays = _texts(distinct)
     arrays["postings"] = (pairs & 0xFFFFFFFF).astype(np.int32)
@@ -96,17 +98,15 @@ def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> di
 
 
 def _texts(values: Sequence[str]) -> dict[str, Any]:
-    lowered = [value.lower() for value in values]
+    text = END + END.join(values) + END
+    lowered = text.lower()
     arrays: dict[str, Any] = {}
-    arrays["text"], arrays["starts"] = _blob(values)
-    if lowered != list(values):
-        arrays["lower"], arrays["lower_starts"] = _blob(lowered)
+    arrays["text"], arrays["starts"] = _blob(text, len(values))
+    if lowered != text:
+        arrays["lower"], arrays["lower_starts"] = _blob(lowered, len(values))
     return arrays
 
 
-def _blob(values: Iterable[str]) -> tuple[NDArray[np.uint8], Ids]:
-    raw = [value.encode(errors="surrogatepass") for value in values]
-    text = b"\0" + b"\0".join(raw) + b"\0"
-    lengths = np.fromiter((len(value) + 1 for value in raw), np.int64, len(raw))
-    starts = (1 + np.cumsum(lengths) - lengths).astype(np.int32)
-    return np.frombuffer(text, np.uint8), starts
+def _blob(text: str, values: int) -> tuple[NDArray[np.uint8], Ids]:
+    raw = np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
+    return raw, (np.flatnonzero(raw == 0)[:values] + 1).astype(np.int32)
