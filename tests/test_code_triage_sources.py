@@ -88,6 +88,16 @@ def test_a_result_in_sarif_brings_its_rule_its_place_and_its_weakness(shop: Shop
     assert (again.status, again.vuln.severity) == ("open", "medium")
 
 
+def test_what_bandit_really_writes_is_understood(shop: Shop) -> None:
+    found = shop.records("sarif", (REPORTS / "sarif_bandit.json").read_bytes())
+
+    assert [each.vuln.vuln_id for each in found] == ["B101", "B311", "B110"]
+    assert all(each.vuln.severity == "low" for each in found)
+    assert found[1].vuln.title.startswith("Standard pseudo-random generators are not suitable")
+    assert found[1].locations[0].path.startswith("hypothesis/")
+    assert found[1].locations[0].start_line > 1
+
+
 def test_a_result_with_a_fingerprint_is_the_same_when_its_lines_move(shop: Shop) -> None:
     before, *_ = shop.records("sarif")
     text = (REPORTS / "sarif.json").read_bytes()

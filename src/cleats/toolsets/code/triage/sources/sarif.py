@@ -59,7 +59,9 @@ def draft(item: Any) -> Draft:
     named = _named(item)
     said = _message(result, rule)
     score = cvss("", at(rule, "properties", "security-severity"))
-    title = _title(rule) or line(said.partition("\n")[0], 160)
+    title = first(
+        at(rule, "shortDescription", "text"), line(said.partition("\n")[0], 160), at(rule, "name")
+    )
     vuln = Vulnerability(
         vuln_id=named,
         cve=cve(named),
@@ -143,10 +145,6 @@ def _message(result: Any, rule: Any) -> str:
     for place, value in enumerate(lines(at(message, "arguments"))):
         text = text.replace(f"{{{place}}}", value)
     return prose(text)
-
-
-def _title(rule: Any) -> str:
-    return first(at(rule, "shortDescription", "text"), at(rule, "name"))
 
 
 def _explained(rule: Any, title: str) -> str:

@@ -1,0 +1,72 @@
+"""`cleats triage`, as a person and a script use it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.shell import Shell
+from tests.triage_world import LOADER, REPORTS
+
+
+@pytest.fixture
+def project(shell: Shell) -> Path:
+    """The repository that the command runs in."""
+    subprocess.run(["git", "init", "-q"], cwd=shell.folder, env=shell.environ, check=True)
+    (shell.folder / ".gitignore").write_text("/.cache/\n/.local/\n")
+    (shell.folder / "loader.py").write_text(LOADER)
+    (shell.folder / "alerts.json").write_bytes((REPORTS / "dependabot.json").read_bytes())
+    return shell.folder
+
+
+def test_findings_are_taken_in_and_listed_the_worst_first(shell: Shell, project: Path) -> None:
+    done = shell.run("triage", "ingest", "dependabot", "alerts.json", "--meta", "service=shop")
+    again = shell.run("triage", "ingest", "dependabot", str(project / "alerts.json"), "--json")
+    listed = shell.run("triage", "list")
+    worst = json.loads(shell.run("triage", "list", "--severity", "high", "--json").stdout)
+
+    assert (done.returncode, done.stdout) == (0, "2 findings: 2 created.\n")
+    assert json.loads(again.stdout)["unchanged"] == 0, "the service is gone, so both have changed"
+    head, first, second = listed.stdout.splitlines()
+    assert head.split() == ["ID", "SEVERITY", "NAME", "WHERE", "STATUS", "TITLE"]
+    assert "critical" in first
+    assert "GHSA-aaaa-bbbb-cccc" in second
+    assert [(each["cve"], each["decision"]) for each in worst] == [("CVE-2020-14343", None)]
+
+
+def test_a_finding_is_indexed_packed_and_decided_on_by_the_beginning_of_its_id(
+    shell: Shell, project: Path
+) -> None:
+    shell.run("triage", "ingest", "dependabot", "alerts.json", "--index")
+    [worst] = json.loads(shell.run("triage", "list", "--severity", "high", "--json").stdout)
+    start = worst["recordId"][:8]
+
+    found = shell.run("search", "validation", "--mode", "records", "--compact")
+    decided = shell.run("triage", "decide", start, "accept", "--expires", "2099-01-31")
+    packed = shell.run("triage", "pack", start, "--out", "pack.json")
+    left = shell.run("triage", "list", "--undecided")
+
+    assert f".cleats/records/{worst['recordId']}.md" in found.stdout
+    assert decided.stdout.startswith("accept until 2099-01-31: recorded as ")
+    assert "  decided   accept (same finding)" in packed.stdout
+    assert 'import "yaml" in code\n  loader.py:6  load\n' in packed.stdout
+    assert json.loads((project / "pack.json").read_bytes())["recordId"] == worst["recordId"]
+    assert start not in left.stdout
+    assert "GHSA-aaaa-bbbb-cccc" in left.stdout
+
+
+def test_what_is_wrong_is_said_on_stderr(shell: Shell, project: Path) -> None:
+    missing = shell.run("triage", "ingest", "sarif", "nothing.sarif")
+    broken = shell.run("triage", "ingest", "sarif", "loader.py")
+    meta = shell.run("triage", "ingest", "sarif", "alerts.json", "--meta", "service")
+    unknown = shell.run("triage", "decide", "0000", "fix")
+    empty = shell.run("triage", "list")
+
+    assert (missing.returncode, broken.returncode, unknown.returncode) == (1, 2, 1)
+    assert "there is no file" in missing.stderr
+    assert "is not JSON" in broken.stderr
+    assert meta.returncode == 2
+    assert "KEY=TEXT" in meta.stderr
+    assert "there is no record '0000'" in unknown.stderr
+    assert empty.stdout == "No findings. `cleats triage ingest` takes them in.\n"
