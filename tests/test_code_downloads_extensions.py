@@ -122,6 +122,18 @@ def test_a_program_over_plain_http_needs_a_hash(world: Downloads, files: Files) 
     assert files.seen == []
 
 
+def test_an_update_over_plain_http_brings_no_other_program(world: Downloads, files: Files) -> None:
+    files.content["/vec0.so"] = ELF
+    url = f"{files.url('/vec0.so')}#sha256={digest(ELF)}"
+    found = world.result("download_extensions", url=url, **LINUX)
+    files.content["/vec0.so"] = ELF + b"other"
+
+    error = world.error("download_extensions", update=True, **LINUX)
+
+    assert error.code is ErrorCode.DOWNLOAD_VERIFY_FAILED
+    assert Path(found["extensionPath"]).read_bytes() == ELF
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [

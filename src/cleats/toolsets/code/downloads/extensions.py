@@ -100,7 +100,8 @@ class Place:
             before = installed(self.folder)
             source = source or self._known(before)
             same = before if before is not None and before.url == source.url else None
-            pin = same.sha256 if same is not None and not update else ""
+            # Without encryption only what is known is taken, also where an update is wanted.
+            pinned = same is not None and not (update and source.encrypted)
             known = None if force else await to_thread.run_sync(self._intact, same, source)
             if known is not None and not update:
                 return known, None, "present"
@@ -108,7 +109,7 @@ class Place:
                 source,
                 self.folder / _PARTIAL,
                 self.repository,
-                pin,
+                same.sha256 if same is not None and pinned else "",
                 etag=known.etag if known else "",
                 modified=known.modified if known else "",
             )
