@@ -205,7 +205,7 @@ def _tricks(seed: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "long name, too long", tarred(tar_entry(b"L", b"x" * 99_999, b"L"), good), UNSAFE
     yield "size of base 256", tarred(_with_size(b"\x80" + b"\xff" * 11)), UNSAFE
     yield "size below zero", tarred(_with_size(b"-0000000001\0")), UNSAFE
-    yield "wrong sum", tarred(good)[:10] + b"X" + tarred(good)[11:], UNSAFE
+    yield "wrong sum", tarred(good)[:2] + b"X" + tarred(good)[3:], UNSAFE
     yield "size beyond the end", tarred(tar_entry(b"a", b"evil", size=40 << 20)), UNSAFE
     yield "no end", good, UNSAFE
     yield "cut", tarred(good)[: seed.randrange(600, 1100)], UNSAFE
