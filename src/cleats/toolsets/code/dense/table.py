@@ -118,9 +118,9 @@ class WordTable:
         weighted *= REPEATS[np.minimum(counts, len(REPEATS) - 1), None]
         sums = np.zeros((len(texts), self.dims), dtype=np.float32)
         # Not a matrix product: for so little its threads would spend more time than they save.
-        present, starts = np.unique(lines, return_index=True)
-        if len(present):
-            sums[present] = np.add.reduceat(weighted, starts, axis=0)
+        starts = np.flatnonzero(np.diff(lines, prepend=-1))
+        if len(starts):
+            sums[lines[starts]] = np.add.reduceat(weighted, starts, axis=0)
         return sums
 
     def _rows_in(self, words: Iterable[str]) -> list[int]:

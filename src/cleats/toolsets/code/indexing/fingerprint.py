@@ -29,7 +29,7 @@ MAKERS: Final = (
     "risk",
     "dense",
     *(f"search/{name}.py" for name in ("arrays", "columns", "digest", "fts", "parts")),
-    *(f"search/{name}.py" for name in ("shards", "tokens", "vectors", "vocabulary")),
+    *(f"search/{name}.py" for name in ("segments", "tokens", "vectors", "vocabulary")),
     "indexing/reading.py",
     "indexing/headlines.py",
     "triage/records.py",

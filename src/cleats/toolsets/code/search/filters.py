@@ -15,7 +15,7 @@ import numpy as np
 from cleats.toolsets.code.search.columns import Columns
 from cleats.toolsets.code.search.digest import ASYNC, GENERATOR, RETURNS
 from cleats.toolsets.code.search.patterns import refused
-from cleats.toolsets.code.search.vocabulary import Ids, Mask, Vocabulary
+from cleats.toolsets.code.search.vocabulary import Ids, Mask, Vocabulary, distinct
 
 PATIENCE: Final = 2.0
 """Seconds that the patterns of one filter may take on all paths."""
@@ -111,7 +111,7 @@ def _ids(vocabulary: Vocabulary, test: Holds | Fits | Field, argument: str) -> I
         case Holds(texts, shape, cased):
             patterns = [literal(text, *SHAPES[shape], cased=cased) for text in texts]
             found = [vocabulary.find(pattern, cased=cased) for pattern in patterns]
-            return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+            return found[0] if len(found) == 1 else distinct(np.concatenate(found))
         case Field(key, texts):
             return vocabulary.find(_field(key, texts), cased=False)
         case Fits(patterns, cased):

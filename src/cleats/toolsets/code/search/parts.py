@@ -18,7 +18,7 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.risk.summary import Risk
-from cleats.toolsets.code.search import columns, shards, tokens, vectors
+from cleats.toolsets.code.search import columns, segments, tokens, vectors
 from cleats.toolsets.code.search.digest import Attributes, Texts, attributes
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations
@@ -170,7 +170,7 @@ def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> N
             for mode, texts in zip(found.modes, found.texts, strict=True):
                 yield path, mode, texts
 
-    shards.write(folder, documents())
+    segments.write(folder, documents())
     content.save(folder)
     vectors.write(folder, rows)
 

@@ -48,7 +48,7 @@ class Vocabulary:
         text = self._written if cased else self._lowered
         starts = self._arrays["starts" if cased or "lower" not in self._arrays else "lower_starts"]
         ends = [found.end() - 1 for found in re.finditer(pattern, text)]
-        return np.unique(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
+        return distinct(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
 
     def values(self) -> list[str]:
         """All of them."""
@@ -82,17 +82,25 @@ class Column:
         return mask
 
 
+def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in order, each once: `np.unique`, which loads a part of numpy for masks."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
 def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> dict[str, Any]:
     """The arrays of a column, from pairs of an owner and the number of a value it has."""
     if END.join(values).count(END) >= len(values):
         values = [value.replace(END, "") for value in values]
-    distinct = sorted(set(values))
-    rank = dict(zip(distinct, count(), strict=False))
+    known = sorted(set(values))
+    rank = dict(zip(known, count(), strict=False))
     renamed = np.fromiter(map(rank.__getitem__, values), np.int64, len(values))
-    pairs = np.unique(renamed[ids] << 32 | owners) if len(ids) else np.zeros(0, np.int64)
-    arrays = _texts(distinct)
+    pairs = distinct(renamed[ids] << 32 | owners)
+    arrays = _texts(known)
     arrays["postings"] = (pairs & 0xFFFFFFFF).astype(np.int32)
-    edges = np.arange(len(distinct) + 1, dtype=np.int64) << 32
+    edges = np.arange(len(known) + 1, dtype=np.int64) << 32
     arrays["bounds"] = np.searchsorted(pairs, edges).astype(np.int32)
     return arrays
 
