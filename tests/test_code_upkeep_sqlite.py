@@ -89,6 +89,16 @@ def test_without_an_index_or_that_mode_there_is_nothing_to_make_it_from(tmp_path
     assert not upkeep.world.meta()["sqlite"]
 
 
+def test_the_server_itself_does_not_keep_what_was_replaced(upkeep: Upkeep) -> None:
+    before = upkeep.world.lease()
+    before.close()
+
+    _, built = upkeep.calls(("search", {"query": "first"}), ("build_sqlite_index", {}))
+
+    assert upkeep.done("build_sqlite_index", built)["published"]
+    assert not before.folder.exists()
+
+
 def test_places_of_other_servers_are_reserved(upkeep: Upkeep) -> None:
     for name in ("codeDir", "proseDir", "out"):
         upkeep.error("build_sqlite_index", ErrorCode.INVALID_REQUEST, **{name: "/tmp/x"})

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from anyio import to_thread
+
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.toolsets.code.indexing.shapes import REPO_PATH
+from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.upkeep.forms import (
     COUNT,
     FLAG,
@@ -132,7 +135,20 @@ class SqliteTools:
             mode=given["mode"],
             **how,
         )
-        return str(repository.root), await packer.run(order, reporter(context))
+        done = await packer.run(order, reporter(context))
+        if done.published:
+            await self._site.indexes.looked()
+            await to_thread.run_sync(self._tidy, repository)
+        return str(repository.root), done
+
+    def _tidy(self, repository: Repository) -> None:
+        """Remove the generation that was replaced: who held it may have been this server."""
+        self._site.let_go()
+        shelf = self._site.indexes.shelf(repository)
+        lock = shelf.claim()
+        if lock is not None:
+            shelf.collect()
+            lock.release()
 
     def tools(self) -> tuple[Tool, ...]:
         return (
