@@ -170,16 +170,11 @@ def test_what_was_read_as_an_expiry_is_read_again(text: str) -> None:
 
 def test_history_has_the_nearest_decisions_first_then_the_newest(shop: Shop) -> None:
     about = finding(shop, manifestPath="a.txt")
-    related = {
-        "manifest": finding(
-            shop, id="1", cve="CVE-2022-0009", packageName="b", manifestPath="a.txt"
-        ),
-        "package": finding(shop, id="2", cve="CVE-2022-0008"),
-        "vulnerability": finding(shop, id="3", packageName="c"),
-        "finding": about,
-    }
-    unrelated = finding(shop, id="4", cve="CVE-2022-0007", packageName="d")
-    for each in (*related.values(), unrelated, about):
+    same = finding(shop, id="1", packageName="c")
+    package = finding(shop, id="2", cve="CVE-2022-0008")
+    manifest = finding(shop, cve="CVE-2022-0009", packageName="b", manifestPath="a.txt")
+    unrelated = finding(shop, id="3", cve="CVE-2022-0007", packageName="d")
+    for each in (about, about, same, package, manifest, unrelated):
         shop.call("triage_decision", finding=each, status="defer")
 
     found = history(shop.archive, shop.record(about), NOON)

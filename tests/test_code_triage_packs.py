@@ -201,22 +201,24 @@ def test_a_pack_shows_the_code_that_a_scanner_pointed_at(shop: Shop) -> None:
     assert (hit["name"], hit["snippet"]) == ("load", "    return yaml.load(text)")
 
 
-def test_meaning_counts_only_where_it_is_asked_for(shop: Shop) -> None:
-    [record] = shop.records("generic", [{"id": "1", "title": "configuration parser unsafe"}])
+def test_meaning_counts_for_the_title_and_for_names_only_on_demand(shop: Shop) -> None:
+    said = {"id": "1", "title": "configuration parser unsafe", "packageName": "PyYAML"}
+    [record] = shop.records("generic", [said])
     shop.build()
 
-    def parts(**given: Any) -> set[str]:
+    def meant(**given: Any) -> set[str]:
         pack = shop.call("triage_context_pack", recordId=record.record_id, **given)
         return {
-            part["name"]
+            query["about"]
             for query in pack["repoEvidence"]["queries"]
             for hit in query["hits"]
             for part in hit["scoreBreakdown"]["parts"]
+            if part["name"] == "meaning"
         }
 
-    assert "meaning" in parts()
-    assert "meaning" not in parts(ann=False)
-    assert "meaning" not in parts(stubEmbeddings=True)
+    assert meant() == {"title"}
+    assert {"title", "package"} <= meant(ann=True)
+    assert meant(ann=False) == meant(stubEmbeddings=True) == set()
 
 
 def test_a_pack_without_an_index_says_so_and_gives_the_rest(shop: Shop) -> None:
