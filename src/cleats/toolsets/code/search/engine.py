@@ -6,6 +6,7 @@ any time.
 """
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +130,7 @@ class Engine:
 
     def place(self, position: int) -> tuple[str, int]:
         """The path of a chunk's file, and the chunk's number in it."""
-        shard = int(np.searchsorted(self.starts, position, "right")) - 1
+        shard = bisect_right(self.starts, position) - 1
         columns = self.columns[shard]
         file, ordinal = columns.ordinal(position - self.starts[shard])
         return columns.paths[file], ordinal

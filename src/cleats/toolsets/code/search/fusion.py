@@ -6,6 +6,7 @@ score can be explained: it is the sum of its parts and nothing else.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -27,7 +28,7 @@ class Ranked:
     scores: NDArray[np.float32]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Fused:
     """One chunk in the fused list."""
 
@@ -37,24 +38,36 @@ class Fused:
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def score(self) -> float:
-        return sum(self.parts.values())
+    def add(self, ranking: Ranked, rank: int) -> None:
+        """Note its rank in a list."""
+        self.parts[ranking.name] = ranking.weight / (K + rank)
+        self.ranks[ranking.name] = rank
+        self.scores[ranking.name] = float(ranking.scores[rank - 1])
 
 
 def fuse(
-    rankings: list[Ranked], bonuses: Mapping[str, Mapping[int, float]], order: NDArray[np.int64]
+    rankings: list[Ranked],
+    bonuses: Mapping[str, Mapping[int, float]],
+    order: NDArray[np.int64],
+    most: int,
 ) -> list[Fused]:
-    """All chunks of all lists, best first; equal ones in the order of their files and places."""
-    found: dict[int, Fused] = {}
-    for ranking in rankings:
-        pairs = zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
-        for rank, (position, score) in enumerate(pairs, 1):
-            fused = found.setdefault(position, Fused(position))
-            fused.parts[ranking.name] = ranking.weight / (K + rank)
-            fused.ranks[ranking.name] = rank
-            fused.scores[ranking.name] = score
-    for name, points in bonuses.items():
+    """The best chunks of all lists; equal ones in the order of their files and places."""
+    ranks = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
+    totals: dict[int, float] = {}
+    for ranking, ranked in zip(rankings, ranks, strict=True):
+        for position, rank in ranked.items():
+            totals[position] = totals.get(position, 0.0) + ranking.weight / (K + rank)
+    for points in bonuses.values():
         for position, bonus in points.items():
-            found.setdefault(position, Fused(position)).parts[name] = bonus
-    return sorted(found.values(), key=lambda each: (-each.score, order[each.position]))
+            totals[position] = totals.get(position, 0.0) + bonus
+    positions = np.fromiter(totals, np.int64, len(totals))
+    scores = np.fromiter(totals.values(), np.float64, len(totals))
+    best = positions[np.lexsort((order[positions], -scores))[:most]].tolist()
+    found = {position: Fused(position) for position in best}
+    for ranking, ranked in zip(rankings, ranks, strict=True):
+        for position in found.keys() & ranked.keys():
+            found[position].add(ranking, ranked[position])
+    for name, points in bonuses.items():
+        for position in found.keys() & points.keys():
+            found[position].parts[name] = points[position]
+    return list(found.values())

@@ -137,10 +137,8 @@ class Retrieval:
         }
         if self._plan.strict:
             rankings = _reranked(rankings)
-        fused = fuse(rankings, bonuses, self._engine.order)
-        return [
-            Hit(each, *self._engine.place(each.position)) for each in fused[: self._request.top]
-        ]
+        fused = fuse(rankings, bonuses, self._engine.order, self._request.top)
+        return [Hit(each, *self._engine.place(each.position)) for each in fused]
 
 
 def _covered(ranking: Ranked) -> dict[int, float]:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import tantivy
@@ -26,6 +27,7 @@ REMEMBERED: Final = 20_000
 """Words whose queries are kept."""
 
 Scores = NDArray[np.float32]
+_Clauses: TypeAlias = list[tuple[Occur, Query]]
 
 
 class Shard:
@@ -72,8 +74,8 @@ class Words:
     ) -> dict[int, tuple[Ids, Scores]]:
         """The best chunks of each mode that match, within its mask if it has one; best first."""
         ranked: dict[int, list[tuple[Ids, Scores]]] = {mode: [] for mode in modes}
-        for number, (shard, start) in enumerate(zip(self._shards, self._starts, strict=True)):
-            query = _Translation(number, self._leaves).query(expression)
+        queries = self._leaves.translated(expression)
+        for shard, start, query in zip(self._shards, self._starts, queries, strict=True):
             own = {
                 mode: None if mask is None else mask[start : start + shard.chunks]
                 for mode, mask in modes.items()
@@ -101,8 +103,13 @@ def _ranked(
             yield mode, (found[kept], scores[kept])
         return
     for mode, mask in modes.items():
-        of_mode = _and(query, Query.term_query(SCHEMA, "mode", mode))
+        of_mode = Query.boolean_query([(Occur.Must, query), (Occur.Must, _of_mode(mode))])
         yield mode, _within(shard, of_mode, mask, limit)
+
+
+@cache
+def _of_mode(mode: int) -> Query:
+    return Query.const_score_query(Query.term_query(SCHEMA, "mode", mode), 0.0)
 
 
 def _within(shard: Shard, query: Query, mask: Mask | None, limit: int) -> tuple[Ids, Scores]:
@@ -136,46 +143,8 @@ def _and(query: Query, condition: Query) -> Query:
     )
 
 
-class _Translation:
-    """Expressions as queries of one shard."""
-
-    def __init__(self, shard: int, leaves: "_Leaves") -> None:
-        self._shard, self._leaves = shard, leaves
-
-    def query(self, expression: ex.Expression) -> Query:
-        match expression:
-            case ex.Word() | ex.Sequence():
-                return self._leaves.queries(expression)[self._shard] or Query.empty_query()
-            case ex.AnyOf(parts):
-                return Query.boolean_query(list(self._any(parts)))
-            case ex.AllOf(parts):
-                return Query.boolean_query(list(self._all(parts)))
-            case ex.Without():
-                return Query.boolean_query(list(self._all((expression,))))
-            case ex.Bonus(part, points):
-                return Query.const_score_query(self.query(part), points)
-
-    def _any(self, parts: Iterable[ex.Expression]) -> Iterator[tuple[Occur, Query]]:
-        for part in parts:
-            if not isinstance(part, ex.Word | ex.Sequence):
-                yield Occur.Should, self.query(part)
-            elif (leaf := self._leaves.queries(part)[self._shard]) is not None:
-                yield Occur.Should, leaf
-
-    def _all(self, parts: Iterable[ex.Expression]) -> Iterator[tuple[Occur, Query]]:
-        positive = False
-        for part in parts:
-            if isinstance(part, ex.Without):
-                yield Occur.MustNot, self.query(part.part)
-            else:
-                positive = True
-                yield Occur.Must, self.query(part)
-        if not positive:
-            yield Occur.Must, Query.const_score_query(Query.all_query(), 0.0)
-
-
 class _Leaves:
-    """Words as queries of each shard, made once.
+    """Expressions as queries of each shard; those of words are made once.
 
     How rare a word is counts over all shards: where one shard has its own idea, the boost makes up
     for it. A shard without the word is not asked for it.
@@ -186,7 +155,45 @@ class _Leaves:
         self._sizes = [shard.chunks for shard in shards]
         self._made: dict[Leaf, list[Query | None]] = {}
 
-    def queries(self, leaf: Leaf) -> list[Query | None]:
+    def translated(self, expression: ex.Expression) -> list[Query]:
+        """One query for each shard."""
+        match expression:
+            case ex.Word() | ex.Sequence():
+                return [query or Query.empty_query() for query in self._queries(expression)]
+            case ex.AnyOf(parts):
+                return list(map(Query.boolean_query, self._any(parts)))
+            case ex.AllOf(parts):
+                return list(map(Query.boolean_query, self._all(parts)))
+            case ex.Without():
+                return list(map(Query.boolean_query, self._all((expression,))))
+            case ex.Bonus(part, points):
+                return [Query.const_score_query(each, points) for each in self.translated(part)]
+
+    def _any(self, parts: Iterable[ex.Expression]) -> list[_Clauses]:
+        clauses: list[_Clauses] = [[] for _ in self._shards]
+        for part in parts:
+            queries: Sequence[Query | None]
+            if isinstance(part, ex.Word | ex.Sequence):
+                queries = self._queries(part)
+            else:
+                queries = self.translated(part)
+            for own, query in zip(clauses, queries, strict=True):
+                if query is not None:
+                    own.append((Occur.Should, query))
+        return clauses
+
+    def _all(self, parts: Iterable[ex.Expression]) -> list[_Clauses]:
+        wanted = [(Occur.Must, part) for part in parts if not isinstance(part, ex.Without)]
+        without = [(Occur.MustNot, part.part) for part in parts if isinstance(part, ex.Without)]
+        translated = [(how, self.translated(part)) for how, part in (*wanted, *without)]
+        if not wanted:
+            everything = Query.const_score_query(Query.all_query(), 0.0)
+            translated.append((Occur.Must, [everything] * len(self._shards)))
+        return [
+            [(how, each[shard]) for how, each in translated] for shard in range(len(self._shards))
+        ]
+
+    def _queries(self, leaf: Leaf) -> Sequence[Query | None]:
         """One query for each shard; None where nothing has the word."""
         made = self._made.get(leaf)
         if made is None:
