@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from cleats.toolsets.code.triage import shapes
 from cleats.toolsets.code.triage.cvss import base_score, cvss
 from cleats.toolsets.code.triage.ingest import understood
 from cleats.toolsets.code.triage.records import Cvss, Location, Package
+from cleats.toolsets.code.triage.sources.table import SOURCES
 from tests.triage_world import REPORTS, Shop
 
 
@@ -252,3 +254,8 @@ def test_the_score_of_a_vector_is_that_of_the_specification(
 def test_a_score_out_of_range_is_not_believed() -> None:
     assert cvss("", 99) is None
     assert cvss("", -1) is None
+
+
+def test_every_source_that_the_schema_names_can_be_read() -> None:
+    assert set(shapes.SOURCES) == set(SOURCES)
+    assert all(source.about for source in SOURCES.values())
