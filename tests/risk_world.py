@@ -19,17 +19,8 @@ def functions(files: Mapping[str, str], lang: str) -> list[Linkable]:
         assert not parsed.problem, parsed.problem
         for chunk in parsed.chunks:
             summary = assess(chunk, lang, RULES, parsed.imports)
-            one = Linkable(
-                len(found),
-                path,
-                chunk.name,
-                lang,
-                parsed.imports,
-                chunk.params,
-                chunk.calls,
-                summary,
-            )
-            found.append(one)
+            own = (len(found), path, chunk.name, lang, parsed.imports, chunk.params, summary)
+            found.append(Linkable(*own))
     return found
 
 

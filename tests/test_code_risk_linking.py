@@ -300,7 +300,7 @@ def node(name: str, *, sources: int = 0, sinks: int = 0) -> Linkable:
             Sink(f"k{n}", "sql", [], "high", 0.5, n, list(range(sources))) for n in range(sinks)
         ],
     )
-    return Linkable(1, "a.py", name, "python", [], [], [], summary)
+    return Linkable(1, "a.py", name, "python", [], [], summary)
 
 
 def test_flows_beyond_the_limit_are_cut_and_said() -> None:

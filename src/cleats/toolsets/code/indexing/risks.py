@@ -19,7 +19,6 @@ class _Called(Struct):
     """The little of a chunk's facts that linking needs."""
 
     params: list[str] = []
-    calls: list[str] = []
     lang: str = ""
 
 
@@ -28,10 +27,8 @@ _relations = msgspec.msgpack.Decoder(Relations).decode
 _summary = msgspec.msgpack.Decoder(Summary).decode
 _pack = msgspec.msgpack.Encoder().encode
 
-_FILES = "SELECT id, path, lang, facts FROM files WHERE mode = 'code' ORDER BY path"
-_CHUNKS = (
-    "SELECT id, name, facts, summary FROM chunks WHERE file = ? AND mode = 'code' ORDER BY ordinal"
-)
+_FILES = "SELECT id, path, lang, facts FROM files WHERE mode = 'code'"
+_CHUNKS = "SELECT id, file, name, facts, summary FROM chunks WHERE summary IS NOT NULL"
 
 
 def add(catalogue: Catalogue) -> None:
@@ -45,17 +42,13 @@ def add(catalogue: Catalogue) -> None:
 
 
 def _functions(catalogue: Catalogue) -> Iterator[Linkable]:
-    for file, path, lang, relations in list(catalogue.connection.execute(_FILES)):
-        imports = _relations(relations).imports
-        for key, name, facts, summary in catalogue.connection.execute(_CHUNKS, (file,)):
+    files = {
+        file: (path, lang, _relations(relations).imports)
+        for file, path, lang, relations in catalogue.connection.execute(_FILES)
+    }
+    for key, file, name, facts, summary in catalogue.connection.execute(_CHUNKS):
+        if file in files:
+            path, lang, imports = files[file]
             called = _called(facts)
-            yield Linkable(
-                key=key,
-                path=path,
-                name=name,
-                lang=called.lang or lang,
-                imports=imports,
-                params=called.params,
-                calls=called.calls,
-                summary=None if summary is None else _summary(summary),
-            )
+            own = called.lang or lang
+            yield Linkable(key, path, name, own, imports, called.params, _summary(summary))

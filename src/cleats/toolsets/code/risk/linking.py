@@ -30,7 +30,6 @@ class Linkable(NamedTuple):
     lang: str
     imports: Sequence[str]
     params: Sequence[str]
-    calls: Sequence[str]
     summary: Summary | None
 
 

@@ -7,6 +7,7 @@ invents flows. Languages are kept apart, except where they call each other as th
 
 import posixpath
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from cleats.toolsets.code.risk.book import SELVES, receiver_of
@@ -51,6 +52,8 @@ class Directory:
         """By family, name, and the class or the module they are in."""
         self._made: dict[tuple[str, str], list[int]] = {}
         self._imported: dict[tuple[str, tuple[str, ...]], _Imports] = {}
+        self._parts: dict[str, tuple[str, str]] = {}
+        """What each callee is taken apart into; the same are called again and again."""
         for number, function in enumerate(functions):
             if function.is_target:
                 self._enter(number, function)
@@ -71,9 +74,10 @@ class Directory:
         """The function that a call with this many arguments goes to; None when it is not sure."""
         function = self._functions[caller]
         family = _family(function.lang)
-        plain = canonical(callee.removeprefix("new "))
-        receiver = receiver_of(plain)
-        last = plain[len(receiver) :].lstrip(".")
+        parts = self._parts.get(callee)
+        if parts is None:
+            parts = self._parts[callee] = _apart(callee)
+        receiver, last = parts
         found = self._named.get((family, last))
         if callee.startswith("new ") or found is None:
             return self._nearest(function, self._made.get((family, last), ()))
@@ -142,6 +146,13 @@ class Directory:
         return _only(known or [n for n in found if imports.hold(self._functions[n].path)])
 
 
+def _apart(callee: str) -> tuple[str, str]:
+    """What a function is called on, and its own name."""
+    plain = canonical(callee.removeprefix("new "))
+    receiver = receiver_of(plain)
+    return receiver, plain[len(receiver) :].lstrip(".")
+
+
 class _Imports:
     """What a file imports, as ends of paths without extension."""
 
@@ -197,11 +208,13 @@ def _modules(path: str) -> list[str]:
     return [stem]
 
 
+@lru_cache(maxsize=1)  # functions come file by file
 def _module_names(path: str) -> tuple[str, str]:
     folder, name = posixpath.split(posixpath.splitext(path)[0])
     return _plain_name(name), _plain_name(posixpath.basename(folder))
 
 
+@lru_cache(maxsize=4096)
 def _plain_name(name: str) -> str:
     """A class, a file and a variable called after it, alike: `UserStore`, `user_store`."""
     return name.replace("_", "").replace("-", "").lower()
