@@ -15,6 +15,9 @@ from tests.requirements import requirement
 Step = tuple[float | None, float]
 """What a tool reports, and how long it then works."""
 
+Counted = tuple[float | None, float | None, float]
+"""The same with a total."""
+
 
 class Clock(asyncio.SelectorEventLoop):
     """An event loop whose time passes only when nothing is left to do."""
@@ -35,6 +38,11 @@ class Clock(asyncio.SelectorEventLoop):
 
 def told(steps: list[Step], *, flush: bool = True) -> list[tuple[float, Report]]:
     """Everything that leaves when a tool reports in these steps, and when it left."""
+    return counted([(done, None, seconds) for done, seconds in steps], flush=flush)
+
+
+def counted(steps: list[Counted], *, flush: bool = True) -> list[tuple[float, Report]]:
+    """The same for a tool that knows of totals."""
     sent: list[tuple[float, Report]] = []
     loop = Clock()
 
@@ -43,8 +51,8 @@ def told(steps: list[Step], *, flush: bool = True) -> list[tuple[float, Report]]
             sent.append((loop.now, report))
 
         progress = Progress(send)
-        for number, (done, seconds) in enumerate(steps):
-            progress.report(f"step {number}", phase="work", done=done, total=None)
+        for number, (done, total, seconds) in enumerate(steps):
+            progress.report(f"step {number}", phase="work", done=done, total=total)
             await asyncio.sleep(seconds)
         await progress.close(flush=flush)
         progress.report("too late", phase="work", done=None, total=None)
@@ -121,3 +129,34 @@ def test_numbers_without_meaning_are_counted_instead() -> None:
     count: Callable[[Any], list[float]] = lambda sent: [report.number for _, report in sent]  # noqa: E731
 
     assert count(told([(None, 1.0), (None, 1.0), (float("inf"), 1.0)])) == [1.0, 2.0, 3.0]
+
+
+amounts = st.none() | st.integers(min_value=0, max_value=1000)
+totals = amounts | st.just(float("inf")) | st.just(float("nan"))
+counts = st.lists(st.tuples(amounts, totals, st.floats(min_value=0, max_value=2)), max_size=30)
+
+
+@slow
+@given(counts)
+def test_a_number_never_passes_its_total_and_whole_numbers_stay_whole(
+    given_steps: list[Counted],
+) -> None:
+    sent = [report for _, report in counted(given_steps)]
+
+    assert all(report.total is None or report.number <= report.total for report in sent)
+    assert all(type(report.number) is int for report in sent)
+    assert all(before.number < after.number for before, after in pairwise(sent))
+
+
+def test_a_total_is_told_to_the_end() -> None:
+    phases: list[Counted] = [(None, None, 1.0), (4, 4, 1.0), (None, None, 1.0), (4, 4, 1.0)]
+
+    sent = [(report.number, report.total) for _, report in counted(phases)]
+
+    assert sent == [(1, None), (4, 4), (5, 5), (6, 6)]
+
+
+def test_a_phase_without_numbers_does_not_fall_behind_a_count_that_was_coalesced() -> None:
+    sent = [(r.number, r.total) for _, r in counted([(1, 9, 0.0), (9, 9, 0.0), (None, None, 1.0)])]
+
+    assert sent == [(9, 9)]

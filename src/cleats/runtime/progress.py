@@ -1,8 +1,9 @@
 """How far a call is, told often enough and never too often.
 
-Laws: the number rises strictly; at most four reports a second leave; what arrives in between is
-coalesced, the newest wins; the last report before the answer is not lost; nothing leaves after the
-answer or after a cancel.
+Laws: the number rises strictly and never passes the total, and a total that was told once is told
+to the end; at most four reports a second leave; what arrives in between is coalesced, the newest
+wins; the last report before the answer is not lost; nothing leaves after the answer or after a
+cancel.
 """
 
 import asyncio
@@ -37,6 +38,8 @@ class Progress:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._last = -1.0
+        self._reached = 0.0
+        self._total: float | None = None
         self._next = 0.0
         self._pending: Report | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -48,8 +51,12 @@ class Progress:
         if self._closed:
             return
         if done is None or not math.isfinite(done):
-            done, total = max(math.floor(self._last), 0) + 1.0, None
-        self._pending = Report(done, total, message, phase)
+            done = max(self._reached, math.floor(max(self._last, 0)) + 1)
+        else:
+            self._reached = max(self._reached, done)
+            known = total is not None and math.isfinite(total)
+            self._total = total if known else self._total
+        self._pending = Report(done, self._total, message, phase)
         if self._timer is None and self._sending is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(max(loop.time(), self._next), self._fire)
@@ -82,12 +89,19 @@ class Progress:
         if report is None:
             return
         self._next = asyncio.get_running_loop().time() + INTERVAL
-        # A tool may say 10 of 10 twice; the wire wants the number to rise, so it rises by a hair.
+        # A tool may say 10 of 10 twice, or begin again in a next phase; the wire wants a number
+        # that rises.
         number = report.number
         if number <= self._last:
-            number = math.nextafter(self._last, math.inf)
+            number = math.floor(self._last) + 1
         self._last = number
+        total = None if report.total is None else _whole(max(report.total, number))
         try:
-            await self._send(Report(number, report.total, report.message, report.phase))
+            await self._send(Report(_whole(number), total, report.message, report.phase))
         except Exception:
             log.exception("progress.lost message=%r", report.message)
+
+
+def _whole(number: float) -> float:
+    """The number without a fraction that is none."""
+    return int(number) if number == math.floor(number) else number
