@@ -25,6 +25,8 @@ BREAK: Final = "\0"
 """Between two texts that are taken apart together; it is in no word."""
 
 _WORDS = re.compile(rf"\w+|{BREAK}")
+_SPACED = "".join(s if WORD.match(s) or s == BREAK else " " for s in map(chr, range(128)))
+"""What becomes of each sign of ASCII so that only words and breaks are left between spaces."""
 
 LONGEST: Final = 128
 """Characters of the longest word: beyond that it is data, such as a key or an image."""
@@ -78,10 +80,13 @@ def stems(texts: Sequence[str]) -> list[str]:
 
 def _written(texts: Sequence[str]) -> list[str]:
     """The words of texts before they are split, with a break between two texts."""
-    text = BREAK.join(texts)
+    between = f" {BREAK} "
+    text = between.join(texts)
     if text.count(BREAK) >= len(texts):
-        text = BREAK.join(each.replace(BREAK, " ") for each in texts)
-    return _WORDS.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+        text = between.join(each.replace(BREAK, " ") for each in texts)
+    if text.isascii():
+        return text.translate(_SPACED).split()  # several times as fast as the expression
+    return _WORDS.findall(unicodedata.normalize("NFKC", text))
 
 
 def _together(memo: "_Memo", found: Iterable[str]) -> str:
@@ -94,7 +99,7 @@ def _apart(joined: str) -> list[str]:
 
 def written(text: str) -> list[str]:
     """The words of a text before they are split."""
-    return WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return _written((text,))
 
 
 def pieces(text: str) -> list[str]:
