@@ -308,6 +308,9 @@ def test_files_beyond_the_limit_are_reported_together(tmp_path: Path) -> None:
     ("name", "reason"),
     [
         ("uv.lock", "lockfile"),
+        (".env", "secret"),
+        ("deploy/.env.production", "secret"),
+        ("keys/server.pem", "secret"),
         ("sub/package-lock.json", "lockfile"),
         ("api_pb2.py", "generated"),
         ("api.pb.go", "generated"),

@@ -105,7 +105,7 @@ def test_language_and_mode_follow_from_name_and_bytes(
         ("Dockerfile.dev", "dockerfile"),
         ("prod.Dockerfile", "dockerfile"),
         ("types.d.ts", "typescript"),
-        (".env.local", "ini"),
+        (".env.example", "ini"),
         ("GNUmakefile", "makefile"),
         ("requirements-dev.txt", "requirements"),
         ("view.html.erb", "erb"),

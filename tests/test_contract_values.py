@@ -174,3 +174,15 @@ def test_the_committed_contract_is_the_one_we_serve() -> None:
         {"description", "inputSchema", "schemaVersion", "annotations"} <= entry.keys()
         for entry in entries
     )
+
+
+def test_an_argument_that_is_nearly_right_is_told_its_name() -> None:
+    schema = arguments({"query": {"type": "string"}, "type": {"type": "string"}})
+    tool = Tool(name="search", description="x", input=schema, run=lambda _a, _c: None)  # type: ignore[arg-type,return-value]
+
+    with pytest.raises(ToolError) as refused:
+        tool.bind({"q": "a", "typ": "b"})
+
+    assert refused.value.hint == "Did you mean query and type? See the input schema of search."
+    assert "/q: " in str(refused.value)
+    assert "/typ: " in str(refused.value)

@@ -108,6 +108,7 @@ def toolset() -> Toolset:
         name="probe",
         purpose="Tools for tests.",
         running=growing.running,
+        changes=True,
         tools=[
             Tool(
                 name="echo",

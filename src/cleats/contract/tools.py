@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -141,20 +142,43 @@ class Tool:
         if self._reserved:
             found += [_refusal(name) for name in sorted(self._reserved & arguments.keys())]
         if found:
-            where = found[0]["instancePath"] or "the arguments"
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
-                f"{self.name}: {where}: {found[0]['message']}{more}",
-                hint=f"See the input schema of {self.name}.",
+                f"{self.name}: {_summed(found)}",
+                hint=self._advice(arguments),
                 details=found,
             )
         bound = {**self._defaults, **arguments} if self._defaults else arguments
         floats = [name for name in self._whole if type(bound.get(name)) is float]
         return {**bound, **{name: int(bound[name]) for name in floats}} if floats else bound
 
+    def _advice(self, arguments: Mapping[str, Any]) -> str:
+        """What to write instead of names that are not there."""
+        known: Mapping[str, Schema] = self.input.get("properties", {})
+        free = [name for name in known if name not in arguments]
+        meant = [near for name in arguments if name not in known if (near := _near(name, free))]
+        asked = f"Did you mean {' and '.join(dict.fromkeys(meant))}? " if meant else ""
+        return f"{asked}See the input schema of {self.name}."
+
 
 _OR_NULL = ["integer", "null"]
+
+_TOLD = 3
+"""Violations that are put into words at once; all of them are in the details."""
+
+
+def _summed(found: Sequence[Mapping[str, Any]]) -> str:
+    told = [f"{each['instancePath'] or 'the arguments'}: {each['message']}" for each in found]
+    more = f" (and {len(told) - _TOLD} more)" if len(told) > _TOLD else ""
+    return "; ".join(told[:_TOLD]) + more
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """The name that one begins or that is spelled like it."""
+    starts = [each for each in known if name and each.lower().startswith(name.lower())]
+    lowered = {each.lower(): each for each in known}
+    alike = [lowered[each] for each in get_close_matches(name.lower(), lowered, n=1)]
+    return next(iter([*starts[:1], *alike]), "")
 
 
 def _refusal(name: str) -> dict[str, str]:
@@ -186,6 +210,8 @@ class Toolset:
     purpose: str
     tools: Sequence[Tool]
     running: Callable[[Changed], AbstractAsyncContextManager[None]] | None = None
+    changes: bool = False
+    """Whether its lists may read differently while it runs; clients are promised to hear of it."""
     resources: Resources | None = None
     prompts: Prompts | None = None
     skills: SkillEntries | None = None

@@ -126,6 +126,7 @@ def toolset(settings: Settings) -> Toolset:
         name="skills",
         purpose="Find and load the skills installed on this machine.",
         running=skills.keeper.running,
+        changes=True,
         resources=skills.publications,
         skills=Entries(skills.publications),
         prompts=SkillPrompts(skills.library),

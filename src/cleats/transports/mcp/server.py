@@ -75,7 +75,7 @@ class McpServer(Server[None]):
         self._connections: set[Connection] = set()
         self.bus = InMemorySubscriptionBus()
         self.streams: ListenHandler | None = None
-        if any(toolset.running is not None for toolset in dispatcher.registry.toolsets):
+        if any(toolset.changes for toolset in dispatcher.registry.toolsets):
             self.streams = ListenHandler(self.bus)
             self.add_request_handler(
                 "subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams

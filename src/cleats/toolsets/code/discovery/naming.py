@@ -120,6 +120,34 @@ _EITHER: Final = frozenset({"html", ""})
 """Formats that are documents when they lie among documents."""
 
 
+_SECRETS: Final = frozenset(
+    {
+        ".env",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pypirc",
+        ".pgpass",
+        ".htpasswd",
+        ".git-credentials",
+        ".dockercfg",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    }
+)
+_SECRET_ENDS: Final = (".pem", ".key", ".ppk", ".kdbx", ".tfstate", ".tfvars")
+_EXAMPLES: Final = ("example", "sample", "template", "dist", "default", "defaults", "test")
+"""How `.env.example` ends, which is there to be read."""
+
+
+def _secret(name: str) -> bool:
+    if name.startswith(".env."):
+        return not name.endswith(_EXAMPLES)
+    return name in _SECRETS or name.endswith(_SECRET_ENDS)
+
+
 class Named(NamedTuple):
     """What a file is by its name: a reason to skip it, or a language (empty: unknown) and mode."""
 
@@ -131,6 +159,8 @@ class Named(NamedTuple):
 def judge(path: str) -> Named:
     """Say what the name gives away, without a look into the file."""
     name = path.rsplit("/", 1)[-1].lower()
+    if _secret(name):
+        return Named("secret", "", "code")
     if name in _LOCKFILES:
         return Named("lockfile", "", "code")
     if name.endswith(_GENERATED_ENDS):

@@ -11,6 +11,7 @@ REASONS: Final[Mapping[str, str]] = {
     "lockfile": "It pins versions for a package manager and says nothing a person wrote.",
     "long_line": "It has a line that nobody can read.",
     "minified": "It was squeezed by a program; its source is elsewhere.",
+    "secret": "By its name it holds passwords or keys, which no answer should repeat.",
     "special": "It is a pipe, a socket or a device.",
     "symlink": "It is a link. What it leads to is indexed if it is inside.",
     "too_large": "It is larger than the limit for one file.",
