@@ -8,7 +8,8 @@ import click
 
 from cleats.cli.printing import clip, heading, width
 from cleats.toolsets.code.search import tokens
-from cleats.toolsets.code.search.query import leaves, parse
+from cleats.toolsets.code.search.query import parse
+from cleats.toolsets.code.search.query_tree import leaves
 
 MODES: Final[Mapping[str, str]] = {
     "code": "Code",

@@ -8,6 +8,7 @@ any time.
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -23,6 +24,7 @@ from cleats.toolsets.code.search.digest import MODES, word_table
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.filters import Filter
 from cleats.toolsets.code.search.parts import shard_folders
+from cleats.toolsets.code.search.query_tree import Question
 from cleats.toolsets.code.search.rank import KINDS, OF_TESTS, TESTS
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.retrieval import Found, Retrieval
@@ -85,7 +87,13 @@ class Engine:
             ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
             Stopped: `stopped` said so.
         """
-        return Retrieval(self, request, stopped).run()
+        found = Retrieval(self, request, stopped).run()
+        query = request.query
+        if not isinstance(query, Question) or not query.phrases or any(found.hits.values()):
+            return found
+        # Whoever pastes an error message has quotes in it that nobody wrote down like that.
+        loosened = replace(request, query=query.loosened())
+        return replace(Retrieval(self, loosened, stopped).run(), loosened=True)
 
     def backend(self, name: str) -> Backend:
         """What ranks, by the name that a request gives it."""

@@ -5,10 +5,10 @@ follows it finds the same chunks. Boosts say how much a match counts; they never
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cleats.toolsets.code.search import tokens
-from cleats.toolsets.code.search.query import And, Node, Not, Or, Phrase, Query, Question, Term
+from cleats.toolsets.code.search.query_tree import And, Node, Not, Or, Phrase, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +60,22 @@ NAME, PATH = 2.0, 0.4
 """What a match in a name and in a path counts, against one in the text."""
 
 
-def required(query: Query, *, cased: bool = False) -> Expression:
-    """What a query with operators demands."""
-    match query:
-        case Question(terms):
-            return AnyOf(tuple(_node(term, cased=cased) for term in terms))
-        case node:
-            return _node(node, cased=cased)
+EVERYTHING: Final = Without(AnyOf(()))
 
 
-def _node(node: Node, *, cased: bool) -> Expression:
+def required(node: Node, *, cased: bool = False) -> Expression:
+    """What a formula demands."""
     match node:
         case Term(text):
             return term(text, cased=cased)
         case Phrase(text):
             return phrase(text, cased=cased)
         case Not(inner):
-            return Without(_node(inner, cased=cased))
+            return Without(required(inner, cased=cased))
         case And(nodes):
-            return AllOf(tuple(_node(each, cased=cased) for each in nodes))
+            return AllOf(tuple(required(each, cased=cased) for each in nodes))
         case Or(nodes):
-            return AnyOf(tuple(_node(each, cased=cased) for each in nodes))
+            return AnyOf(tuple(required(each, cased=cased) for each in nodes))
 
 
 def term(text: str, *, cased: bool = False) -> Expression:

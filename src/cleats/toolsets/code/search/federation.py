@@ -32,9 +32,24 @@ def merged(parts: Sequence[Part], top: int) -> dict[str, Any]:
     }
 
 
+def _exact(parts: Sequence[Part]) -> list[Part]:
+    """The answers that have the phrases of the question, where any has."""
+    return [part for part in parts if not _loosened(part)] or list(parts)
+
+
+def _loosened(part: Part) -> bool:
+    return any(note["code"] == "phrase_not_found" for note in part.answer["stats"].get("notes", []))
+
+
 def _best(parts: Sequence[Part], mode: str, top: int) -> list[dict[str, Any]]:
-    hits = [{**hit, "repo": part.alias} for part in parts for hit in part.answer[mode]]
+    hits = [{**hit, "repo": part.alias} for part in _exact(parts) for hit in part.answer[mode]]
     return sorted(hits, key=lambda hit: -hit["score"])[:top]
+
+
+def _notes(parts: Sequence[Part]) -> list[dict[str, str]]:
+    """What is true of every answer that counts."""
+    first, *others = [part.answer["stats"].get("notes", []) for part in _exact(parts)]
+    return [note for note in first if all(note in notes for notes in others)]
 
 
 def _stats(parts: Sequence[Part]) -> dict[str, Any]:
@@ -47,6 +62,7 @@ def _stats(parts: Sequence[Part]) -> dict[str, Any]:
         "considered": dict(considered),
         "query": first["query"],
         "branch": None,
+        **({"notes": notes} if (notes := _notes(parts)) else {}),
         "repos": [
             {
                 "alias": part.alias,

@@ -11,6 +11,7 @@ from cleats.toolsets.code.facts import Chunk, Mode
 from cleats.toolsets.code.search.details import More, Reading, Row
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.fusion import Fused
+from cleats.toolsets.code.search.remarks import remarks
 from cleats.toolsets.code.search.retrieval import Found, Hit
 
 KEYS: Final[dict[Mode, str]] = {
@@ -218,4 +219,6 @@ def _stats(found: Found) -> dict[str, Any]:
     if wanted := found.request.branch:
         stats["branchFilter"] = wanted
         stats["branchMatch"] = (found.branch or "").lower() == wanted.lower()
+    if notes := remarks(found):
+        stats["notes"] = notes
     return stats

@@ -1,9 +1,10 @@
 """From a query to the lists that are ranked, and what counts how much.
 
 A question becomes two lists: one by stems, which finds what is meant in other forms, and one by
-words as they are, which puts the literal first. A query with operators becomes one list of what it
-demands. Names count more than text, paths less; whoever has all words of a short question comes
-before whoever lacks one, and a symbol of exactly this name before everything.
+words as they are, which puts the literal first; its phrases and what it bars say in which chunks
+to look. A formula becomes one list of what it demands. Names count more than text, paths less;
+whoever has all words of a short question comes before whoever lacks one, and a symbol of exactly
+this name before everything.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Final
 
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.expressions import (
+    EVERYTHING,
     PATH,
     AllOf,
     AnyOf,
@@ -23,7 +25,7 @@ from cleats.toolsets.code.search.expressions import (
     required,
     term,
 )
-from cleats.toolsets.code.search.query import Question, leaves
+from cleats.toolsets.code.search.query_tree import Question, leaves
 from cleats.toolsets.code.search.request import Request
 
 STEMS, EXACT, MEANING = 1.0, 1.0, 0.3
@@ -83,6 +85,10 @@ class Plan:
     """Nothing may be found that the query does not demand."""
     symbol: str = ""
     """The name that the whole question could be."""
+    demanded: Expression | None = None
+    """What every chunk has to have that is found."""
+    barred: Expression | None = None
+    """What none may have."""
 
 
 def plan(request: Request) -> Plan:
@@ -92,18 +98,42 @@ def plan(request: Request) -> Plan:
     if not isinstance(query, Question):
         wanted = required(query, cased=request.cased)
         return Plan((Ranking("required", STEMS, wanted),), words, strict=True)
-    symbol = request.text.rstrip("()").strip()
-    pieces = tokens.pieces(request.text)
+    demanded, barred = _limits(query, cased=request.cased)
+    if not (query.terms or query.phrases):
+        everything = Ranking("everything", STEMS, EVERYTHING)
+        return Plan((everything,), words, True, demanded=demanded, barred=barred)
+    return Plan(
+        _rankings(query, words, cased=request.cased),
+        words,
+        strict=request.cased,
+        symbol=_said(query).rstrip("()").strip(),
+        demanded=demanded,
+        barred=barred,
+    )
+
+
+def _limits(query: Question, *, cased: bool) -> tuple[Expression | None, Expression | None]:
+    """What a chunk has to have, and what it may not."""
+    demanded = tuple(required(each, cased=cased) for each in query.phrases)
+    barred = tuple(required(each, cased=cased) for each in query.barred[:MOST])
+    return AllOf(demanded) if demanded else None, AnyOf(barred) if barred else None
+
+
+def _said(query: Question) -> str:
+    return " ".join(leaf.text for leaf in leaves(query))
+
+
+def _rankings(query: Question, words: tuple[str, ...], *, cased: bool) -> tuple[Ranking, ...]:
+    if cased:
+        wanted = tuple(required(each, cased=True) for each in list(leaves(query))[:MOST])
+        return (Ranking("cased", STEMS, AnyOf(wanted)),)
+    pieces = tokens.pieces(_said(query))
     terse = 1 < len(words) <= SHORT and len(words) == len(set(pieces))
     joined = "".join(pieces) if len(pieces) <= LONGEST_NAME else ""
-    if request.cased:
-        wanted = AnyOf(tuple(term(each.text, cased=True) for each in query.terms[:MOST]))
-        return Plan((Ranking("cased", STEMS, wanted),), words, True, symbol)
-    rankings = (
+    return (
         Ranking("stems", STEMS, _by_stem(words, terse=terse)),
         Ranking("exact", EXACT, _by_word(words, query, joined)),
     )
-    return Plan(rankings, words, strict=False, symbol=symbol)
 
 
 def _words(request: Request) -> Iterator[str]:
@@ -134,6 +164,7 @@ def _by_word(words: tuple[str, ...], query: Question, joined: str) -> Expression
     parts: list[Expression] = []
     for word in words:
         parts += [Word("words", word), Word("name", word)]
+    parts += [phrase(each.text) for each in query.phrases]
     wholes = [whole for each in query.terms[:MOST] for whole in tokens.wholes(each.text)]
     for whole in dict.fromkeys([*wholes, joined] if joined else wholes):
         parts += [Word("whole", whole, WHOLE), Word("label", whole, SAME_NAME)]

@@ -25,7 +25,8 @@ from cleats.toolsets.code.search.filters import (
     Test,
 )
 from cleats.toolsets.code.search.patterns import glob, is_glob, regex
-from cleats.toolsets.code.search.query import Query, parse
+from cleats.toolsets.code.search.query import parse
+from cleats.toolsets.code.search.query_tree import Query
 
 MODES: Final[Mapping[str, tuple[Mode, ...]]] = {
     "code": ("code",),

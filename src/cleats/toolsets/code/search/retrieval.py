@@ -53,6 +53,8 @@ class Found:
     considered: dict[Mode, int]
     """How many chunks the filters left."""
     branch: str | None
+    loosened: bool = False
+    """No chunk had the phrases, so their words were looked for instead."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -84,10 +86,26 @@ class Retrieval:
             }
             considered = {mode: int(np.count_nonzero(left)) for mode, left in within.items()}
             asked = {mode: left for mode, left in within.items() if considered[mode]}
-            hits |= self._hits(asked, filtered=mask is not None)
+            asked, limited = self._limited(asked)
+            hits |= self._hits(asked, filtered=mask is not None or limited)
         return Found(
             request, self._backend.name, self._backend.kind, hits, engine.chunks, considered, branch
         )
+
+    def _limited(self, within: dict[Mode, Mask]) -> tuple[dict[Mode, Mask], bool]:
+        """What has the phrases of a question and nothing that it bars; whether there are any."""
+        limits = ((self._plan.demanded, True), (self._plan.barred, False))
+        wanted = [(each, having) for each, having in limits if each is not None]
+        for expression, having in wanted:
+            if self._stopped():
+                raise Stopped
+            modes: dict[int, Mask | None] = {MODES.index(mode): None for mode in within}
+            lists = self._backend.rank(expression, modes, max(1, self._engine.chunks))
+            for mode, left in within.items():
+                found = np.zeros(len(left), np.bool_)
+                found[lists[MODES.index(mode)][0]] = True
+                within[mode] = left & (found if having else ~found)
+        return {mode: left for mode, left in within.items() if left.any()}, bool(wanted)
 
     def _hits(self, within: dict[Mode, Mask], *, filtered: bool) -> dict[Mode, list[Hit]]:
         ranked = {mode: list[Ranked]() for mode in within}

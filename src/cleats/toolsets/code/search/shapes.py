@@ -144,6 +144,15 @@ OUTPUT: Final[dict[str, Any]] = {
                 "branch": _MAYBE_TEXT,
                 "branchFilter": _TEXT,
                 "branchMatch": {"type": "boolean"},
+                "notes": {
+                    "type": "array",
+                    "description": "What has to be known of the answer: how it came about.",
+                    "items": {
+                        "type": "object",
+                        "required": ["code", "message"],
+                        "properties": {"code": _TEXT, "message": _TEXT},
+                    },
+                },
                 "repos": {
                     "type": "array",
                     "description": "The repositories of a workspace that were searched.",

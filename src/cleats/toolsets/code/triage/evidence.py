@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from cleats.toolsets.code.search.output import payload
-from cleats.toolsets.code.search.query import OPERATORS
+from cleats.toolsets.code.search.query_tree import OPERATORS
 from cleats.toolsets.code.search.request import read
 from cleats.toolsets.code.triage import imports
 from cleats.toolsets.code.triage.records import Location, Record

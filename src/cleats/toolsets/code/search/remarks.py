@@ -1,0 +1,30 @@
+"""What has to be said about an answer besides its hits: how it came about, or why there is none."""
+
+from collections.abc import Iterator
+
+from cleats.toolsets.code.search.query_tree import Question
+from cleats.toolsets.code.search.retrieval import Found
+
+
+def remarks(found: Found) -> list[dict[str, str]]:
+    """A code for programs and a sentence for people, for each."""
+    return [{"code": code, "message": message} for code, message in _remarks(found)]
+
+
+def _remarks(found: Found) -> Iterator[tuple[str, str]]:
+    hits = [hit for listed in found.hits.values() for hit in listed]
+    query = found.request.query
+    if not found.chunks:
+        yield "index_empty", "The index is empty."
+    elif found.loosened:
+        yield (
+            "phrase_not_found",
+            "No chunk has the words in quotes next to each other; they were searched for as words.",
+        )
+    if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
+        yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
+    if not hits and not isinstance(query, Question) and any(found.considered.values()):
+        yield (
+            "formula_without_hits",
+            f"The query was read as a formula, because of its operators: {query}",
+        )
