@@ -36,7 +36,7 @@ def is_grown(folder: Path, kind: str) -> bool:
 
 def living(folder: Path) -> list[int]:
     """Find the processes of a tree. Zombies have no command line, and so do not count."""
-    return [pid for pid in _pids() if os.fsencode(folder) in _command_line(pid)]
+    return [pid for pid in _pids() if os.fsencode(folder) in command_line(pid)]
 
 
 def parent(pid: int) -> int:
@@ -44,7 +44,7 @@ def parent(pid: int) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    return _command_line(pid) != b""
+    return command_line(pid) != b""
 
 
 def children(pid: int | None = None) -> set[int]:
@@ -72,7 +72,7 @@ def _parent_or_none(pid: int) -> int | None:
         return None
 
 
-def _command_line(pid: int) -> bytes:
+def command_line(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
