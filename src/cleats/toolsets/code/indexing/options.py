@@ -1,13 +1,15 @@
 """What a build is asked to make."""
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct, structs
 
-from cleats.settings import Settings
 from cleats.toolsets.code.discovery.reasons import Limits
 from cleats.toolsets.code.facts import Mode
+
+if TYPE_CHECKING:
+    from cleats.settings import Settings
 
 Choice: TypeAlias = Literal["all", "code", "prose", "extracted-prose", "records"]
 
@@ -57,7 +59,7 @@ def chosen(choice: Choice) -> tuple[Mode, ...]:
     return ("prose", "extracted-prose") if choice == "prose" else (choice,)
 
 
-def configured(settings: Settings) -> Options:
+def configured(settings: "Settings") -> Options:
     """The options as the operator set them."""
     return Options(
         workers=settings.index_workers,
