@@ -116,7 +116,7 @@ async def test_bad_arguments_never_reach_an_index(world: World) -> None:
         _, unknown = await called(dispatcher, "search", query="a", nonsense=1)
         _, empty = await called(dispatcher, "search", query="")
         _, blank = await called(dispatcher, "search", query="  ")
-        _, broken = await called(dispatcher, "search", query='a "b')
+        _, broken = await called(dispatcher, "search", query='a AND "b')
         _, top = await called(dispatcher, "search", query="a", top=-1)
 
     for outcome in (unknown, empty, top):

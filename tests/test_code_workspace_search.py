@@ -58,7 +58,9 @@ def test_hits_of_all_repositories_are_merged_by_score(upkeep: Upkeep) -> None:
 def test_files_of_one_path_in_two_repositories_stay_apart(upkeep: Upkeep) -> None:
     path = workspace(upkeep, APP, LIBRARY)
 
-    both = upkeep.result("search", query="title library", mode="prose", workspacePath=path)
+    both = upkeep.result(
+        "search", query="title library", mode="prose", output="full", workspacePath=path
+    )
 
     groups = {(each["repo"], each["file"]) for each in both["bundles"]["groups"]}
     assert groups >= {("app", "README.md"), ("library", "README.md")}
@@ -112,3 +114,28 @@ def test_a_workspace_that_is_fenced_names_nothing_outside(upkeep: Upkeep) -> Non
     upkeep.error("search", ErrorCode.NOT_FOUND, query="x", workspacePath="none.jsonc")
 
     assert found["code"][0]["repo"] == "project"
+
+
+def test_a_path_from_the_root_of_the_machine_is_searched_where_it_is(upkeep: Upkeep) -> None:
+    path = workspace(upkeep, APP, LIBRARY)
+    there = upkeep.world.folder / "other/project/lib"
+
+    found = upkeep.result("search", query="first", path=str(there), workspacePath=path)
+    upkeep.error(
+        "search", ErrorCode.INVALID_REQUEST, query="x", path="/elsewhere", workspacePath=path
+    )
+
+    assert [(hit["repo"], hit["file"]) for hit in found["code"]] == [("library", "lib/core.py")]
+
+
+def test_a_phrase_that_one_repository_has_is_not_loosened_in_the_other(upkeep: Upkeep) -> None:
+    path = workspace(upkeep, APP, LIBRARY)
+
+    one = upkeep.result("search", query='"what comes first"', workspacePath=path)
+    none = upkeep.result("search", query='"first comes what"', workspacePath=path)
+
+    assert [hit["repo"] for hit in one["prose"]] == ["library"]
+    assert not one["code"]
+    assert "notes" not in one["stats"]
+    assert [note["code"] for note in none["stats"]["notes"]] == ["phrase_not_found"]
+    assert none["code"]

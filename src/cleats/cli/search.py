@@ -71,13 +71,16 @@ def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any
     from cleats.toolsets.code.indexing.freshness import look  # noqa: PLC0415
     from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415
     from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
+    from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
     from cleats.toolsets.code.search.request import read  # noqa: PLC0415
     from cleats.toolsets.code.search.tool import SearchTool  # noqa: PLC0415
 
     indexes = Indexes(settings)
     [tool] = SearchTool(indexes).tools()
-    request = read(tool.bind(wanted), tests_lower=settings.search_tests == "lower")
+    given = tool.bind(wanted)
     repository = indexes.repository(wanted.get("repoPath"))
+    roots = Roots(repository.root)
+    request = read(given, tests_lower=settings.search_tests == "lower", roots=roots)
     if wanted.get("refresh"):
         _refresh(indexes, repository)
     with indexes.lease(repository) as lease:

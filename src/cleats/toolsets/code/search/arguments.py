@@ -104,8 +104,9 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "query",
         "",
         "query",
-        'Words or a question, ranked; or a formula: "phrases", AND, OR, NOT in capitals, -word, '
-        "(groups). camelCase and snake_case names are found whole and by their words.",
+        'A question, words or a name, ranked; "phrases" are required, -word is left out, * is '
+        "everything. With AND, OR or NOT in capitals between words it is a formula, with (groups). "
+        "camelCase and snake_case names are found whole and by their words.",
         {"type": "string", "minLength": 1, "maxLength": 20_000},
     ),
     Argument(
@@ -162,7 +163,8 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "path",
         "place",
         "Path in the repository: a glob (src/**/*.py; without a slash it is about the file's "
-        "name), a /regex/, or any part of the path. Several: any.",
+        "name), a /regex/, or any part of the path. Several: any. What begins with ! is left out: "
+        "!tests/**.",
         "path",
         schema=TEXTS,
     ),
@@ -177,7 +179,8 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
     _filter(
         "ext",
         "place",
-        "File extension, with or without a dot; a glob (ts*) or a /regex/. Several: any.",
+        "File extension, with or without a dot; a glob (ts*) or a /regex/. Several: any. What "
+        "begins with ! is left out.",
         "extension",
         schema=TEXTS,
         separators=", ",
@@ -245,7 +248,8 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
     _filter(
         "calls",
         "body",
-        "A function that it calls, or the caller; get matches self.session.get.",
+        "Code that calls this function, and the function of this name itself if it calls any; "
+        "get matches self.session.get.",
         "member",
         separators=",",
     ),

@@ -6,7 +6,7 @@ one that fits.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final, TypeAlias
 
@@ -49,6 +49,13 @@ class Fits:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacks:
+    """It does not fit."""
+
+    test: Fits
+
+
+@dataclass(frozen=True, slots=True)
 class Least:
     """A number is known, and not below this."""
 
@@ -68,7 +75,7 @@ class Field:
     texts: tuple[str, ...]
 
 
-Test: TypeAlias = Holds | Fits | Least | Set | Field
+Test: TypeAlias = Holds | Fits | Lacks | Least | Set | Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,8 @@ SHAPES: Final[Mapping[str, tuple[bytes, bytes]]] = {
 def mask(columns: Columns, wanted: Filter) -> Mask:
     """The chunks of a shard that pass."""
     match wanted.test:
+        case Lacks(test):
+            return ~mask(columns, replace(wanted, test=test))
         case Least(number):
             found = columns.number(wanted.column)
             return (found >= number) & (found >= 0)

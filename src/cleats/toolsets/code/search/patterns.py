@@ -21,12 +21,16 @@ VARIABLE: Final = 12
 _REGEX = re.compile(r"/(?P<body>.+)/(?P<flags>[imsu]*)", re.DOTALL)
 
 
-def refused(argument: str, value: str, why: str) -> ToolError:
+HINTS: Final = {"ext": "Use an extension such as py, a glob such as ts*, or a simpler /regex/."}
+HINT: Final = "Use part of the path, a glob such as src/**/*.py, or a simpler /regex/."
+
+
+def refused(argument: str, value: str, why: str, *, hint: str = "") -> ToolError:
     """The error for a pattern that cannot be used."""
     return ToolError(
         ErrorCode.INVALID_REQUEST,
         f"{argument}: {value!r} {why}",
-        hint="Use part of the path, a glob such as src/**/*.py, or a simpler /regex/.",
+        hint=hint or HINTS.get(argument, HINT),
         details=[{"instancePath": f"/{argument}", "keyword": "pattern", "message": why}],
     )
 

@@ -17,14 +17,12 @@ from cleats.toolsets.code.search.arguments import FILTERS, TOP, Argument
 from cleats.toolsets.code.search.filters import (
     Field,
     Filter,
-    Fits,
     Holds,
     Least,
-    Part,
     Set,
     Test,
 )
-from cleats.toolsets.code.search.patterns import glob, is_glob, regex
+from cleats.toolsets.code.search.places import Roots, places
 from cleats.toolsets.code.search.query import parse
 from cleats.toolsets.code.search.query_tree import Query
 
@@ -37,6 +35,7 @@ MODES: Final[Mapping[str, tuple[Mode, ...]]] = {
     "all": ("code", "prose", "extracted-prose", "records"),
 }
 DAY: Final = 86_400
+NO_ROOTS: Final = Roots()
 _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
@@ -63,8 +62,10 @@ class Request:
     """Code of tests ranks lower than other code."""
 
 
-def read(arguments: Mapping[str, Any], *, tests_lower: bool = False) -> Request:
-    """Take arguments that fit the schema; the rest is what the operator set.
+def read(
+    arguments: Mapping[str, Any], *, tests_lower: bool = False, roots: Roots = NO_ROOTS
+) -> Request:
+    """Take arguments that fit the schema; the rest is what the operator set, and where it is.
 
     Raises:
         ToolError: INVALID_REQUEST, one of them cannot mean anything; it says which and why.
@@ -76,7 +77,7 @@ def read(arguments: Mapping[str, Any], *, tests_lower: bool = False) -> Request:
         text=text,
         query=parse(text),
         modes=MODES[arguments.get("mode") or "both"],
-        filters=tuple(_filters(arguments)),
+        filters=tuple(_filters(arguments, roots)),
         branch=str(arguments.get("branch") or ""),
         cased=cased or bool(arguments.get("caseTokens")),
         top=max(1, int(arguments.get("top", TOP))),
@@ -89,7 +90,7 @@ def read(arguments: Mapping[str, Any], *, tests_lower: bool = False) -> Request:
     )
 
 
-def _filters(arguments: Mapping[str, Any]) -> Iterator[Filter]:
+def _filters(arguments: Mapping[str, Any], roots: Roots) -> Iterator[Filter]:
     cased = bool(arguments.get("case") or arguments.get("caseFile"))
     for row in FILTERS:
         value = arguments.get(row.name)
@@ -97,11 +98,11 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[Filter]:
             continue
         if row.name == "risk" and arguments.get("riskTag") is not None:
             continue  # the narrower name counts
-        for test in _tests(row, value, cased=cased):
+        for test in _tests(row, value, roots, cased=cased):
             yield Filter(row.name, row.column, test)
 
 
-def _tests(row: Argument, value: Any, *, cased: bool) -> Iterator[Test]:
+def _tests(row: Argument, value: Any, roots: Roots, *, cased: bool) -> Iterator[Test]:
     match row.matcher:
         case "contains" | "contains-cased":
             yield Holds(_texts(row, value), "contains", row.matcher == "contains-cased")
@@ -112,7 +113,7 @@ def _tests(row: Argument, value: Any, *, cased: bool) -> Iterator[Test]:
         case "language":
             yield Holds(tuple(_languages(row, value)), "is", cased=True)
         case "path" | "file" | "extension":
-            yield Fits(tuple(_patterns(row, value, cased=cased)), cased)
+            yield from places(row, _values(row, value), roots, cased=cased)
         case "least":
             yield Least(value)
         case "since":
@@ -166,24 +167,8 @@ def _nearest(text: str, known: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(near)}?"
 
 
-def _patterns(row: Argument, value: Any, *, cased: bool) -> Iterator[re.Pattern[str] | Part]:
-    for text in _values(row, value):
-        ignore = not cased or row.matcher == "extension"
-        if (found := regex(row.name, text, ignore_case=ignore)) is not None:
-            yield found
-        elif row.matcher == "extension":
-            bare = text.lower().removeprefix("*").removeprefix(".")
-            yield glob(row.name, bare, ignore_case=True)
-        elif is_glob(text):
-            yield glob(row.name, text.removeprefix("./"), ignore_case=ignore)
-        else:
-            plain = text.removeprefix("./").replace("\\", "/")
-            in_name = row.matcher == "file" and "/" not in plain
-            yield Part(plain if cased else plain.lower(), in_name)
-
-
 def _values(row: Argument, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) and value.startswith("/") and value.rstrip("imsu").endswith("/"):
+    if isinstance(value, str) and re.fullmatch(r"!?/.*/[imsu]*", value, re.DOTALL):
         return (value,)  # a regular expression may hold what separates values
     return _texts(row, value)
 

@@ -5,8 +5,9 @@ Imported when a server starts; whatever a search needs is imported by the first 
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
@@ -49,14 +50,18 @@ class SearchTool:
         return await self._search_in(repository, given, context)
 
     async def _search_in(
-        self, repository: "Repository", given: Mapping[str, Any], context: Context
+        self,
+        repository: "Repository",
+        given: Mapping[str, Any],
+        context: Context,
+        others: Sequence[Path] = (),
     ) -> dict[str, Any]:
         if given.get("refresh"):
             await self._refresh(repository, context)
         given_up = threading.Event()
         try:
             answer = await to_thread.run_sync(
-                self._answer, given, repository, given_up.is_set, abandon_on_cancel=True
+                self._answer, given, repository, given_up.is_set, others, abandon_on_cancel=True
             )
         finally:
             given_up.set()
@@ -75,12 +80,13 @@ class SearchTool:
 
         workspace = self._indexes.workspace(given["workspacePath"], given.get("repoPath"))
         context.about(str(workspace.path))
+        roots = [member.repository.root for member in workspace.members]
         parts = []
         for member in workspace.members:
             repository = member.repository
             known = given.get("refresh") or self._indexes.shelf(repository).name() is not None
             if member.enabled and member.exists and known:
-                answer = await self._search_in(repository, given, context)
+                answer = await self._search_in(repository, given, context, roots)
                 parts.append(Part(member.alias, repository.id, answer))
             elif member.enabled:
                 context.warn("repository_skipped", f"{member.alias} has no index.")
@@ -106,13 +112,19 @@ class SearchTool:
             context.warn("index_incomplete", warning)
 
     def _answer(
-        self, given: Mapping[str, Any], repository: "Repository", given_up: Callable[[], bool]
+        self,
+        given: Mapping[str, Any],
+        repository: "Repository",
+        given_up: Callable[[], bool],
+        others: Sequence[Path] = (),
     ) -> dict[str, Any]:
         from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
+        from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
         from cleats.toolsets.code.search.request import read  # noqa: PLC0415
         from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
 
-        request = read(given, tests_lower=self._tests_lower)
+        roots = Roots(repository.root, others)
+        request = read(given, tests_lower=self._tests_lower, roots=roots)
         with self.engine(repository) as engine:
             try:
                 return payload(engine, engine.search(request, given_up))
