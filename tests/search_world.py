@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from cleats.toolsets.code.facts import Chunk, FileFacts, Mode, Typed
+from cleats.toolsets.code.indexing.headlines import headline
 from cleats.toolsets.code.risk.summary import Flow, Risk
 from cleats.toolsets.code.search.digest import digest
 from cleats.toolsets.code.search.engine import Engine
@@ -71,7 +72,7 @@ def write(catalogue: Catalogue, file: File) -> None:
     rows = [
         ChunkRow(
             *(c.mode, c.kind, c.name, c.start, c.end, c.start_line, c.end_line),
-            headline=c.signature or c.name,
+            headline=headline(c, data),
             facts=pack(c),
             summary=None,
         )

@@ -13,7 +13,7 @@ from cleats.toolsets.code.search.request import read
 from cleats.toolsets.code.search.shapes import OUTPUT
 from tests import golden_files
 from tests.requirements import requirement
-from tests.search_world import CART, GUIDE, build, shop
+from tests.search_world import CART, GUIDE, File, build, shop
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,10 @@ def answered(engine: Engine, query: str, **arguments: Any) -> dict[str, Any]:
 def first(engine: Engine, query: str, **arguments: Any) -> dict[str, Any]:
     hit: dict[str, Any] = answered(engine, query, **arguments)["code"][0]
     return hit
+
+
+MODES = ("code", "prose", "extractedProse", "records")
+LEAN = {"file", "startLine", "endLine", "kind", "name", "headline", "score"}
 
 
 @requirement("b:search:output")
@@ -50,18 +54,21 @@ def test_an_answer_looks_as_it_always_did(
 
 @pytest.mark.parametrize("output", ["compact", "full", "json"])
 @pytest.mark.parametrize("query", ["cart", "parse error", "-nowhere", "nowhere"])
-def test_every_answer_fits_the_published_schema(engine: Engine, output: str, query: str) -> None:
+@pytest.mark.parametrize("explain", [True, False])
+def test_every_answer_fits_the_published_schema(
+    engine: Engine, output: str, query: str, explain: bool
+) -> None:
     closed = jsonschema.Draft202012Validator(OUTPUT)
 
-    answer = answered(engine, query, output=output, mode="all", explain=True, context=2)
+    answer = answered(engine, query, output=output, mode="all", explain=explain, context=2)
 
     assert list(closed.iter_errors(json.loads(json.dumps(answer)))) == []
     hit = OUTPUT["properties"]["code"]["items"]["properties"]
     assert all(set(each) <= set(hit) for each in answer["code"])
 
 
-def test_a_hit_says_where_it_is(engine: Engine) -> None:
-    hit = first(engine, "runCommand")
+def test_a_full_hit_says_where_it_is(engine: Engine) -> None:
+    hit = first(engine, "runCommand", output="full")
 
     data = CART.encode()
     assert data[hit["start"] : hit["end"]].decode().startswith("def runCommand(request):")
@@ -70,17 +77,128 @@ def test_a_hit_says_where_it_is(engine: Engine) -> None:
     assert (hit["ext"], hit["lang"], hit["kind"]) == (".py", "python", "function")
 
 
+def test_a_compact_hit_says_what_and_where_it_is_and_no_more(engine: Engine) -> None:
+    answer = answered(engine, "cart", mode="all")
+
+    hits = [hit for mode in MODES for hit in answer[mode]]
+    assert {key for hit in hits for key in hit} <= LEAN | {"lang", "signature"}
+    assert all(set(hit) >= LEAN for hit in hits)
+    assert all(hit["score"] == round(hit["score"], 4) for hit in hits)
+    assert all(
+        set(group) == {"file", "hitCount", "topScore"} for group in answer["bundles"]["groups"]
+    )
+
+
+def test_a_compact_hit_has_its_signature_where_the_headline_is_something_else(
+    tmp_path: Path,
+) -> None:
+    file = File("a.py", "def short(): pass\ndef told(one, two): pass\ndef long(): pass\n")
+    file.piece("function", "short", "def short(): pass", signature="def short()")
+    said, endless = "def told(one,\ntwo)", "def long(" + "a, " * 99
+    file.piece("function", "told", "def told(one, two): pass", signature=said, doc="Tells.")
+    file.piece("function", "long", "def long(): pass", signature=endless, doc="Long.")
+    engine = Engine.open(build(tmp_path / "one", [file]))
+
+    hits = {hit["name"]: hit for hit in answered(engine, "-nowhere")["code"]}
+
+    assert "signature" not in hits["short"]
+    assert hits["told"]["signature"] == "def told(one, two)"
+    assert len(hits["long"]["signature"]) <= 160
+    assert hits["long"]["signature"].endswith("…")
+
+
+def test_a_comment_of_code_that_was_found_is_folded_into_it_in_a_compact_answer(
+    engine: Engine,
+) -> None:
+    compact = answered(engine, "parse error", ann=False)
+    full = answered(engine, "parse error", ann=False, output="full")
+    alone = answered(engine, "parse error", ann=False, mode="extracted-prose")
+
+    assert "HTTPStore.load" in [hit["name"] for hit in compact["code"]]
+    assert "HTTPStore.load" not in [hit["name"] for hit in compact["extractedProse"]]
+    assert "HTTPStore.load" in [hit["name"] for hit in full["extractedProse"]]
+    assert "HTTPStore.load" in [hit["name"] for hit in alone["extractedProse"]]
+
+
+def many(path: str, count: int) -> list[File]:
+    """Files with a function, a section and a comment each."""
+    files = []
+    for number in range(count):
+        code = File(
+            f"{path}/module_{number:02}.py", f"def parse_the_value_{number:02}(): pass\n# why\n"
+        )
+        code.piece("function", f"parse_the_value_{number:02}", code.text.splitlines()[0])
+        code.piece("comment", f"other_{number:02}", "# why", mode="extracted-prose")
+        page = File(f"docs/page_{number:02}.md", "# Values\n", lang="markdown", mode="prose")
+        page.piece("section", f"Values {number:02}", "# Values", mode="prose")
+        files += [code, page]
+    return files
+
+
+def test_ten_hits_of_code_come_with_three_documents_and_comments_unless_more_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    engine = Engine.open(build(tmp_path / "one", many("source/package", 12)))
+
+    def counts(**arguments: Any) -> list[int]:
+        answer = answered(engine, "-nowhere", **arguments)
+        return [len(answer[mode]) for mode in MODES[:3]]
+
+    assert counts() == [10, 3, 3]
+    assert counts(mode="both", output="full") == [10, 3, 3]
+    assert counts(mode="prose") == [0, 10, 10]
+    assert counts(mode="all") == [10, 10, 10]
+    assert counts(top=11) == [11, 11, 11]
+
+
+def test_a_compact_answer_with_ten_hits_of_code_is_short(tmp_path: Path) -> None:
+    engine = Engine.open(build(tmp_path / "one", many("source/package", 12)))
+
+    answer = answered(engine, "-nowhere")
+
+    text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
+    assert len(answer["code"]) == 10
+    assert len(text.encode()) <= 4096
+
+
 @requirement("b:search:context")
-def test_context_is_lines_of_the_file_around_a_hit(engine: Engine) -> None:
+def test_context_gives_a_compact_hit_its_text_with_the_lines_around(engine: Engine) -> None:
     lines = CART.splitlines()
 
     none = first(engine, "Cart.total")
     some = first(engine, "Cart.total", context=2)
     all_of_it = first(engine, "Cart.total", context=200)
 
+    assert "text" not in none
+    assert some["text"].split("\n") == lines[some["startLine"] - 3 : some["endLine"] + 2]
+    assert all_of_it["text"].split("\n") == lines
+    assert not {"truncated", "preContext", "postContext"} & some.keys()
+
+
+def test_the_text_of_a_long_hit_ends_early_and_says_so(tmp_path: Path) -> None:
+    body = "".join(f"    line{number}\n" for number in range(299))
+    file = File("a.py", f"import os\ndef long():\n{body}x = 1\n")
+    file.piece("function", "long", f"def long():\n{body}")
+    engine = Engine.open(build(tmp_path / "one", [file]))
+
+    compact = first(engine, "long", context=1)
+    full = first(engine, "long", output="full")
+
+    assert compact["text"].split("\n")[:2] == ["import os", "def long():"]
+    assert len(compact["text"].split("\n")) == 1 + 40
+    assert len(full["text"].split("\n")) == 200
+    assert compact["truncated"] is full["truncated"] is True
+
+
+def test_a_full_hit_has_the_lines_around_it_apart_from_its_text(engine: Engine) -> None:
+    lines = CART.splitlines()
+
+    some = first(engine, "Cart.total", output="full", context=2)
+    all_of_it = first(engine, "Cart.total", output="full", context=200)
+
     at = some["startLine"] - 1
-    assert "preContext" not in none
     assert some["preContext"] == lines[at - 2 : at]
+    assert some["text"].split("\n") == lines[at : some["endLine"]]
     assert some["postContext"] == lines[some["endLine"] : some["endLine"] + 2]
     assert all_of_it["preContext"] == lines[:at]
     assert all_of_it["postContext"] == lines[some["endLine"] :]
@@ -104,12 +222,11 @@ def test_a_full_answer_has_text_facts_and_history(engine: Engine) -> None:
 
 
 def test_bundles_are_the_same_hits_by_file_the_most_telling_file_first(engine: Engine) -> None:
-    answer = answered(engine, "parse error", mode="all")
-    modes = ("code", "prose", "extractedProse", "records")
+    answer = answered(engine, "parse error", mode="all", output="full")
 
     groups = answer["bundles"]["groups"]
 
-    listed = {(mode, hit["id"]) for mode in modes for hit in answer[mode]}
+    listed = {(mode, hit["id"]) for mode in MODES for hit in answer[mode]}
     bundled = {(hit["mode"], hit["id"]) for group in groups for hit in group["hits"]}
     assert bundled == listed
     assert sum(group["hitCount"] for group in groups) == len(listed)
@@ -153,7 +270,7 @@ def test_an_id_stays_while_the_chunk_does_and_changes_with_it(tmp_path: Path) ->
         return {
             hit["name"]: hit["id"]
             for mode in ("code", "prose")
-            for hit in answered(engine, "-nowhere", top=50)[mode]
+            for hit in answered(engine, "-nowhere", top=50, output="full")[mode]
         }
 
     before, after = ids(one), ids(two)

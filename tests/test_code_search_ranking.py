@@ -189,7 +189,7 @@ def test_equals_stand_in_the_order_of_their_files_and_places(tmp_path: Path, bac
 
     answer = payload(engine, engine.search(read({"query": "-nowhere", "backend": backend})))
 
-    places = [(hit["file"], hit["start"]) for hit in answer["code"]]
+    places = [(hit["file"], hit["startLine"]) for hit in answer["code"]]
     assert places == sorted(places)
     assert len(places) == 8
 

@@ -362,22 +362,22 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "top",
         "-n/--top",
         "results",
-        "Hits of each mode; 0 counts as 1.",
-        {"type": "integer", "minimum": 0, "maximum": 1000, "default": TOP},
+        "Hits of each mode; 10 by default, with 3 documents and 3 comments beside code.",
+        {"type": "integer", "minimum": 0, "maximum": 1000},
     ),
     Argument(
         "context",
         "--context",
         "results",
-        "Lines of the file to show before and after a hit.",
+        "Show the text of a hit with so many lines before and after it.",
         {"type": "integer", "minimum": 0, "maximum": 200, "default": 0},
     ),
     Argument(
         "output",
         "--compact/--json",
         "results",
-        "compact: what a hit is and where. full: with all that is known of it. json: the same "
-        "as full; on the command line it prints JSON.",
+        "compact: what a hit is and where; full, and json which is the same: with its text and all "
+        "that is known of it.",
         {"enum": ["compact", "full", "json"], "default": "compact"},
     ),
     Argument("explain", "--explain", "results", "Say how each score came about.", SWITCH),

@@ -28,8 +28,17 @@ _BY_LINES = (
 )
 _MORE = "SELECT facts, risk, authors, lint FROM chunks WHERE id = ?"
 _FILE = "SELECT facts, last_author, last_modified, last_commit, churn FROM files WHERE id = ?"
+_FACTS = "SELECT facts FROM chunks WHERE id = ?"
 _TEXT = "SELECT text FROM files WHERE id = ?"
 
+
+class _Signed(msgspec.Struct):
+    """The one fact of a chunk that a short answer has."""
+
+    signature: str = ""
+
+
+_signed = msgspec.msgpack.Decoder(_Signed)
 _chunk = msgspec.msgpack.Decoder(Chunk)
 _relations = msgspec.msgpack.Decoder(Relations)
 
@@ -153,10 +162,16 @@ class Reading:
             *history,
         )
 
+    def signature(self, row: Row) -> str:
+        """How a declaration begins; empty where there is none."""
+        [(facts,)] = self.catalogue.connection.execute(_FACTS, (row.id,))
+        return _signed.decode(facts).signature
+
     def lines(self, row: Row) -> list[str]:
         """The lines of the chunk's file."""
         if row.file not in self._texts:
             [(packed,)] = self.catalogue.connection.execute(_TEXT, (row.file,))
             text = zlib.decompress(packed).decode(errors="replace")
-            self._texts[row.file] = text.split("\n")
+            # What follows the last line break is no line.
+            self._texts[row.file] = text.removesuffix("\n").split("\n")
         return self._texts[row.file]

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from cleats.toolsets.code.search.output import groups
+from cleats.toolsets.code.search.limits import Limits
+from cleats.toolsets.code.search.output import bundles
 
 MODES: Final = ("code", "prose", "extractedProse", "records")
 
@@ -21,13 +22,15 @@ class Part(NamedTuple):
     answer: Mapping[str, Any]
 
 
-def merged(parts: Sequence[Part], top: int) -> dict[str, Any]:
+def merged(parts: Sequence[Part], limits: Limits, *, lean: bool) -> dict[str, Any]:
     """The best hits of all, each with the name of its repository."""
-    shown = {mode: _best(parts, mode, top) for mode in MODES}
+    shown = {
+        mode: _best(parts, mode, limits.code if mode == "code" else limits.beside) for mode in MODES
+    }
     return {
         "backend": parts[0].answer["backend"],
         **shown,
-        "bundles": {"schemaVersion": 1, "groups": groups(shown)},
+        "bundles": bundles(shown, lean=lean),
         "stats": _stats(parts),
     }
 

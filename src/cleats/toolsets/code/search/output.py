@@ -8,11 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from cleats.toolsets.code.facts import Chunk, Mode
+from cleats.toolsets.code.search import compact
+from cleats.toolsets.code.search.compact import Placed
 from cleats.toolsets.code.search.details import More, Reading, Row
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.fusion import Fused
 from cleats.toolsets.code.search.remarks import remarks
-from cleats.toolsets.code.search.retrieval import Found, Hit
+from cleats.toolsets.code.search.request import Request
+from cleats.toolsets.code.search.retrieval import Found
 
 KEYS: Final[dict[Mode, str]] = {
     "code": "code",
@@ -25,40 +28,67 @@ KEYS: Final[dict[Mode, str]] = {
 AROUND: Final = 3
 """Lines before and after a hit in a full answer that asks for no number."""
 
-LONGEST: Final = 400
+LONGEST: Final = 200
 """Lines of a hit's own text in a full answer."""
+
+FILES: Final = 5
+"""Files in a compact answer's bundles; the hits name the others."""
 
 DIGITS: Final = 6
 
 
 def payload(engine: Engine, found: Found) -> dict[str, Any]:
     """The answer to a search."""
+    request = found.request
     with engine.details.reading() as reading:
         hits = {
-            KEYS[mode]: [_hit(reading, found, hit) for hit in listed]
-            for mode, listed in found.hits.items()
+            KEYS[mode]: [_hit(reading, found, each) for each in listed]
+            for mode, listed in _placed(reading, found).items()
         }
     shown = {key: hits.get(key, []) for key in ("code", "prose", "extractedProse", "records")}
     return {
         "backend": found.backend,
         **shown,
-        "bundles": {"schemaVersion": 1, "groups": groups(shown)},
+        "bundles": bundles(shown, lean=lean(request.output, explain=request.explain)),
         "stats": _stats(found),
     }
 
 
-def _hit(reading: Reading, found: Found, hit: Hit) -> dict[str, Any]:
-    row = reading.row(hit.path, hit.ordinal)
+def lean(output: str, *, explain: bool) -> bool:
+    """Whether hits only say what and where they are."""
+    return output == "compact" and not explain
+
+
+def _placed(reading: Reading, found: Found) -> dict[Mode, list[Placed]]:
+    """The hits to show."""
     request = found.request
-    full = request.output != "compact"
-    shown = {**_place(row), **_scores(found, hit.fused)}
+    placed: dict[Mode, list[Placed]] = {
+        mode: [Placed(hit, reading.row(hit.path, hit.ordinal)) for hit in listed]
+        for mode, listed in found.hits.items()
+    }
+    if request.output == "compact":
+        placed = compact.folded(placed)
+    beside = request.beside or request.top
+    return {mode: listed if mode == "code" else listed[:beside] for mode, listed in placed.items()}
+
+
+def _hit(reading: Reading, found: Found, placed: Placed) -> dict[str, Any]:
+    request, row, fused = found.request, placed.row, placed.hit.fused
+    if lean(request.output, explain=request.explain):
+        shown = compact.summary(reading, row, _score(fused))
+    else:
+        shown = {**_place(row), **_scores(found, fused)}
     if request.explain:
-        shown["scoreBreakdown"] = _breakdown(hit.fused)
-    if full:
+        shown["scoreBreakdown"] = _breakdown(fused)
+    if request.output != "compact":
         shown |= _details(row, reading.more(row))
-    if around := request.context or (AROUND if full else 0):
-        shown |= _lines(row, reading.lines(row), around, full=full)
-    return shown
+    return shown | _text(reading, row, request)
+
+
+def _text(reading: Reading, row: Row, request: Request) -> dict[str, Any]:
+    if request.output != "compact":
+        return _lines(row, reading.lines(row), request.context or AROUND)
+    return compact.excerpt(row, reading.lines(row), request.context) if request.context else {}
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -110,18 +140,14 @@ def _breakdown(fused: Fused) -> dict[str, Any]:
     }
 
 
-def _lines(row: Row, lines: list[str], around: int, *, full: bool) -> dict[str, Any]:
+def _lines(row: Row, lines: list[str], around: int) -> dict[str, Any]:
     first, last = row.start_line - 1, row.end_line
     shown: dict[str, Any] = {
         "preContext": lines[max(0, first - around) : first],
         "postContext": lines[last : last + around],
+        "text": "\n".join(lines[first : min(last, first + LONGEST)]),
     }
-    if shown["postContext"] and last + around >= len(lines) and not lines[-1]:
-        shown["postContext"].pop()  # what follows the last line break is no line
-    if full:
-        shown["text"] = "\n".join(lines[first : min(last, first + LONGEST)])
-        shown["textTruncated"] = last - first > LONGEST
-    return shown
+    return {**shown, "truncated": True} if last - first > LONGEST else shown
 
 
 def _details(row: Row, more: More) -> dict[str, Any]:
@@ -174,33 +200,39 @@ def _finding(finding: Any) -> Any:
     return dict(zip(keys, finding, strict=False)) if isinstance(finding, list) else finding
 
 
-def groups(shown: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def bundles(shown: dict[str, list[dict[str, Any]]], *, lean: bool) -> dict[str, Any]:
     """The hits of each file together, the most telling file first."""
     files: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for mode, index, hit in _listed(shown):
-        short = {key: hit[key] for key in ("score", "scoreType", "id", "file", "start", "end")}
+        short = {key: hit[key] for key in _KNOWN if key in hit}
         own = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
         files.setdefault(own, []).append({"mode": mode, "index": index, **short})
-    order = list(KEYS.values())
-    found = []
-    for place, hits in files.items():
-        hits.sort(key=lambda h: (-h["score"], order.index(h["mode"]), h["index"], h["id"]))
-        modes = sorted({hit["mode"] for hit in hits}, key=order.index)
-        found.append(
-            {
-                "bundleId": ":".join(("file", *place)),
-                **({"repo": place[0]} if len(place) > 1 else {}),
-                "file": place[-1],
-                "hitCount": len(hits),
-                "totalScore": round(sum(hit["score"] for hit in hits), DIGITS),
-                "topScore": hits[0]["score"],
-                "modeCount": len(modes),
-                "modes": modes,
-                "hits": hits,
-            }
-        )
+    found = [_group(place, hits) for place, hits in files.items()]
     found.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["bundleId"]))
-    return found
+    if lean:
+        found = [{key: each[key] for key in _TOLD if key in each} for each in found[:FILES]]
+    return {"schemaVersion": 1, "groups": found}
+
+
+_KNOWN = ("score", "scoreType", "id", "file", "start", "end")
+_TOLD = ("repo", "file", "hitCount", "topScore")
+
+
+def _group(place: tuple[str, ...], hits: list[dict[str, Any]]) -> dict[str, Any]:
+    order = list(KEYS.values())
+    hits.sort(key=lambda h: (-h["score"], order.index(h["mode"]), h["index"]))
+    modes = sorted({hit["mode"] for hit in hits}, key=order.index)
+    return {
+        "bundleId": ":".join(("file", *place)),
+        **({"repo": place[0]} if len(place) > 1 else {}),
+        "file": place[-1],
+        "hitCount": len(hits),
+        "totalScore": round(sum(hit["score"] for hit in hits), DIGITS),
+        "topScore": hits[0]["score"],
+        "modeCount": len(modes),
+        "modes": modes,
+        "hits": hits,
+    }
 
 
 def _listed(shown: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, int, dict[str, Any]]]:

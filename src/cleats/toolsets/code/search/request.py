@@ -22,6 +22,7 @@ from cleats.toolsets.code.search.filters import (
     Set,
     Test,
 )
+from cleats.toolsets.code.search.limits import limits
 from cleats.toolsets.code.search.places import Roots, places
 from cleats.toolsets.code.search.query import parse
 from cleats.toolsets.code.search.query_tree import Query
@@ -53,6 +54,8 @@ class Request:
     cased: bool = False
     """Words match only as they are written."""
     top: int = TOP
+    beside: int = 0
+    """Hits of each mode but code; 0 is as many as of code."""
     context: int = 0
     output: str = "compact"
     meaning: bool = True
@@ -80,7 +83,8 @@ def read(
         filters=tuple(_filters(arguments, roots)),
         branch=str(arguments.get("branch") or ""),
         cased=cased or bool(arguments.get("caseTokens")),
-        top=max(1, int(arguments.get("top", TOP))),
+        top=limits(arguments).code,
+        beside=limits(arguments).beside,
         context=int(arguments.get("context") or 0),
         output=arguments.get("output") or "compact",
         meaning=True if meaning is None else bool(meaning),

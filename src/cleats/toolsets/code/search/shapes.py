@@ -10,11 +10,7 @@ _TEXTS: Final = {"type": "array", "items": _TEXT}
 
 _HIT: Final[dict[str, Any]] = {
     "type": "object",
-    "required": [
-        *("id", "file", "start", "end", "startLine", "endLine", "ext", "lang", "kind", "name"),
-        *("headline", "score", "scoreType", "sparseScore", "sparseType"),
-        *("annScore", "annSource", "annType"),
-    ],
+    "required": ["file", "startLine", "endLine", "kind", "name", "headline", "score"],
     "properties": {
         "id": {"type": "string", "description": "Stays the same while the chunk does."},
         "repo": {"type": "string", "description": "Its alias, in the answer of a workspace."},
@@ -28,6 +24,7 @@ _HIT: Final[dict[str, Any]] = {
         "kind": _TEXT,
         "name": {"type": "string", "description": "Qualified within the file: Class.method."},
         "headline": {"type": "string", "description": "One line that stands for it."},
+        "signature": {"type": "string", "description": "Where it says more than the headline."},
         "score": {"type": "number"},
         "scoreType": _TEXT,
         "sparseScore": _MAYBE_NUMBER,
@@ -37,8 +34,11 @@ _HIT: Final[dict[str, Any]] = {
         "annType": _MAYBE_TEXT,
         "preContext": {**_TEXTS, "description": "Lines before it."},
         "postContext": {**_TEXTS, "description": "Lines after it."},
-        "text": {"type": "string", "description": "Its own lines; only in full answers."},
-        "textTruncated": {"type": "boolean"},
+        "text": {
+            "type": "string",
+            "description": "Its lines: alone in a full answer, else with as many around as asked.",
+        },
+        "truncated": {"const": True, "description": "The text does not reach its end."},
         "docmeta": {"type": "object", "description": "What the code says of itself."},
         "mode": _TEXT,
         "imports": _TEXTS,
@@ -78,9 +78,7 @@ _HITS: Final = {"type": "array", "items": _HIT}
 
 _GROUP: Final = {
     "type": "object",
-    "required": [
-        *("bundleId", "file", "hitCount", "totalScore", "topScore", "modeCount", "modes", "hits"),
-    ],
+    "required": ["file", "hitCount", "topScore"],
     "properties": {
         "bundleId": _TEXT,
         "repo": _TEXT,

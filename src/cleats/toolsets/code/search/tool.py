@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Changed, Context, Tool
-from cleats.toolsets.code.search.arguments import TOP, input_schema
+from cleats.toolsets.code.search.arguments import input_schema
 from cleats.toolsets.code.search.shapes import OUTPUT
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class SearchTool:
     async def _search_together(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search in the repositories of a workspace."""
         from cleats.toolsets.code.search.federation import Part, merged  # noqa: PLC0415
+        from cleats.toolsets.code.search.limits import limits  # noqa: PLC0415
+        from cleats.toolsets.code.search.output import lean  # noqa: PLC0415
 
         workspace = self._indexes.workspace(given["workspacePath"], given.get("repoPath"))
         context.about(str(workspace.path))
@@ -96,7 +98,8 @@ class SearchTool:
                 f"No repository of {workspace.path} has an index.",
                 hint="Call build_index in each, or search with refresh=true.",
             )
-        return merged(parts, max(1, int(given.get("top", TOP))))
+        short = lean(given["output"], explain=bool(given.get("explain")))
+        return merged(parts, limits(given), lean=short)
 
     async def _refresh(self, repository: "Repository", context: Context) -> None:
         def report(at: "Progress") -> None:
