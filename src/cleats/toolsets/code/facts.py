@@ -22,7 +22,7 @@ Where = Literal["param", "field", "local", "return"]
 Origin = Literal["annotation", "default", "literal", "call"]
 
 
-class Typed(Struct, array_like=True, frozen=True):
+class Typed(Struct, array_like=True, frozen=True, gc=False):
     """A type that was declared, or that a value gives away."""
 
     where: Where
@@ -31,7 +31,7 @@ class Typed(Struct, array_like=True, frozen=True):
     origin: Origin
 
 
-class Argument(Struct, array_like=True, frozen=True):
+class Argument(Struct, array_like=True, frozen=True, gc=False):
     """One argument of a call."""
 
     names: list[str]
@@ -43,7 +43,7 @@ class Argument(Struct, array_like=True, frozen=True):
     keyword: str = ""
 
 
-class Invocation(Struct, array_like=True, frozen=True):
+class Invocation(Struct, array_like=True, frozen=True, gc=False):
     """One call within a step."""
 
     callee: str
@@ -53,7 +53,7 @@ class Invocation(Struct, array_like=True, frozen=True):
     line: int
 
 
-class Step(Struct, array_like=True, frozen=True):
+class Step(Struct, array_like=True, frozen=True, gc=False):
     """One statement of a body, as far as values flow through it."""
 
     line: int
@@ -72,7 +72,7 @@ class Step(Struct, array_like=True, frozen=True):
     where the statement always runs. An assignment in one branch leaves the other's value alone."""
 
 
-class Chunk(Struct, omit_defaults=True):
+class Chunk(Struct, omit_defaults=True, gc=False):
     """One piece of a file that can be found: a declaration, a section, a block of lines."""
 
     kind: str
@@ -129,7 +129,7 @@ class Chunk(Struct, omit_defaults=True):
     """What a record or a config entry says, flat, by dotted key; `meta` filters on it."""
 
 
-class FileFacts(Struct, omit_defaults=True):
+class FileFacts(Struct, omit_defaults=True, gc=False):
     """Everything one file's bytes say."""
 
     lang: str

@@ -40,7 +40,8 @@ def assign(walk: Walk, node: int, flow: Flow | None, row: Assign | None = None) 
     walk.calls = saved
     if flow is not None:
         flow.names += targets
-    walk.arms(others)
+    if others:
+        walk.arms(others)
 
 
 _AUGMENTED = Assign(augmented=True)
@@ -71,22 +72,26 @@ def take_outer_type(walk: Walk, node: int, _flow: Flow | None) -> bool:
 
 
 def _parts(walk: Walk, node: int, row: Assign) -> tuple[list[int], int, int, list[int]]:
-    syntax = walk.syntax
+    syntax, types = walk.syntax, walk.language.types
+    kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
+    named_left, named_right = row.left, row.right
     lefts: list[int] = []
     others: list[int] = []
     right = type_node = NONE
-    for child in syntax.children(node):
-        field, kind = syntax.fields[child], syntax.kinds[child]
-        if row.left in (field, kind):
+    child, stop = node + 1, stops[node]
+    while child < stop:
+        field, kind = fields[child], kinds[child]
+        if named_left in (field, kind):
             lefts.append(child)
-        elif right == NONE and row.right and row.right in (field, kind):
+        elif right == NONE and named_right and named_right in (field, kind):
             right = child
-        elif field == row.type or kind in walk.language.types:
+        elif field == row.type or kind in types:
             type_node = child
-        elif right == NONE and not row.right and not _is_beside(walk, kind):
+        elif right == NONE and not named_right and not _is_beside(walk, kind):
             right = child
         else:
             others.append(child)
+        child = stops[child]
     return lefts, right, type_node, others
 
 
@@ -155,10 +160,10 @@ def sole(walk: Walk, node: int) -> int:
 
 
 def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
-    right = sole(walk, right)
-    kind, language = walk.syntax.kinds[right], walk.language
     if row.augmented or row.loop or len(targets) != 1:
         return
+    right = sole(walk, right)
+    kind, language = walk.syntax.kinds[right], walk.language
     if kind in language.names or kind in language.members:
         name = "".join(walk.syntax.text(right).split())
         for separator in ("?.", "?->", "->"):
@@ -173,6 +178,8 @@ def _types(walk: Walk, row: Assign, targets: list[str], right: int, type_node: i
     given = type_text(walk, type_node) if type_node != NONE else ""
     given = "" if given in UNTYPED else given
     infers = right != NONE and not row.loop and not row.augmented and len(targets) == 1
+    if not given and not infers:
+        return
     for name in targets:
         where: Where = "field" if row.typed_field or is_field(walk, name) else "local"
         if given:

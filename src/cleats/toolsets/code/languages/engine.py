@@ -40,9 +40,10 @@ class _Reader:
         self.kinds: dict[int, str] = {ERROR_ID: "ERROR"}
         for number in range(grammar.node_kind_count):
             kind = grammar.node_kind_for_id(number)
-            if kind and (grammar.node_kind_is_named(number) or kind in wanted):
+            is_named = grammar.node_kind_is_named(number) and kind not in language.unseen
+            if kind and (is_named or kind in wanted):
                 self.kinds[number] = kind
-        self.fields: dict[int | None, str] = {None: ""}
+        self.fields: dict[int, str] = {}
         for number in range(1, grammar.field_count + 1):
             self.fields[number] = grammar.field_name_for_id(number) or ""
 

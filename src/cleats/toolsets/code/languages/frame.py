@@ -122,10 +122,9 @@ class Frame:
     def _all_uses(self) -> list[str]:
         """A dotted name is used as a whole, and so is each name in it."""
         uses = {**self.uses, **self.reads, **self.calls, **self.mutates}
-        uses.pop("", None)
         for name in list(uses):
             if not name.isidentifier():
-                for part in name.replace("::", ".").replace("[]", "").replace("()", "").split("."):
-                    if part:
-                        uses[part] = None
+                parts = name.replace("::", ".").replace("[]", "").replace("()", "").split(".")
+                uses.update(dict.fromkeys(parts))
+        uses.pop("", None)
         return list(uses)

@@ -158,9 +158,11 @@ def _decorator(walk: Walk, node: int, frame: Frame) -> None:
 def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> str:
     syntax = walk.syntax
     start = syntax.starts[outermost]
+    decorators, lists = walk.language.decorators, walk.language.modifier_lists
     for layer in {outermost, node, head}:
         for child in syntax.children(layer):
-            start = max(start, _decorated(walk, child))
+            if (kind := syntax.kinds[child]) in decorators or kind in lists:
+                start = max(start, _decorated(walk, child))
     end = syntax.starts[body] if body != NONE else syntax.ends[node]
     if end <= start:
         end = syntax.ends[node]

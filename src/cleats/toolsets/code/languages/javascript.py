@@ -72,11 +72,14 @@ def exported(walk: Walk, node: int, _flow: Flow | None) -> bool:
 def called(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`require("x")` and `import("x")` import."""
     syntax = walk.syntax
-    function, arguments = syntax.child(node, "function"), syntax.child(node, "arguments")
-    if NONE in (function, arguments) or syntax.ends[function] - syntax.starts[function] > 7:
+    function = syntax.child(node, "function")
+    if function == NONE or syntax.ends[function] - syntax.starts[function] > 7:
         return False
+    if syntax.text(function) not in ("require", "import"):
+        return False
+    arguments = syntax.child(node, "arguments")
     first = arguments + 1
-    if syntax.text(function) not in ("require", "import") or first >= syntax.stops[arguments]:
+    if arguments == NONE or first >= syntax.stops[arguments]:
         return False
     if syntax.kinds[first] == "string":
         walk.imports[syntax.text(first).strip("\"'`")] = None
@@ -85,9 +88,11 @@ def called(walk: Walk, node: int, _flow: Flow | None) -> bool:
 
 def assigned(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`module.exports = { a, b }` exports."""
+    if walk.frame is not walk.module:
+        return False
     syntax = walk.syntax
     left, right = syntax.child(node, "left"), syntax.child(node, "right")
-    if walk.frame is not walk.module or NONE in (left, right):
+    if NONE in (left, right):
         return False
     name = syntax.text(left)
     if name == "module.exports":

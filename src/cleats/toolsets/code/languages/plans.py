@@ -5,7 +5,7 @@ from functools import partial
 
 from cleats.toolsets.code.languages import assignments, heads
 from cleats.toolsets.code.languages.table import Hook, Language
-from cleats.toolsets.code.languages.walk import Action, Flow, Plan, Walk
+from cleats.toolsets.code.languages.walk import Action, Flow, Naming, Plan, Walk
 
 
 def plan_for(language: Language) -> Plan:
@@ -48,7 +48,18 @@ def plan_for(language: Language) -> Plan:
     add(language.defaults, Walk.arm)
     for kind, hook in language.hooks.items():
         plan[kind] = _hooked(hook, plan.get(kind, Walk.descend))
-    return plan
+    return Plan(plan, _namings(language))
+
+
+def _namings(language: Language) -> dict[str, Naming]:
+    """How expressions are named; where a kind is in several rows, the later one here counts."""
+    return {
+        **dict.fromkeys(language.transparent, Walk.within),
+        **dict.fromkeys(language.calls, Walk.called),
+        **dict.fromkeys(language.indexes, Walk.index),
+        **dict.fromkeys(language.members, Walk.member),
+        **dict.fromkeys(language.names | language.type_names, Walk.written),
+    }
 
 
 def _counting(language: Language, kind: str, action: Action) -> Action:
@@ -113,8 +124,7 @@ def _decorator(walk: Walk, node: int, _flow: Flow | None) -> None:
 
 
 def _name(walk: Walk, node: int, flow: Flow | None) -> None:
-    syntax = walk.syntax
-    name = syntax.data[syntax.starts[node] : syntax.ends[node]].decode("utf-8", "replace")
+    name = walk.syntax.text(node)
     walk.frame.reads[name] = None
     if flow is not None:
         flow.names.append(name)

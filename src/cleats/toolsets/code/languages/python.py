@@ -90,9 +90,11 @@ def _imported_from(syntax: Syntax, node: int) -> list[str]:
 
 def _all(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """The strings given to `__all__` are the exports."""
+    if walk.frame is not walk.module:
+        return False
     syntax = walk.syntax
     left = syntax.child(node, "left")
-    if walk.frame is walk.module and left != NONE and syntax.text(left) == "__all__":
+    if left != NONE and syntax.text(left) == "__all__":
         for at in range(node, syntax.stops[node]):
             if syntax.kinds[at] == "string_content":
                 walk.exports[syntax.text(at)] = None
@@ -211,6 +213,7 @@ PYTHON = Language(
         "import_from_statement": _imported_from,
         "future_import_statement": lambda _syntax, _node: ["__future__"],
     },
+    unseen=frozenset({"string_start", "string_end"}),
     ignored=frozenset({"global_statement", "nonlocal_statement", "type_conversion"}),
     hooks={"assignment": _all, "as_pattern": _caught},
     finish=_finish,

@@ -5,6 +5,7 @@ of the parser, each of which is made anew for every question, so the tree is cop
 walk of a cursor, and everything else is integers and slices.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ ERROR_ID = 65535
 
 NONE = -1
 
+_BREAK = re.compile(rb"\n")
+
 
 class Syntax:
     """The nodes of one file."""
@@ -28,6 +31,10 @@ class Syntax:
     __slots__ = (
         "_before",
         "_breaks",
+        "_end",
+        "_first",
+        "_line",
+        "_whole",
         "data",
         "ends",
         "fields",
@@ -37,31 +44,40 @@ class Syntax:
         "stops",
     )
 
-    def __init__(
-        self,
-        data: bytes,
-        kinds: list[str],
-        fields: list[str],
-        starts: list[int],
-        ends: list[int],
-        stops: list[int],
-        parents: list[int],
-    ) -> None:
+    def __init__(self, data: bytes, room: int) -> None:
+        # Lists that have the room already are filled faster than lists that grow.
         self.data = data
-        self.kinds = kinds
-        self.fields = fields
+        self.kinds = [""] * room
+        self.fields = [""] * room
         """The field of its parent that a node is; empty for most."""
-        self.starts = starts
-        self.ends = ends
-        self.stops = stops
+        self.starts = [0] * room
+        self.ends = [0] * room
+        self.stops = [0] * room
         """The number after the last node below a node; its next sibling's, if it has one."""
-        self.parents = parents
+        self.parents = [NONE] * room
         self._before: dict[int, int] = {}
         self._breaks: list[int] = []
+        self._line = self._first = self._end = 0
+        """The line that was asked for last, and the bytes it is."""
+        self._whole = data.decode() if data.isascii() else ""
+        """The text, where its letters are as many as its bytes."""
+
+    def cut(self, count: int) -> None:
+        """Forget the room for nodes that there are not."""
+        for column in (self.kinds, self.fields):
+            del column[count:]
+        for numbers in (self.starts, self.ends, self.stops, self.parents):
+            del numbers[count:]
 
     def text(self, node: int) -> str:
         """What is written there."""
+        if self._whole:
+            return self._whole[self.starts[node] : self.ends[node]]
         return self.data[self.starts[node] : self.ends[node]].decode("utf-8", "replace")
+
+    def has(self, node: int, text: bytes) -> bool:
+        """Whether something is written in it."""
+        return self.data.find(text, self.starts[node], self.ends[node]) >= 0
 
     def children(self, node: int) -> Iterator[int]:
         """The nodes right below, in order."""
@@ -83,9 +99,10 @@ class Syntax:
 
     def last(self, node: int) -> int:
         """The last child, or `NONE`."""
-        last = NONE
-        for child in self.children(node):
-            last = child
+        stops = self.stops
+        last, child, stop = NONE, node + 1, stops[node]
+        while child < stop:
+            last, child = child, stops[child]
         return last
 
     def before(self, node: int) -> int:
@@ -101,13 +118,16 @@ class Syntax:
 
     def line(self, offset: int) -> int:
         """The line of a byte, counted from 1."""
-        if not self._breaks:
-            self._breaks = [0]
-            at = self.data.find(b"\n")
-            while at >= 0:
-                self._breaks.append(at + 1)
-                at = self.data.find(b"\n", at + 1)
-        return bisect_right(self._breaks, offset)
+        if self._first <= offset < self._end:
+            return self._line
+        breaks = self._breaks
+        if not breaks:
+            breaks.append(0)
+            breaks.extend(found.end() for found in _BREAK.finditer(self.data))
+        self._line = line = bisect_right(breaks, offset)
+        self._first = breaks[line - 1]
+        self._end = breaks[line] if line < len(breaks) else self._first
+        return line
 
     def opens_line(self, node: int) -> bool:
         """Whether nothing but space stands before it on its line."""
@@ -116,37 +136,55 @@ class Syntax:
 
 
 def flatten(
-    tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int | None, str]
+    tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int, str]
 ) -> Syntax:
     """Copy a tree; nodes whose kind is not among `kinds` are left out with all below them."""
-    # Lists of the length that is needed at most are filled faster than lists that grow.
-    most = tree.root_node.descendant_count
-    names, roles, nothing = [""] * most, [""] * most, [0] * most
-    starts, ends, parents, stops = nothing, nothing.copy(), nothing.copy(), list(range(1, most + 1))
+    room = len(data) // 2 + 64
+    while True:
+        syntax = Syntax(data, room)
+        try:
+            syntax.cut(_copy(tree, syntax, kinds, fields))
+        except IndexError:
+            room *= 2
+        else:
+            return syntax
+
+
+def _copy(tree: "Tree", syntax: Syntax, kinds: Mapping[int, str], fields: Mapping[int, str]) -> int:
+    """Fill the lists; gives the number of nodes.
+
+    Raises:
+        IndexError: There are more nodes than there is room for.
+    """
+    names, roles, starts, ends = syntax.kinds, syntax.fields, syntax.starts, syntax.ends
+    stops, parents = syntax.stops, syntax.parents
     cursor = tree.walk()
     down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
     kind_of, above = kinds.get, list[int]()
-    parent, count = NONE, 0
+    push, pop = above.append, above.pop
+    parent, count, depth = NONE, 0, 0
     while True:
         node = cursor.node
         if node is not None and (kind := kind_of(node.kind_id)) is not None:
             names[count] = kind
-            roles[count] = fields[cursor.field_id]
+            if field := cursor.field_id:
+                roles[count] = fields[field]
             starts[count] = node.start_byte
             ends[count] = node.end_byte
             parents[count] = parent
+            this = count
             count += 1
+            stops[this] = count
             if down():
-                above.append(parent)
-                if len(above) <= DEEPEST:
-                    parent = count - 1
+                push(parent)
+                depth += 1
+                if depth <= DEEPEST:
+                    parent = this
                 continue
         while not across():
             if not up():
-                for column in (names, roles, starts, ends, parents, stops):
-                    del column[count:]
-                return Syntax(data, names, roles, starts, ends, stops, parents)
-            outer = above.pop()
-            if len(above) < DEEPEST:
+                return count
+            if depth <= DEEPEST:
                 stops[parent] = count
-            parent = outer
+            depth -= 1
+            parent = pop()

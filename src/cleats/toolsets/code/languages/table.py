@@ -211,6 +211,8 @@ class Language:
     """Import statements and what they import; nothing else is taken from them."""
     ignored: Kinds = frozenset()
     """Nodes that are not looked into."""
+    unseen: Kinds = frozenset()
+    """Nodes that are left out of the tree: frequent leaves that no row and no hook asks for."""
     tokens: Kinds = frozenset()
     """Anonymous tokens that hooks want to see."""
     hooks: Mapping[str, Any] = field(default_factory=dict)

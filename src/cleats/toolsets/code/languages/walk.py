@@ -7,7 +7,9 @@ a step of its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from cleats.toolsets.code.facts import Argument, Invocation, Step
 from cleats.toolsets.code.languages.frame import Frame
@@ -20,23 +22,31 @@ LONGEST_TEXT = 120
 ARMS = frozenset({"consequence", "alternative", "body"})
 """Fields of a branch or a loop that do not run always."""
 
+MANY = 8
+"""Nodes of a member that is more than a few names."""
+
 LISTS = ("arguments", "argument_list")
 """How kinds end that hold arguments; anything else in their place is one argument itself."""
 
 
-class Flow:
+class Flow(Struct, gc=False):
     """What goes into a value."""
 
-    __slots__ = ("calls", "names", "text")
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.calls: list[int] = []
-        self.text = ""
+    names: list[str] = []
+    calls: list[int] = []
+    text: str = ""
 
 
 Action: TypeAlias = "Callable[[Walk, int, Flow | None], None]"
-Plan: TypeAlias = Mapping[str, Action]
+Naming: TypeAlias = "Callable[[Walk, int, Flow | None], str]"
+
+
+class Plan(NamedTuple):
+    """What is done at the nodes of a language, by kind."""
+
+    actions: Mapping[str, Action]
+    namings: Mapping[str, Naming]
+    """How an expression is named; kinds that are not here have no name."""
 
 
 class Walk:
@@ -44,7 +54,7 @@ class Walk:
 
     def __init__(self, language: Language, plan: Plan, syntax: Syntax, module: Frame) -> None:
         self.language = language
-        self.plan = plan
+        self.actions, self.namings = plan
         self.syntax = syntax
         self.module = module
         self.frame = module
@@ -62,7 +72,7 @@ class Walk:
 
     def visit(self, node: int, flow: Flow | None) -> None:
         """A node."""
-        act = self.plan.get(self.syntax.kinds[node])
+        act = self.actions.get(self.syntax.kinds[node])
         if act is None:
             self.descend(node, flow)
         else:
@@ -71,10 +81,10 @@ class Walk:
     def descend(self, node: int, flow: Flow | None) -> None:
         """Everything right below a node."""
         syntax = self.syntax
-        kinds, stops, plan = syntax.kinds, syntax.stops, self.plan
+        kinds, stops, actions = syntax.kinds, syntax.stops, self.actions
         child, stop = node + 1, stops[node]
         while child < stop:
-            act = plan.get(kinds[child])
+            act = actions.get(kinds[child])
             following = stops[child]
             if act is not None:
                 act(self, child, flow)
@@ -112,24 +122,24 @@ class Walk:
 
     def path(self, node: int, flow: Flow | None) -> str:
         """The dotted name of an expression, as far as it has one; what is in it is visited."""
-        syntax, language = self.syntax, self.language
-        kind = syntax.kinds[node] if node != NONE else ""
-        if kind in language.names or kind in language.type_names:
-            return syntax.text(node)
-        if kind in language.members:
-            return self._member(node, flow)
-        if kind in language.indexes:
-            return self._index(node, flow)
-        if kind in language.calls:
-            callee = self.call(node, flow)
-            return f"{callee}()" if callee else ""
-        if kind in language.transparent:
-            return self._inner(node, flow)
-        if node != NONE:
-            self.visit(node, flow)
+        if node == NONE:
+            return ""
+        naming = self.namings.get(self.syntax.kinds[node])
+        if naming is not None:
+            return naming(self, node, flow)
+        self.visit(node, flow)
         return ""
 
-    def _inner(self, node: int, flow: Flow | None) -> str:
+    def written(self, node: int, _flow: Flow | None) -> str:
+        """The name that a name is."""
+        return self.syntax.text(node)
+
+    def called(self, node: int, flow: Flow | None) -> str:
+        """The name of what a call gives."""
+        callee = self.call(node, flow)
+        return f"{callee}()" if callee else ""
+
+    def within(self, node: int, flow: Flow | None) -> str:
         """The name of what a cast or parentheses are around; a type beside it is used."""
         syntax, comments, name = self.syntax, self.language.comments, ""
         inner = syntax.child(node, "value")
@@ -152,11 +162,14 @@ class Walk:
             self.step(node, [], value)
             self.calls = saved
             return callee
-        syntax, row = self.syntax, self.language.calls[self.syntax.kinds[node]]
+        syntax = self.syntax
+        kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
+        row = self.language.calls[kinds[node]]
         callee = receiver = ""
         arguments: list[Argument] = []
-        for child in syntax.children(node):
-            field, kind = syntax.fields[child], syntax.kinds[child]
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            field, kind = fields[child], kinds[child]
             if row.receiver and (field in row.receiver or kind in row.receiver):
                 receiver = self.path(child, flow)
             elif field in row.function or kind in row.function:
@@ -165,10 +178,12 @@ class Walk:
                 self._arguments(child, arguments)
             else:
                 self.visit(child, flow)
+            child = stops[child]
         if receiver:
             callee = f"{receiver}{row.joint}{callee}"
         # A leading backslash says in PHP that a name is not of the namespace at hand.
-        callee = callee.removeprefix("\\")
+        if callee[:1] == "\\":
+            callee = callee[1:]
         self.record_call(node, callee, arguments, flow, row.prefix)
         return callee
 
@@ -176,10 +191,9 @@ class Walk:
         self, node: int, callee: str, arguments: list[Argument], flow: Flow, prefix: str = ""
     ) -> None:
         """Note a call whose parts are known."""
-        frame = self.frame
-        line = self.syntax.line(self.syntax.starts[node])
-        flow.calls.append(len(self.calls))
-        self.calls.append(Invocation(prefix + callee, arguments, line))
+        frame, syntax, calls = self.frame, self.syntax, self.calls
+        flow.calls.append(len(calls))
+        calls.append(Invocation(prefix + callee, arguments, syntax.line(syntax.starts[node])))
         if callee:
             frame.calls[callee] = None
             receiver = callee.rpartition(".")[0]
@@ -190,12 +204,22 @@ class Walk:
 
     def argument(self, node: int, keyword: str = "") -> Argument:
         """One argument of a call."""
-        self.visit(node, flow := Flow())
-        return Argument(unique(flow.names), flow.calls, flow.text[:LONGEST_TEXT], keyword)
+        syntax = self.syntax
+        act = self.actions.get(syntax.kinds[node])
+        if act is not None:
+            act(self, node, flow := Flow())
+        elif syntax.stops[node] - node > 1:
+            self.descend(node, flow := Flow())
+        else:
+            return Argument([], [], "", keyword)
+        names = flow.names
+        if len(names) > 1:
+            names = unique(names)
+        return Argument(names, flow.calls, flow.text[:LONGEST_TEXT], keyword)
 
     def _arguments(self, node: int, into: list[Argument]) -> None:
         syntax, language = self.syntax, self.language
-        kinds = syntax.kinds
+        kinds, stops = syntax.kinds, syntax.stops
         if kinds[node] in language.suffixes:
             for child in syntax.children(node):
                 self._arguments(child, into)
@@ -203,28 +227,34 @@ class Walk:
         if not kinds[node].endswith(LISTS):
             into.append(self.argument(node))
             return
-        for child in syntax.children(node):
+        comments, keywords = language.comments, language.keywords
+        child, stop = node + 1, stops[node]
+        while child < stop:
             kind = kinds[child]
-            if kind in language.comments:
+            if kind in comments:
                 self.visit(child, None)
-            elif kind in language.keywords:
-                name, value = language.keywords[kind]
-                named, given = syntax.child(child, name), syntax.child(child, value)
-                keyword = syntax.text(named) if named != NONE else ""
-                if given == NONE:
-                    given = syntax.stops[named] if named != NONE else child + 1
-                if given < syntax.stops[child]:
-                    into.append(self.argument(given, keyword))
-                else:
-                    into.append(self.argument(child))
+            elif kind in keywords:
+                into.append(self._keyword(child, *keywords[kind]))
             else:
                 into.append(self.argument(child))
+            child = stops[child]
 
-    def _member(self, node: int, flow: Flow | None) -> str:
+    def _keyword(self, node: int, name: str, value: str) -> Argument:
+        syntax = self.syntax
+        named, given = syntax.child(node, name), syntax.child(node, value)
+        keyword = syntax.text(named) if named != NONE else ""
+        if given == NONE:
+            given = syntax.stops[named] if named != NONE else node + 1
+        return self.argument(given, keyword) if given < syntax.stops[node] else self.argument(node)
+
+    def member(self, node: int, flow: Flow | None) -> str:
+        """The dotted name of a member."""
         syntax, language = self.syntax, self.language
-        text = syntax.text(node)
-        if text.replace(".", "").replace("::", "").isidentifier():
-            return text
+        # The text of a chain of calls, with all that is in their arguments, is not worth making.
+        if syntax.stops[node] - node < MANY or not syntax.has(node, b"("):
+            text = syntax.text(node)
+            if text.replace(".", "").replace("::", "").isidentifier():
+                return text
         of, member = language.members[syntax.kinds[node]]
         base = self.path(syntax.child(node, of), flow)
         named = syntax.child(node, member) if member else syntax.last(node)
@@ -236,7 +266,8 @@ class Walk:
         joint = language.joints.get(syntax.kinds[node], ".")
         return f"{base}{joint}{name}" if base else name
 
-    def _index(self, node: int, flow: Flow | None) -> str:
+    def index(self, node: int, flow: Flow | None) -> str:
+        """The name of what is indexed, with `[]`."""
         syntax = self.syntax
         of = syntax.child(node, self.language.indexes[syntax.kinds[node]])
         if of == NONE:
@@ -253,11 +284,12 @@ class Walk:
         """Note a statement, unless no value flows anywhere in it."""
         if targets or self.calls:
             syntax = self.syntax
+            names = value.names
             self.frame.steps.append(
                 Step(
                     syntax.line(syntax.starts[node]),
-                    unique(targets),
-                    unique(value.names),
+                    unique(targets) if len(targets) > 1 else targets,
+                    unique(names) if len(names) > 1 else names,
                     self.calls,
                     value.calls,
                     value.text[:LONGEST_TEXT],
@@ -275,14 +307,16 @@ class Walk:
     def use(self, node: int) -> None:
         """Names that are only referred to, such as those in a type."""
         syntax, language = self.syntax, self.language
+        names, type_names, ignored = language.names, language.type_names, language.ignored
+        kinds, uses = syntax.kinds, self.frame.uses
         at, stop = node, syntax.stops[node]
         while at < stop:
-            kind = syntax.kinds[at]
-            if kind in language.names or kind in language.type_names:
-                self.frame.uses[syntax.text(at)] = None
-            at = syntax.stops[at] if kind in language.ignored else at + 1
+            kind = kinds[at]
+            if kind in names or kind in type_names:
+                uses[syntax.text(at)] = None
+            at = syntax.stops[at] if kind in ignored else at + 1
 
 
 def unique(names: list[str]) -> list[str]:
     """Without duplicates, in order."""
-    return list(dict.fromkeys(names)) if len(names) > 1 else names
+    return list(dict.fromkeys(names))

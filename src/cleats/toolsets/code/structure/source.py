@@ -13,8 +13,11 @@ class Source:
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
+
+    @cached_property
+    def lines(self) -> list[str]:
         # A line end is never part of a sequence in UTF-8, so both ways of splitting agree.
-        self.lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
 
     @cached_property
     def starts(self) -> list[int]:
