@@ -182,6 +182,13 @@ def test_words_of_the_command_line_are_one_query_and_values_may_begin_with_a_das
     [
         (["nowhere", "--no-ann"], "Nothing fits among "),
         (["session", "--calls", "nobody"], "Nothing: no chunk passes the filters."),
+        (["session", "--calls", "nobody"], "  --calls nobody: 0 chunks have it; there is "),
+        (["session", "--visibility", "pubic"], "pubic: 0 chunks have it; there is public\n"),
+        (["session", "--loops", "1", "--ext", "md"], "  --ext md: 1 chunk has it\n  --loops 1: 1 "),
+        (["session", "--async", "--ext", "py"], "  --async: 0 chunks have it\n"),
+        (["session", "--path", "a", "--path", "b", "--lint"], "  --path a b: "),
+        (["session", "--mode", "records"], "Nothing: the index has no chunk of --mode records."),
+        (["nowhere AND session"], "read as a formula, because of its operators: nowhere AND"),
         (["session", "--branch", "x"], "Nothing: the index was built on no branch, not on x."),
     ],
 )
@@ -193,6 +200,56 @@ def test_nothing_found_is_exit_code_one_and_a_reason(
     assert result.exit_code == 1
     assert result.stdout == ""
     assert said in result.stderr
+
+
+def test_an_empty_index_is_said_to_be_empty(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("empty.py", "")
+    world.build()
+
+    assert "Nothing: the index is empty." in run(world, "session").stderr
+    assert "Nothing: the index is empty." in run(world, "session", "--type", "class").stderr
+
+
+def test_notes_on_an_answer_are_printed_beside_it(world: World) -> None:
+    loosened = run(world, '"shutdown sockets"', "--no-ann")
+    near = run(world, "meeting", "--mode", "prose")
+
+    assert loosened.exit_code == 0
+    assert "No chunk has the words in quotes next to each other" in loosened.stderr
+    assert "nearest in meaning" in near.stderr
+    assert run(world, "session", "--no-ann").stderr == ""
+
+
+def test_everything_is_a_star_and_nothing_is_told_what_to_write(world: World) -> None:
+    everything = run(world, "*", "--type", "method", "--compact")
+
+    assert everything.stdout.startswith("app/core.py:4: method Session.close")
+    for blank in ("", "  ", "?"):
+        result = run(world, blank)
+        assert result.exit_code == 2
+        assert "Error: query: there is no word to look for" in result.stderr
+        assert "* stands for all that the filters leave" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--modified-after", "x"], "Error: --modified-after: 'x' is no date"),
+        (["--type", "metho"], "Did you mean method or section"),
+        (["--ext", "/(/"], "Use an extension such as py"),
+        (["--loops", "1", "--path", "/elsewhere"], "Error: --path: '/elsewhere' is not in the"),
+        (["--backend", "sqlite"], "Run `cleats sqlite build` first, or leave --backend out."),
+    ],
+)
+def test_an_error_speaks_the_language_of_the_command_line(
+    world: World, words: list[str], said: str
+) -> None:
+    result = run(world, "session", *words)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "section or section" not in result.stderr
 
 
 def test_an_error_in_the_query_is_pointed_at(world: World) -> None:

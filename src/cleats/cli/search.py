@@ -1,13 +1,13 @@
 """`cleats search`: what the tool finds, for people in a terminal."""
 
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cleats.cli.printing import echo_json
 from cleats.cli.search_options import ByTopic, arguments, options
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
 
-    QUERY is a question, words or a name; or a formula with "phrases", AND, OR, NOT in capitals,
-    -word and (groups). Quote it for your shell. Filters narrow the search and are combined with
-    AND; without `cleats index` before, or --refresh, there is nothing to search.
+    QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is
+    everything. With AND, OR or NOT in capitals between words it is a formula, with (groups).
+    Quote it for your shell. Filters narrow the search and are combined with AND; without
+    `cleats index` before, or --refresh, there is nothing to search.
 
     \b
     Examples:
       cleats search "where are sessions closed?"
       cleats search Session.close --context 3
       cleats search open --type function --calls open --path 'src/**'
-      cleats search '"not found" -test' --lang py --compact
+      cleats search '"not found" -test' --path '!tests/**' --lang py --compact
       cleats search parse --refresh --json
 
     \b
@@ -41,6 +42,7 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
           2  when the query is wrong or there is no index.
     """  # noqa: D301 - click reads the backspace
     from cleats.cli.hits import Printer  # noqa: PLC0415 - help needs none of it
+    from cleats.cli.search_report import fail, notes, nothing  # noqa: PLC0415
 
     wanted = arguments(given) | {"query": " ".join(query)}
     printed, compact = given["as_json"], given["as_compact"]
@@ -48,16 +50,16 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
     try:
         answer, note = _answered(settings, wanted)
     except ToolError as error:
-        _fail(error, wanted["query"])
+        fail(error, wanted)
     if printed:
         echo_json(answer)
     else:
         Printer(answer, wanted, compact=compact, full=given["as_full"]).show()
-    if note:
-        click.echo(note, err=True)
+    for said in (*notes(answer), *([note] if note else [])):
+        click.echo(said, err=True)
     found = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
     if not found and not printed:
-        click.echo(_nothing(answer), err=True)
+        click.echo(nothing(answer, wanted), err=True)
     sys.exit(0 if found else 1)
 
 
@@ -72,11 +74,13 @@ def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any
     from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415
     from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
     from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
+    from cleats.toolsets.code.search.query import parse  # noqa: PLC0415
     from cleats.toolsets.code.search.request import read  # noqa: PLC0415
     from cleats.toolsets.code.search.tool import SearchTool  # noqa: PLC0415
 
     indexes = Indexes(settings)
     [tool] = SearchTool(indexes).tools()
+    parse(wanted["query"])  # an empty one is no mistake in the schema to a person
     given = tool.bind(wanted)
     repository = indexes.repository(wanted.get("repoPath"))
     roots = Roots(repository.root)
@@ -107,26 +111,3 @@ def _refresh(indexes: "Indexes", repository: "Repository") -> None:
         build(repository.root, shelf, options, bar.show)
     finally:
         bar.clear()
-
-
-def _nothing(answer: dict[str, Any]) -> str:
-    stats = answer["stats"]
-    if stats.get("branchMatch") is False:
-        built = stats["branch"] or "no branch"
-        return f"Nothing: the index was built on {built}, not on {stats['branchFilter']}."
-    left = sum(stats["considered"].values())
-    if not left:
-        return "Nothing: no chunk passes the filters."
-    return f"Nothing fits among {left:,} chunks."
-
-
-def _fail(error: ToolError, query: str) -> NoReturn:
-    position = getattr(error, "position", None)
-    if position is not None and "\n" not in query:
-        click.echo(f"  {query}\n  {' ' * position}^", err=True)
-    click.echo(f"Error: {error.message}", err=True)
-    if error.code is ErrorCode.NO_INDEX:
-        click.echo("Run `cleats index` first, or search with --refresh.", err=True)
-    elif error.hint:
-        click.echo(error.hint, err=True)
-    sys.exit(2)

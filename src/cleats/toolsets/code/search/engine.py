@@ -89,7 +89,8 @@ class Engine:
         """
         found = Retrieval(self, request, stopped).run()
         query = request.query
-        if not isinstance(query, Question) or not query.phrases or any(found.hits.values()):
+        searched = any(found.considered.values()) and not any(found.hits.values())
+        if not (searched and isinstance(query, Question) and query.phrases):
             return found
         # Whoever pastes an error message has quotes in it that nobody wrote down like that.
         loosened = replace(request, query=query.loosened())
@@ -158,8 +159,8 @@ class Engine:
 
     @cached_property
     def lowered(self) -> NDArray[np.float32]:
-        """The same, with the code of tests lower."""
-        return self._joined([_lowered(columns) for columns in self.columns]) * self.weights
+        """What the place of each chunk multiplies its fused score with: tests count less."""
+        return self._joined([_lowered(columns) for columns in self.columns])
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

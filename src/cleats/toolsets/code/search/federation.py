@@ -55,6 +55,18 @@ def _notes(parts: Sequence[Part]) -> list[dict[str, str]]:
     return [note for note in first if all(note in notes for notes in others)]
 
 
+def _filters(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """What each filter lets through, when nothing passes all of them in any repository."""
+    listed = [part.answer["stats"].get("filters", []) for part in parts]
+    if not all(listed):
+        return []
+    return [
+        {**first, "chunks": sum(each["chunks"] for each in same)}
+        for first, *others in zip(*listed, strict=True)
+        if (same := [first, *others])
+    ]
+
+
 def _stats(parts: Sequence[Part]) -> dict[str, Any]:
     considered: Counter[str] = Counter()
     for part in parts:
@@ -65,6 +77,7 @@ def _stats(parts: Sequence[Part]) -> dict[str, Any]:
         "considered": dict(considered),
         "query": first["query"],
         "branch": None,
+        **({"filters": filters} if (filters := _filters(parts)) else {}),
         **({"notes": notes} if (notes := _notes(parts)) else {}),
         "repos": [
             {

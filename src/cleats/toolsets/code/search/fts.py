@@ -109,6 +109,9 @@ class Fts:
                 ErrorCode.NO_INDEX,
                 "The repository has no SQLite index.",
                 hint="Build one with `build_sqlite_index`, or use the backend `auto`.",
+                details=[
+                    {"instancePath": "/backend", "keyword": "backend", "message": "has no index"}
+                ],
             )
         return cls(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), order)
 

@@ -251,6 +251,8 @@ def _stats(found: Found) -> dict[str, Any]:
     if wanted := found.request.branch:
         stats["branchFilter"] = wanted
         stats["branchMatch"] = (found.branch or "").lower() == wanted.lower()
+    if found.passing:
+        stats["filters"] = [each.as_json() for each in found.passing]
     if notes := remarks(found):
         stats["notes"] = notes
     return stats

@@ -21,6 +21,8 @@ def _remarks(found: Found) -> Iterator[tuple[str, str]]:
             "phrase_not_found",
             "No chunk has the words in quotes next to each other; they were searched for as words.",
         )
+    elif found.passing:
+        yield "filtered_out", _filtered_out(found)
     if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
         yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
     if not hits and not isinstance(query, Question) and any(found.considered.values()):
@@ -28,3 +30,12 @@ def _remarks(found: Found) -> Iterator[tuple[str, str]]:
             "formula_without_hits",
             f"The query was read as a formula, because of its operators: {query}",
         )
+
+
+def _filtered_out(found: Found) -> str:
+    emptied = [each for each in found.passing if not each.chunks]
+    if not emptied:
+        return "Every filter lets some chunks through, but no chunk passes all of them."
+    known = [f"{each.argument} {', '.join(each.known)}" for each in emptied if each.known]
+    hint = f" There is {'; '.join(known)}." if known else ""
+    return f"No chunk has what {' and '.join(each.argument for each in emptied)} asks for.{hint}"

@@ -167,6 +167,7 @@ def _language_names() -> dict[str, list[str]]:
 
 
 def _nearest(text: str, known: Sequence[str]) -> str:
+    known = list(dict.fromkeys(known))
     near = get_close_matches(text.lower(), known, n=3, cutoff=0.5) or sorted(known)[:8]
     return f"Did you mean {' or '.join(near)}?"
 

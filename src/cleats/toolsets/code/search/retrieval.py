@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.facts import Mode
+from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.digest import MODES
+from cleats.toolsets.code.search.emptiness import Passing, passing
 from cleats.toolsets.code.search.fusion import Fused, Ranked, fuse
-from cleats.toolsets.code.search.rank import COVERED, MEANING, Plan, Ranking, plan
+from cleats.toolsets.code.search.rank import ABOUT_TESTS, COVERED, MEANING, Plan, Ranking, plan
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.symbols import named
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
@@ -27,8 +29,8 @@ NEAR: Final = 0.2
 FETCHED: Final = 50
 """Chunks of a list at least, so that lists can agree on some."""
 
-ALL_WORDS: Final = 0.1
-"""Points for having every word of a short question: more than all ranks together."""
+ALL_WORDS: Final = 0.02
+"""Points for having every word of a short question: about what the first places are apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Found:
     branch: str | None
     loosened: bool = False
     """No chunk had the phrases, so their words were looked for instead."""
+    passing: tuple[Passing, ...] = ()
+    """What each filter lets through, when all together let nothing through."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -78,6 +82,7 @@ class Retrieval:
         branch = engine.meta.get("branch")
         hits: dict[Mode, list[Hit]] = {mode: [] for mode in request.modes}
         considered: dict[Mode, int] = dict.fromkeys(request.modes, 0)
+        alone: tuple[Passing, ...] = ()
         if not request.branch or (branch or "").lower() == request.branch.lower():
             mask = engine.mask(request.filters)
             within = {
@@ -88,8 +93,15 @@ class Retrieval:
             asked = {mode: left for mode, left in within.items() if considered[mode]}
             asked, limited = self._limited(asked)
             hits |= self._hits(asked, filtered=mask is not None or limited)
+            alone = () if any(considered.values()) else passing(engine, request)
         return Found(
-            request, self._backend.name, self._backend.kind, hits, engine.chunks, considered, branch
+            request,
+            *(self._backend.name, self._backend.kind),
+            hits,
+            engine.chunks,
+            considered,
+            branch,
+            passing=alone,
         )
 
     def _limited(self, within: dict[Mode, Mask]) -> tuple[dict[Mode, Mask], bool]:
@@ -124,8 +136,7 @@ class Retrieval:
     def _weighed(self, ranking: Ranking, positions: Ids, scores: NDArray[np.float32]) -> Ranked:
         """The list after what kind of chunk each is has been counted in."""
         engine = self._engine
-        known = engine.lowered if self._request.tests_lower else engine.weights
-        weights = known[positions]
+        weights = engine.weights[positions]
         bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
         weighed = (scores - bonus) * weights + bonus
         order = np.lexsort((engine.order[positions], -weighed))
@@ -155,7 +166,10 @@ class Retrieval:
         }
         if self._plan.strict:
             rankings = _reranked(rankings)
-        fused = fuse(rankings, bonuses, self._engine.order, self._request.top)
+        about_tests = not ABOUT_TESTS.isdisjoint(map(tokens.stem, self._plan.words))
+        lower = self._request.tests_lower and not about_tests
+        factors = self._engine.lowered if lower else None
+        fused = fuse(rankings, bonuses, self._engine.order, self._request.top, factors)
         return [Hit(each, *self._engine.place(each.position)) for each in fused]
 
 

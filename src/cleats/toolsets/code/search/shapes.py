@@ -142,6 +142,19 @@ OUTPUT: Final[dict[str, Any]] = {
                 "branch": _MAYBE_TEXT,
                 "branchFilter": _TEXT,
                 "branchMatch": {"type": "boolean"},
+                "filters": {
+                    "type": "array",
+                    "description": "When nothing passes: what each filter lets through alone.",
+                    "items": {
+                        "type": "object",
+                        "required": ["argument", "chunks"],
+                        "properties": {
+                            "argument": _TEXT,
+                            "chunks": _COUNT,
+                            "known": {**_TEXTS, "description": "Values that chunks have."},
+                        },
+                    },
+                },
                 "notes": {
                     "type": "array",
                     "description": "What has to be known of the answer: how it came about.",

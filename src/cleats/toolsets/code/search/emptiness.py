@@ -1,0 +1,64 @@
+"""Why nothing is left to search: what each filter lets through, and what it could have asked."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from cleats.toolsets.code.search.filters import Filter, Holds
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.search.engine import Engine
+    from cleats.toolsets.code.search.request import Request
+
+COMPARED: Final = 5000
+"""Values among which near ones are looked for."""
+
+FEW: Final = 12
+"""Values that are all named when none is near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """What one argument lets through by itself, in the modes that are asked for."""
+
+    argument: str
+    chunks: int
+    known: tuple[str, ...] = ()
+    """Values that chunks have, where none has the one that is asked for."""
+
+    def as_json(self) -> dict[str, Any]:
+        known = {"known": list(self.known)} if self.known else {}
+        return {"argument": self.argument, "chunks": self.chunks, **known}
+
+
+def passing(engine: "Engine", request: "Request") -> tuple[Passing, ...]:
+    """What each filter of a request lets through."""
+    asked = np.any([engine.of_mode(mode) for mode in request.modes], axis=0)
+    by_argument: dict[str, list[Filter]] = {}
+    for each in request.filters:
+        by_argument.setdefault(each.argument, []).append(each)
+    found = []
+    for argument, filters in by_argument.items():
+        mask = engine.mask(filters)
+        count = 0 if mask is None else int(np.count_nonzero(mask & asked))
+        known = () if count else tuple(_known(engine, filters[0]))
+        found.append(Passing(argument, count, known))
+    return tuple(found)
+
+
+def _known(engine: "Engine", wanted: Filter) -> list[str]:
+    """The values that are most like what is asked for, or all if there are few."""
+    if not isinstance(wanted.test, Holds):
+        return []
+    columns = [column for each in engine.columns if (column := each.column(wanted.column))]
+    if sum(len(column.vocabulary) for column in columns) > COMPARED:
+        return []
+    values = {value.lower(): value for column in columns for value in column.vocabulary.values()}
+    near = [
+        values[each]
+        for text in wanted.test.texts
+        for each in get_close_matches(text.lower(), list(values), n=3)
+    ]
+    return list(dict.fromkeys(near)) or (sorted(values.values()) if len(values) <= FEW else [])
