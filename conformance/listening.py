@@ -12,6 +12,8 @@ import sys
 import uvicorn
 from starlette.types import ASGIApp
 
+from cleats.transports.http.listening import protocol
+
 PATH = "/mcp"
 
 LINGER = 0
@@ -20,7 +22,9 @@ LINGER = 0
 
 async def listen(app: ASGIApp) -> None:
     """Serve until stdin ends or a signal comes."""
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=LINGER)
+    config = uvicorn.Config(
+        app, http=protocol(), log_level="warning", timeout_graceful_shutdown=LINGER
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()

@@ -81,7 +81,6 @@ def test_metrics_are_prometheus_text(web: Web) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/"),
         ("GET", "/nope"),
         ("POST", "/health"),
         ("DELETE", "/search"),

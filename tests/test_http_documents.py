@@ -141,6 +141,12 @@ def test_the_page_names_every_route_and_tool_and_needs_nothing_from_elsewhere(we
     assert "//" not in re.sub(r"https?://json-schema\.org", "", text).replace("<!--", "")
 
 
+def test_the_bare_address_leads_to_the_page(web: Web) -> None:
+    reply = web.get("/")
+
+    assert (reply.status, reply.headers["location"]) == (307, "/docs")
+
+
 def test_the_page_escapes_what_tools_say() -> None:
     text = page.html(
         registry(

@@ -64,6 +64,15 @@ def test_without_the_token_every_route_is_401(
     assert reply.headers["www-authenticate"] == "Bearer"
 
 
+def test_a_wrong_token_and_none_get_different_words(guarded: Web) -> None:
+    none = guarded.get("/health")
+    wrong = guarded.get("/health", **bearer("wrong"))
+
+    assert none.status == wrong.status == 401
+    assert none.error["message"] == "This server wants a token."
+    assert wrong.error["message"] == "This is not the token."
+
+
 def test_with_the_token_requests_go_in(guarded: Web) -> None:
     reply = guarded.ask("POST", "/tools/echo", b'{"text":"x"}', {**JSON, **bearer(TOKEN)})
 
@@ -158,6 +167,15 @@ def test_a_local_server_does_not_answer_to_foreign_names(guarded: Web, host: str
 )
 def test_it_answers_to_its_own_names(guarded: Web, host: str) -> None:
     assert guarded.ask("GET", "/health", None, {"host": host, **bearer(TOKEN)}).status == 200
+
+
+def test_space_around_a_header_is_not_part_of_it(guarded: Web) -> None:
+    answer = guarded.raw(
+        b"GET /health HTTP/1.1\r\nHost:  localhost \t\r\n"
+        b"Authorization: Bearer %b  \r\nConnection: close\r\n\r\n" % TOKEN.encode()
+    )
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_two_hosts_are_none(guarded: Web) -> None:

@@ -237,11 +237,18 @@ async def serve_http(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve the HTTP API, and MCP over it, on a listening socket until a signal comes."""
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
     from cleats.transports.http import serving  # noqa: PLC0415 - only when it is served
     from cleats.transports.http.fence import Fence  # noqa: PLC0415
     from cleats.transports.mcp.http import streamable  # noqa: PLC0415
 
-    fence = Fence(settings.project_dir.resolve(), settings.http_roots)
+    repositories = Indexes(settings)
+    fence = Fence(
+        settings.project_dir.resolve(),
+        settings.http_roots,
+        own=repositories.repository(None).root,
+        whole=lambda folder: repositories.repository(str(folder)).root,
+    )
     shielded = serving.shielded(settings, fence, served)
     with shutdown.on_signals() as stop:
         async with mcp_server(settings, shielded, vitals) as server, AsyncExitStack() as sessions:

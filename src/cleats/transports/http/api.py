@@ -137,9 +137,7 @@ class Api:
             Refusal: 400 or 403; a client sees it in the status, as without a stream.
         """
         try:
-            bound = tool.bind(arguments)
-            if REPOSITORY in bound:
-                self.fence.find(bound[REPOSITORY])
+            self.fence.passed(tool.bind(arguments))
         except ToolError as error:
             raise Refusal(error) from None
         if repo:

@@ -88,10 +88,11 @@ class Guard:
 
     def _check_token(self, passage: "Passage") -> None:
         if not self._policy.authorized(passage.authorization):
+            given = passage.authorization
             raise Refusal(
                 ToolError(
                     ErrorCode.UNAUTHORIZED,
-                    "This server wants a token.",
+                    "This is not the token." if given else "This server wants a token.",
                     hint="Send it as Authorization: Bearer TOKEN.",
                 ),
                 headers={"www-authenticate": "Bearer"},

@@ -51,7 +51,7 @@ async def serve(
     server = _Server(
         uvicorn.Config(
             app,
-            http=_protocol(),
+            http=protocol(),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -86,13 +86,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _protocol() -> Any:
+def protocol() -> Any:
     """The quickest HTTP parser that is installed, refusing what is no HTTP with our envelope."""
     if find_spec("httptools") is None:
         return "h11"
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
 
     class Protocol(HttpToolsProtocol):
+        def on_header(self, name: bytes, value: bytes) -> None:
+            # Space around a value is not part of it, and the parser leaves what follows it.
+            super().on_header(name, value.rstrip(b" \t"))
+
         def send_400_response(self, msg: str) -> None:
             error = ToolError(ErrorCode.INVALID_REQUEST, msg)
             content = replies.body(Failed(error), Meta())

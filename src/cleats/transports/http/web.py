@@ -3,7 +3,7 @@
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -21,6 +21,7 @@ def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp
     routes: list[BaseRoute] = [
         Route(row.path, endpoint, methods=row.methods) for row, endpoint in api.endpoints()
     ]
+    routes.append(Route("/", _home, methods=["GET"]))
     if mcp is not None:
         routes.append(Route(MCP_PATH, mcp))
     inner = Starlette(
@@ -29,6 +30,11 @@ def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp
     )
     inner.router.redirect_slashes = False
     return Guard(inner, policy, api.traffic, label)
+
+
+async def _home(_request: Request) -> Response:
+    """For who types the address of the server and nothing more."""
+    return RedirectResponse("/docs")
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:
