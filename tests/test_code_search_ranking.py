@@ -250,7 +250,7 @@ def test_a_search_that_nobody_waits_for_stops(engine: Engine) -> None:
 def test_tests_rank_lower_where_the_operator_wants_it(tmp_path: Path) -> None:
     files = []
     for path in ("tests/test_cart.py", "zoo/cart.py"):
-        text = "def pay(): pay the cart" + " again" * (path.startswith("zoo"))
+        text = "def pay(): pay the cart" + " again and again" * 9 * path.startswith("zoo")
         files.append(File(path, text).piece("function", path, text))
     engine = Engine.open(build(tmp_path / "two", files))
 

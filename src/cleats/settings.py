@@ -176,7 +176,7 @@ class Settings:
         (), "Files with more rules of risk, which come after those of this program."
     )
     search_tests: Literal["same", "lower"] = _setting(
-        "same", "Whether code of tests ranks in searches like other code, or lower."
+        "lower", "How code of tests ranks when a question is not about tests."
     )
     download_hosts: tuple[str, ...] = _setting(
         (),

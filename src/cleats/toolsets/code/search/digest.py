@@ -131,7 +131,7 @@ def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
         texts=_texts(chunks, names, spoken) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(attributes), 1)
-    return Digest(packed, _vectors(names, spoken) if chunks else b"")
+    return Digest(packed, _vectors(path, names, spoken) if chunks else b"")
 
 
 def attributes(packed: bytes) -> Attributes:
@@ -197,15 +197,16 @@ def _declared_result(chunk: Chunk) -> list[str]:
     return [chunk.return_type, *declared]
 
 
-def _vectors(names: Iterable[Streams], spoken: Iterable[Streams]) -> bytes:
+def _vectors(path: str, names: Sequence[Streams], spoken: Sequence[Streams]) -> bytes:
     table = word_table()
     if table is None:
         return b""
-    # The name counts again: it is what the author thought the whole is about.
-    words = [
-        (*name.words.split(), *text.words.split()) for name, text in zip(names, spoken, strict=True)
-    ]
-    made: Any = table.encode(words)
+    where = tokens.pieces(path.removesuffix(PurePosixPath(path).suffix))
+    made: Any = table.encode(
+        [text.words.split() for text in spoken],
+        [name.words.split() for name in names],
+        [where] * len(spoken),
+    )
     return bytes(made.tobytes())
 
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from cleats.toolsets.code.search.vocabulary import Ids
 
-K: Final = 60
-"""Softens the difference between the first ranks; the usual number, and the measured one."""
+K: Final = 20
+"""Softens the difference between the first ranks; the usual 60 softens it too much for lists as
+good as ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,18 @@ def fuse(
     bonuses: Mapping[str, Mapping[int, float]],
     order: NDArray[np.int64],
     most: int,
+    factors: NDArray[np.float32] | None = None,
 ) -> list[Fused]:
-    """The best chunks of all lists; equal ones in the order of their files and places."""
+    """The best chunks of all lists; equal ones in the order of their files and places.
+
+    `factors` multiply the scores of chunks by where they are.
+    """
     ranks = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
-    totals: dict[int, float] = {}
-    for ranking, ranked in zip(rankings, ranks, strict=True):
-        for position, rank in ranked.items():
-            totals[position] = totals.get(position, 0.0) + ranking.weight / (K + rank)
-    for points in bonuses.values():
-        for position, bonus in points.items():
-            totals[position] = totals.get(position, 0.0) + bonus
+    totals = _totals(rankings, ranks, bonuses)
     positions = np.fromiter(totals, np.int64, len(totals))
     scores = np.fromiter(totals.values(), np.float64, len(totals))
+    if factors is not None:
+        scores *= factors[positions]
     best = positions[np.lexsort((order[positions], -scores))[:most]].tolist()
     found = {position: Fused(position) for position in best}
     for ranking, ranked in zip(rankings, ranks, strict=True):
@@ -70,4 +71,23 @@ def fuse(
     for name, points in bonuses.items():
         for position in found.keys() & points.keys():
             found[position].parts[name] = points[position]
+    if factors is not None:
+        for position, each in found.items():
+            if factors[position] != 1:
+                each.parts["place"] = totals[position] * (float(factors[position]) - 1)
     return list(found.values())
+
+
+def _totals(
+    rankings: list[Ranked],
+    ranks: list[dict[int, int]],
+    bonuses: Mapping[str, Mapping[int, float]],
+) -> dict[int, float]:
+    totals: dict[int, float] = {}
+    for ranking, ranked in zip(rankings, ranks, strict=True):
+        for position, rank in ranked.items():
+            totals[position] = totals.get(position, 0.0) + ranking.weight / (K + rank)
+    for points in bonuses.values():
+        for position, bonus in points.items():
+            totals[position] = totals.get(position, 0.0) + bonus
+    return totals

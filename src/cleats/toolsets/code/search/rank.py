@@ -28,8 +28,8 @@ from cleats.toolsets.code.search.expressions import (
 from cleats.toolsets.code.search.query_tree import Question, leaves
 from cleats.toolsets.code.search.request import Request
 
-STEMS, EXACT, MEANING = 1.0, 1.0, 0.3
-"""Weights of the lists when they are fused; chosen on an evaluation set."""
+STEMS, EXACT, MEANING = 1.0, 0.5, 1.5
+"""Weights of the lists when they are fused; docs/search-quality.md has what others would give."""
 
 OWN, LABEL, SIGNATURE, DOC = 2.0, 0.5, 0.3, 0.25
 """What a match counts beside one in the text: in the last part of the name, in the whole name, in
@@ -55,9 +55,12 @@ KINDS: Final[Mapping[str, float]] = {"module": 0.6, "class": 0.9, "lines": 0.9, 
 """What a score is multiplied with, by the kind of the chunk."""
 
 
-TESTS: Final = 0.5
-"""The same for code of tests, where the operator wants it lower: it finds what is tested sooner
-where tests repeat the names of what they test, and hides tests where they are the point."""
+TESTS: Final = 0.8
+"""What a fused score is multiplied with in code of tests, unless the operator wants it the same or
+the question is about tests: tests repeat the names of what they test."""
+
+ABOUT_TESTS: Final = frozenset({"test", "spec", "fixtur", "mock", "assert"})
+"""Stems of words that say so."""
 
 OF_TESTS: Final = re.compile(
     r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata)/|(?:^|/)(?:test_|conftest\.)[^/]*$"
