@@ -20,7 +20,7 @@ _CLASSES = {
     "lower": "a-z",
     "print": " -~",
     "punct": "!-/:-@\\[-`{-~",
-    "space": "\\s",
+    "space": " \\t\\n\\r\\x0b\\x0c",
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
@@ -48,6 +48,7 @@ class Rules:
 
     def verdict(self, path: str, name: str, *, folder: bool) -> bool | None:
         """Whether a path below this file is excluded; the last pattern that fits decides."""
+        path, name = _as_bytes(path), _as_bytes(name)
         named = self._names is not None and self._names.fullmatch(name)
         if not named and not (self._paths is not None and self._paths.fullmatch(path)):
             return None
@@ -108,9 +109,14 @@ class IgnoreTree:
         return known
 
 
+def _as_bytes(text: str) -> str:
+    """One character for each byte: git compares bytes, so `?` is not all of `é`."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
 def parse(line: str) -> Pattern | None:
     """Read a line of an ignore file; none when it is blank, a comment or not a pattern."""
-    text = _without_trailing_blanks(line.removesuffix("\r"))
+    text = _as_bytes(_without_trailing_blanks(line.removesuffix("\r")))
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")

@@ -3,6 +3,9 @@
 from cleats.toolsets.code.facts import Chunk, Step, Typed
 from cleats.toolsets.code.languages.syntax import Syntax
 
+LONGEST_NAME = 400
+"""Characters of a dotted name that is taken apart; longer ones are not names but attacks."""
+
 VISIBILITIES = frozenset({"public", "protected", "private", "internal", "package"})
 
 
@@ -123,7 +126,7 @@ class Frame:
         """A dotted name is used as a whole, and so is each name in it."""
         uses = {**self.uses, **self.reads, **self.calls, **self.mutates}
         for name in list(uses):
-            if not name.isidentifier():
+            if not name.isidentifier() and len(name) < LONGEST_NAME:
                 parts = name.replace("::", ".").replace("[]", "").replace("()", "").split(".")
                 uses.update(dict.fromkeys(parts))
         uses.pop("", None)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from cleats.toolsets.code.facts import Argument, Invocation, Step
-from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.frame import LONGEST_NAME, Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Language
 
@@ -309,10 +309,11 @@ class Walk:
         syntax, language = self.syntax, self.language
         names, type_names, ignored = language.names, language.type_names, language.ignored
         kinds, uses = syntax.kinds, self.frame.uses
+        starts, ends = syntax.starts, syntax.ends
         at, stop = node, syntax.stops[node]
         while at < stop:
             kind = kinds[at]
-            if kind in names or kind in type_names:
+            if (kind in names or kind in type_names) and ends[at] - starts[at] < LONGEST_NAME:
                 uses[syntax.text(at)] = None
             at = syntax.stops[at] if kind in ignored else at + 1
 
