@@ -14,6 +14,9 @@ from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
 from cleats.toolsets.code.indexing import failures, pool, reading, survey
 from cleats.toolsets.code.indexing.contents import Content, content
 from cleats.toolsets.code.indexing.pool import Lost, Pool
+from cleats.toolsets.code.indexing.run import build
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.store.generations import Shelf
 from tests.index_world import World
 
 
@@ -262,3 +265,37 @@ def test_hostile_files_are_indexed_or_reported_and_none_is_fatal(world: World) -
     assert done.files.total == len(seen)
     assert {"syntax.py", "invalid.py", "wide.txt"} <= {each.path for each in done.problems}
     assert not world.build().published
+
+
+def test_a_cache_below_a_file_is_named(world: World, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    shelf = Shelf(tmp_path / "file" / "cache", Repository(world.root))
+
+    with pytest.raises(ToolError, match=r"cannot be written: .*file.*: Not a directory") as failed:
+        build(world.root, shelf, world.options, lambda _: None)
+
+    assert "CLEATS_CACHE_DIR" in failed.value.hint
+
+
+# Folders that are too much
+
+
+def test_a_home_folder_is_indexed_only_if_a_mark_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(world.root))
+
+    with pytest.raises(ToolError, match="is no repository, and too much to index") as failed:
+        world.build()
+
+    assert failed.value.code is ErrorCode.INVALID_REQUEST
+    assert ".cleats.toml" in failed.value.hint
+    world.write(".cleats.toml", "")
+    assert world.build().published
+
+
+def test_the_root_of_the_machine_is_refused(world: World) -> None:
+    root = Path(world.root.anchor)
+
+    with pytest.raises(ToolError, match="too much to index"):
+        build(root, Shelf(world.cache, Repository(root)), world.options, lambda _: None)

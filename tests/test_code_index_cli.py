@@ -66,6 +66,15 @@ def test_quiet_says_nothing_but_what_went_wrong(shell: Shell, project: Path) -> 
     assert wrong.stderr.startswith("Error: Repo path not found: nowhere\n")
 
 
+def test_a_file_is_told_apart_from_what_is_not_there(shell: Shell, project: Path) -> None:
+    (project / "one.py").write_text("x = 1\n")
+
+    wrong = shell.run("index", "one.py")
+
+    assert wrong.returncode == 2
+    assert wrong.stderr == f"Error: one.py is a file.\nGive its folder: {project}.\n"
+
+
 def test_a_file_that_was_understood_in_part_is_named(shell: Shell, project: Path) -> None:
     (project / "broken.py").write_text("def f(:\n" * 3)
 

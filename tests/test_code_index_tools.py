@@ -249,7 +249,23 @@ def test_other_settings_make_an_index_old(world: World) -> None:
 
     assert seen is not None
     assert seen.outgrown
-    assert str(seen) == "it was built in another way"
+    assert str(seen) == "it was built by another version of Cleats or with other settings"
+
+
+def test_another_branch_at_the_same_commit_is_not_called_another_commit(world: World) -> None:
+    world.git("init", "-q", "-b", "main")
+    world.commit()
+    world.build()
+    lookout = freshness.Lookout(world.root, world.shelf, world.options)
+
+    world.git("checkout", "-q", "-b", "side")
+    side = lookout.look()
+    world.write("app/more.py", "x = 1\n")
+    world.commit()
+    moved = freshness.Lookout(world.root, world.shelf, world.options).look()
+
+    assert str(side) == "another branch is checked out"
+    assert str(moved) == "1 new file(s); another commit is checked out"
 
 
 def test_what_an_index_was_not_asked_to_hold_does_not_make_it_old(world: World) -> None:

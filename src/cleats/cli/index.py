@@ -265,12 +265,12 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _state(found: Mapping[str, Any]) -> str:
-    held, fresh = found["index"], found["freshness"]
+    held = found["index"]
     rows = [
         ("index", f"{held['path']}  ({size(held['bytes'])})"),
         ("built", f"{held['builtAt'][:19].replace('T', ' ')} UTC by cleats {held['tool']}"),
         ("of", _of(held)),
-        ("state", _freshness(fresh)),
+        ("state", _freshness(found)),
         ("vectors", "yes" if found["vectors"]["available"] else "no"),
         ("sqlite", size(found["sqlite"]["bytes"]) if found["sqlite"]["exists"] else "no"),
     ]
@@ -288,10 +288,12 @@ def _of(held: Mapping[str, Any]) -> str:
     return f"{held['commit'][:12]} ({branch}{', with changes' if held['dirty'] else ''})"
 
 
-def _freshness(fresh: Mapping[str, Any]) -> str:
+def _freshness(found: Mapping[str, Any]) -> str:
+    fresh = found["freshness"]
     if not fresh["stale"]:
         return "up to date"
     words = [f"{fresh[key]:,} {key}" for key in ("added", "changed", "removed") if fresh[key]]
-    words += ["another commit is checked out"] * fresh["headMoved"]
-    words += ["built in another way"] * fresh["outgrown"]
+    what = "branch" if found["git"].get("head") == found["index"]["commit"] else "commit"
+    words += [f"another {what} is checked out"] * fresh["headMoved"]
+    words += ["built by another version of Cleats or with other settings"] * fresh["outgrown"]
     return f"stale: {', '.join(words)}; `cleats index` brings it up to date"

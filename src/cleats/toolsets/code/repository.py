@@ -14,6 +14,8 @@ from pathlib import Path
 from cleats.contract.errors import ErrorCode, ToolError
 
 CONFIGURATION = ".cleats.toml"
+MARKS = (".git", CONFIGURATION)
+"""What the root of a repository has; the first counts more."""
 SLUG = 24
 """Characters of the folder's name that make an id readable."""
 
@@ -34,6 +36,24 @@ class Repository:
     def id(self) -> str:
         """The slug, and what tells two folders of one name apart."""
         return f"{self.slug}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]}"
+
+    def refuse_too_much(self) -> None:
+        """Refuse to index a whole machine, or all that somebody has, unless a mark says so.
+
+        Raises:
+            ToolError: INVALID_REQUEST, this is the root of the file system or a home folder.
+        """
+        root = self.root
+        if any((root / mark).exists() for mark in MARKS):
+            return
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path raises where there is none
+        if root in {Path(root.anchor), home, home.resolve()}:
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{root} is no repository, and too much to index.",
+                hint="Name the folder of a project. If all of it is meant, make it a git "
+                f"repository, or put an empty {CONFIGURATION} there.",
+            )
 
     @classmethod
     def at(
@@ -65,7 +85,11 @@ def _folder(path: str | None, default: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise _not_found(path, default) from error
     if not folder.is_dir():
-        raise _not_found(path, default)
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"{path} is a file.",
+            hint=f"Give its folder: {folder.parent}.",
+        )
     return folder
 
 
@@ -78,7 +102,7 @@ def _not_found(path: str | None, default: Path) -> ToolError:
 
 
 def _root(folder: Path) -> Path:
-    for mark in (".git", CONFIGURATION):
+    for mark in MARKS:
         for each in (folder, *folder.parents):
             if (each / mark).exists():
                 return each

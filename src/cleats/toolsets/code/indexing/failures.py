@@ -11,6 +11,9 @@ from cleats.contract.errors import ErrorCode, ToolError
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+NO_FOLDER: Final = frozenset({errno.ENOTDIR, errno.ENOENT, errno.EEXIST})
+
 _FULL = re.compile(rf"No space left on device|\(os error ({'|'.join(map(str, FULL))})\)")
 
 
@@ -41,8 +44,11 @@ def _why(error: Exception, folder: Path) -> str | None:
     if isinstance(error, OSError):
         if error.errno in FULL:
             return "the disk is full"
-        if isinstance(error, PermissionError) and _below(error.filename, folder):
+        above = isinstance(error.filename, str | Path) and folder.is_relative_to(error.filename)
+        if error.errno in FORBIDDEN and (above or _below(error.filename, folder)):
             return "it may not be written"
+        if error.errno in NO_FOLDER and above:
+            return f"{error.filename}: {error.strerror}"
     # Engines have words of their own, and are not loaded where nothing was written.
     match type(error).__module__, type(error).__name__:
         case "apsw", "FullError":

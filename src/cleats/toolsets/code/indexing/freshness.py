@@ -39,6 +39,8 @@ class Freshness(NamedTuple):
     """Another commit or branch is checked out."""
     outgrown: bool = False
     """This version, or these settings, would read the files in another way."""
+    switched: bool = False
+    """It is another branch that is checked out, at the same commit."""
 
     @property
     def stale(self) -> bool:
@@ -49,8 +51,11 @@ class Freshness(NamedTuple):
         counts = ((self.added, "new"), (self.changed, "changed"), (self.removed, "removed"))
         said = [f"{count:,} {word}" for count, word in counts if count]
         words = [f"{', '.join(said)} file(s)"] if said else []
-        words += ["another commit is checked out"] * self.head_moved
-        words += ["it was built in another way"] * self.outgrown
+        what = "branch" if self.switched else "commit"
+        words += [f"another {what} is checked out"] * self.head_moved
+        words += [
+            "it was built by another version of Cleats or with other settings"
+        ] * self.outgrown
         return "; ".join(words) or "up to date"
 
 
@@ -63,15 +68,21 @@ def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"
     # What an index was asked to hold is its own affair; only how it holds it can be outgrown.
     own = msgspec.structs.replace(options, modes=(), vectors=None)
     alike = meta["git"] == options.git and meta["lint"] == lint_of(options)
+    moved = options.git and meta["head"] != survey.head
     fresh = Freshness(
         generation=lease.name,
         added=len(survey.plan.added),
         changed=len(survey.changed),
         removed=len(survey.plan.removed),
-        head_moved=options.git and meta["head"] != survey.head,
+        head_moved=moved,
+        switched=moved and _commit(meta["head"]) == _commit(survey.head),
         outgrown=not (alike and Form.wanted(own, meta).fits(meta)),
     )
     return fresh, Sight.of(root, survey, began)
+
+
+def _commit(head: Stand | None) -> str | None:
+    return head[0] if head else None
 
 
 @dataclass(frozen=True, slots=True)

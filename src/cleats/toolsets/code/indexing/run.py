@@ -19,6 +19,7 @@ from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.progress import Progress, Report
 from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.indexing.survey import Survey
+from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.generations import Shelf
 
 RARELY: Final = (200_000, 20, 100)
@@ -34,8 +35,10 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
     Waits while somebody else builds the same index.
 
     Raises:
-        ToolError: the index cannot be written; the last one is as it was.
+        ToolError: the index cannot be written, or this is no folder to index; the last one is as
+            it was.
     """
+    Repository(root).refuse_too_much()
     started = time.monotonic()
     options = options.at(root)
     with _hurried(), explained(shelf.folder), alone(shelf, report):
