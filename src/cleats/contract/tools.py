@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from cleats.contract.errors import KERNEL_CODES, ErrorCode, ToolError
 from cleats.contract.listing import ListName
+from cleats.contract.outline import enveloped, outline
 from cleats.contract.payload import ENVELOPE, Payload, envelope_schema
 from cleats.contract.prompts import Prompts
 from cleats.contract.resources import Resources
@@ -77,7 +78,8 @@ class Tool:
     """A name, two schemas and the function behind them.
 
     `version` is the tool's own integer; it rises when a caller could notice a change. `output`
-    describes what the handler returns; how that is wrapped is the payload's business.
+    describes what the handler returns; how that is wrapped is the payload's business. Lists of
+    tools show an outline of it, or `listed_output` where an outline says too little.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Tool:
     version: int = 1
     title: str = ""
     output: Schema | None = None
+    listed_output: Schema | None = None
     payload: Payload = ENVELOPE
     timeout: float | None = 120.0
     aliases: tuple[Alias, ...] = ()
@@ -101,9 +104,16 @@ class Tool:
 
     @property
     def output_schema(self) -> Schema | None:
-        """What a client gets to see, wrapping included."""
+        """What every answer fits, wrapping included: the promise."""
         if self.output is not None and self.payload is ENVELOPE:
             return envelope_schema(self.output)
+        return self.output
+
+    @property
+    def listed_schema(self) -> Schema | None:
+        """What a list of tools shows of it."""
+        if self.output is not None and self.payload is ENVELOPE:
+            return enveloped(self.listed_output or outline(self.output))
         return self.output
 
     @cached_property

@@ -122,10 +122,9 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
                 name="check_status",
                 title="Check server status",
                 description=(
-                    "Report the health of this server: versions of the server and of every tool, "
-                    "uptime, the load on the queue, calls in flight, which optional "
-                    "capabilities this machine has, and whether the repository around the server "
-                    "has an index that is up to date. Takes no arguments and changes nothing."
+                    "Report the health of this server: versions, uptime, calls in flight, which"
+                    " optional capabilities this machine has, and whether the repository around"
+                    " the server has an index that is up to date. Changes nothing."
                 ),
                 input=arguments(),
                 output=STATUS,

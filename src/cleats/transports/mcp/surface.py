@@ -146,8 +146,8 @@ def definition(tool: Tool) -> dict[str, Any]:
     }
     if tool.title:
         shown["title"] = tool.title
-    if tool.output_schema is not None:
-        shown["outputSchema"] = dict(tool.output_schema)
+    if tool.listed_schema is not None:
+        shown["outputSchema"] = dict(tool.listed_schema)
     return shown
 
 

@@ -63,8 +63,8 @@ _SOURCE: Final = r"^[a-z0-9][a-z0-9._-]{0,63}=."
 DICTIONARIES_ARGUMENTS: Final = {
     "repoPath": REPO_PATH,
     "lang": _argument(
-        "Names of the lists that are wanted, with commas; without it, those of url, or else all "
-        "that are known. en is built in.",
+        "Names of the lists that are wanted, with commas; by default those of url, or all that "
+        "are known.",
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}(,[a-z0-9][a-z0-9._-]{0,63})*$",
     ),
     "url": {
@@ -153,8 +153,7 @@ VERIFY_ARGUMENTS: Final = {
     "provider": _PROVIDER,
     "dir": _DIR,
     "path": _argument(
-        "The library, absolute or from the root of the repository, instead of the one in dir. It "
-        "is loaded only if it is in the cache."
+        "The library instead of the one in dir; it is loaded only if it is in the cache."
     ),
     "platform": _PLATFORM,
     "arch": _ARCH,

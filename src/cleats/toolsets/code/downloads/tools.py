@@ -197,9 +197,8 @@ class DownloadTools:
                 title="Download word lists",
                 description=(
                     "Download word lists and keep them, each checked and noted in "
-                    "dictionaries.json. Indexes do not use them yet: they take run-together "
-                    "identifiers apart with the list en, which is built in. A download that broke "
-                    "off goes on where it stopped."
+                    "dictionaries.json. Indexes use only the list en, which is built in. A "
+                    "download that broke off goes on where it stopped."
                 ),
                 input=arguments(shapes.DICTIONARIES_ARGUMENTS),
                 output=shapes.DICTIONARIES,

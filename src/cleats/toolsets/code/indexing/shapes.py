@@ -25,10 +25,7 @@ def said(schema: dict[str, Any], description: str) -> dict[str, Any]:
 REPO_PATH: Final = {
     "type": "string",
     "minLength": 1,
-    "description": (
-        "A folder of the repository, absolute or from where the server runs; without it, the "
-        "repository that the server runs in."
-    ),
+    "description": ("A folder of the repository; by default that around the server."),
 }
 
 BUILD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
@@ -38,21 +35,20 @@ BUILD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "enum": ["all", "code", "prose", "extracted-prose", "records"],
         "default": "all",
         "description": (
-            "What to index: code; prose (documents; takes extracted-prose along); extracted-prose "
-            "(comments and docstrings); records (logs and findings); or all. What the index has "
-            "besides is kept and brought up to date."
+            "What to index besides what the index has: prose are documents and takes extracted-"
+            "prose (comments and docstrings) along, records are logs and findings."
         ),
     },
     "incremental": {
         "type": "boolean",
         "default": False,
-        "description": "Read only what has changed. The result is that of a full build.",
+        "description": "Read only what has changed; the result is that of a full build.",
     },
     "sqlite": {
         "type": "boolean",
         "description": (
-            "Also make, or drop, the SQLite full-text index for the backend sqlite-fts. Without "
-            "it, the index stays as it is; the first one has none."
+            "Make, or with false drop, the index for the backend sqlite-fts; by default it "
+            "stays as it is."
         ),
     },
     "stubEmbeddings": {
@@ -68,10 +64,7 @@ BUILD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "artifactsDir": {
         "type": "string",
         "minLength": 1,
-        "description": (
-            "Folder with an index that `cleats index export` wrote; ci-artifacts in the "
-            "repository by default."
-        ),
+        "description": ("Folder that `cleats index export` wrote; ci-artifacts by default."),
     },
 }
 

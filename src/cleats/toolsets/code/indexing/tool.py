@@ -135,11 +135,11 @@ class IndexTools:
                 name="build_index",
                 title="Build the index",
                 description=(
-                    "Index a repository so that it can be searched: every file that git tracks or "
-                    "that no ignore file excludes, cut into functions, classes, sections and "
-                    "entries with what is known about each. Searches go on with the earlier index "
-                    "until the new one is whole. Use incremental=true to bring an index up to "
-                    "date; it takes a fraction of a second when little has changed."
+                    "Index a repository so that it can be searched: every file that git tracks "
+                    "or that no ignore file excludes, cut into functions, classes, sections and"
+                    " entries. Searches go on with the earlier index meanwhile. "
+                    "incremental=true brings an index up to date, in a fraction of a second "
+                    "when little has changed."
                 ),
                 input=arguments(shapes.BUILD_ARGUMENTS),
                 output=shapes.BUILT,

@@ -120,18 +120,16 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "workspacePath",
         "--workspace",
         "query",
-        "A file that names several repositories (see workspace_status); all that are enabled are "
-        "searched, and each hit names its own. With repoPath, a file of that repository that "
-        "names none outside of it.",
+        "A file that names several repositories to search (see workspace_status); with "
+        "repoPath, a file of that repository that names none outside of it.",
         TEXT,
     ),
     Argument(
         "mode",
         "--mode",
         "query",
-        "What to search: code; prose (documents, with comments and docstrings); extracted-prose "
-        "(comments and docstrings only); records (findings, logs); both, the default, is all but "
-        "records; all is everything.",
+        "What to search: prose is documents, comments and docstrings; extracted-prose only the "
+        "latter two; records is findings and logs; both is all but records.",
         {"enum": ["code", "prose", "extracted-prose", "records", "both", "all"], "default": "both"},
     ),
     Argument("case", "--case", "query", "Both caseFile and caseTokens.", SWITCH),
@@ -153,8 +151,7 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "backend",
         "--backend",
         "query",
-        "What ranks: tantivy (auto), sqlite-fts (sqlite is the same), or memory, slow and simple. "
-        "Filters give the same set on each.",
+        "What ranks: tantivy (auto), sqlite-fts (sqlite is the same), or memory, slow and simple.",
         {"enum": ["auto", "tantivy", "sqlite-fts", "sqlite", "memory"], "default": "auto"},
     ),
     Argument("refresh", "--refresh", "query", "Bring the index up to date first.", SWITCH),

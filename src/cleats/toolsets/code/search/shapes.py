@@ -182,3 +182,33 @@ OUTPUT: Final[dict[str, Any]] = {
         },
     },
 }
+
+_SHOWN: Final = (
+    *("repo", "file", "startLine", "endLine", "kind", "name", "headline", "signature", "score"),
+    *("text", "truncated"),
+)
+_LISTED_HIT: Final = {
+    "type": "object",
+    "required": _HIT["required"],
+    "properties": {name: _HIT["properties"][name] for name in _SHOWN},
+}
+_LIKE_CODE: Final = {"type": "array", "items": {"type": "object"}}
+
+LISTED: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": OUTPUT["required"],
+    "properties": {
+        "backend": _TEXT,
+        "code": {
+            "type": "array",
+            "description": "Declarations and other code, best first. Full answers say more.",
+            "items": _LISTED_HIT,
+        },
+        "prose": {**_LIKE_CODE, "description": "Sections of documents, in the same form."},
+        "extractedProse": {**_LIKE_CODE, "description": "Comments and docstrings."},
+        "records": {**_LIKE_CODE, "description": "Findings, decisions and logs."},
+        "bundles": {"type": "object", "description": "The files with the most telling hits."},
+        "stats": {"type": "object", "description": "What was searched, and the query as read."},
+    },
+}
+"""What a list of tools shows of it: enough to read a compact answer."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Changed, Context, Tool
 from cleats.toolsets.code.search.arguments import input_schema
-from cleats.toolsets.code.search.shapes import OUTPUT
+from cleats.toolsets.code.search.shapes import LISTED, OUTPUT
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.indexing.access import Indexes
@@ -193,6 +193,7 @@ class SearchTool:
                 ),
                 input=input_schema(),
                 output=OUTPUT,
+                listed_output=LISTED,
                 run=self.search,
                 errors=(ErrorCode.NO_INDEX, ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
                 examples=(

@@ -109,11 +109,10 @@ class PackTool:
                 name="triage_context_pack",
                 title="Pack the context of a finding",
                 description=(
-                    "Collect what is needed to decide about a finding: the finding itself, "
-                    "earlier decisions about it and about others like it, and where the "
-                    "repository's code, documents and comments mention its vulnerability, import "
-                    "its package, or have the lines that a scanner pointed at. Without an index "
-                    "it says so and gives the rest."
+                    "Collect what is needed to decide about a finding: the finding, earlier "
+                    "decisions about it and others like it, and where the repository mentions "
+                    "its vulnerability, imports its package, or has the lines that a scanner "
+                    "pointed at."
                 ),
                 input=arguments(shapes.PACK_ARGUMENTS, required=("recordId",)),
                 output=shapes.PACK,

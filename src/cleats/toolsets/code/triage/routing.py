@@ -21,8 +21,8 @@ META: Final[dict[str, Any]] = {
     "type": "object",
     "maxProperties": 50,
     "description": (
-        "What to note on every record: whom it belongs to, how exposed it is, and any labels of "
-        "your own. It counts more than what the document says."
+        "What to note on every record: whom it belongs to, how exposed it is, and labels of "
+        "your own."
     ),
     "properties": {
         "service": _TEXT,

@@ -44,18 +44,17 @@ INGEST_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "type": "string",
         "enum": list(SOURCES),
         "description": (
-            "What wrote the file: dependabot (alerts of its API), aws_inspector (list-findings), "
-            "sarif (2.1.0), osv (OSV entries or osv-scanner), pip_audit (--format json), "
-            "npm_audit (--json), cyclonedx (an SBOM or a VEX with vulnerabilities); generic and "
-            "manual are objects in the words of a record."
+            "What wrote the file: alerts of dependabot's API, aws_inspector list-findings, "
+            "SARIF 2.1.0, OSV entries or osv-scanner, JSON of pip_audit or npm_audit, a "
+            "cyclonedx SBOM or VEX; generic and manual are objects in the words of a record."
         ),
     },
     "inputPath": {
         "type": "string",
         "minLength": 1,
         "description": (
-            "The file, absolute or from the root of the repository: JSON, or JSON on each line. "
-            "64 MiB at most."
+            "The file of JSON or JSON lines, absolute or from the root of the repository; 64 "
+            "MiB at most."
         ),
     },
     "meta": META,
@@ -63,21 +62,17 @@ INGEST_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
         "type": "boolean",
         "default": False,
         "description": (
-            "Bring the index up to date afterwards, so that the records are found; without an "
-            "index, one is built."
+            "Build the index or bring it up to date afterwards, so that the records are found."
         ),
     },
     "incremental": {
         "type": "boolean",
         "default": True,
-        "description": "With buildIndex: read only what has changed. The result is the same.",
+        "description": "With buildIndex: read only what has changed.",
     },
     "stubEmbeddings": {
         "type": "boolean",
-        "description": (
-            "With buildIndex: leave out the vectors, or with false make them; without it, the "
-            "index stays as it is."
-        ),
+        "description": ("With buildIndex: leave out the vectors, or with false make them."),
     },
     "repoPath": REPO_PATH,
 }
@@ -177,7 +172,7 @@ PACK_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "ann": _said(
         _MAYBE,
         "Whether meaning counts: true for every question, false for none; by default only for "
-        "the title, since a name that merely means something similar is no evidence.",
+        "the title.",
     ),
     "stubEmbeddings": {
         "type": "boolean",

@@ -122,10 +122,9 @@ class TriageTools:
                 title="Take in findings",
                 description=(
                     "Take in what a scanner found: vulnerable packages, findings in code or in "
-                    "the cloud. Each finding becomes a record of this repository with a lasting "
-                    "id; to take in the same again changes nothing. What cannot be understood is "
-                    "listed and costs nothing else. With buildIndex=true the records are found "
-                    "by search with mode=records, and by their fields with meta."
+                    "the cloud. Each becomes a record of this repository with a lasting id; the"
+                    " same again changes nothing. With buildIndex=true, search finds them with "
+                    "mode=records, and by their fields with meta."
                 ),
                 input=arguments(shapes.INGEST_ARGUMENTS, required=("source", "inputPath")),
                 output=shapes.INGESTED,

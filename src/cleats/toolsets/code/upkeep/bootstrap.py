@@ -106,11 +106,10 @@ class BootstrapTool:
                 name="bootstrap",
                 title="Make a repository searchable",
                 description=(
-                    "Do all that a fresh checkout needs to be searched: look for the tools that "
-                    "help, take in an index that was built elsewhere if the repository has one in "
-                    "ci-artifacts, build the index, and the SQLite index with withSqlite=true. "
-                    "Never installs packages and never runs anything of the repository. Says "
-                    "what became of each step."
+                    "Do all that a fresh checkout needs to be searched: look for tools that "
+                    "help, take in an index from ci-artifacts if there is one, and build. "
+                    "Installs nothing and runs nothing of the repository. Says what became of "
+                    "each step."
                 ),
                 input=arguments(
                     {

@@ -172,11 +172,10 @@ class RemovalTools:
                 name="cache_gc",
                 title="Collect garbage in the cache",
                 description=(
-                    "Make the cache of indexes smaller. With a limit, whole indexes go, the one "
-                    "that was published longest ago first, until the rest fits; without one, only "
-                    "what lies beside the indexes: replaced generations, rests of builds that "
-                    "were ended, backups. What somebody reads or builds stays. Lists what went "
-                    "and what it freed; use dryRun=true first."
+                    "Make the cache of indexes smaller. With a limit, whole indexes go, the "
+                    "oldest first, until the rest fits; without one, only replaced generations,"
+                    " rests of builds and backups. What somebody reads or builds stays. Lists "
+                    "what went and what it freed; use dryRun=true first."
                 ),
                 input=GC_INPUT,
                 output=GC_OUTPUT,
@@ -193,9 +192,9 @@ class RemovalTools:
                 title="Remove an index",
                 description=(
                     "Remove the index of a repository, or with all=true those of every "
-                    "repository; they can be built again. Models, dictionaries, extensions and "
-                    "records stay, and so does an index that somebody reads or builds. Lists what "
-                    "was meant and whether it is gone; use dryRun=true first."
+                    "repository; they can be built again. Downloads and records stay, and so "
+                    "does an index that somebody reads or builds. Lists what is gone; use "
+                    "dryRun=true first."
                 ),
                 input=CLEAN_INPUT,
                 output=CLEAN_OUTPUT,

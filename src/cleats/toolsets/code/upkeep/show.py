@@ -195,10 +195,10 @@ class ShowTool:
                 name="show_file",
                 title="Show a file",
                 description=(
-                    "Read lines of a text file in a repository, as they are on the disk now, with "
-                    "the hash of the file and the chunks (functions, sections) that the index has "
-                    "there. Give the file and the lines of a search hit, and context for more "
-                    "around it. Nothing outside of the repository is read; works without an index."
+                    "Read lines of a text file in a repository, as they are on the disk now, "
+                    "with the functions or sections that the index has there. Give the file and"
+                    " the lines of a search hit, and context for more around it. Works without "
+                    "an index."
                 ),
                 input=INPUT,
                 output=SHOWN,

@@ -32,11 +32,10 @@ _MODE: Final = {
     "enum": ["all", *MODES],
     "default": "all",
     "description": (
-        "What the answer is about, and the index must have. One file holds every mode of the "
-        "index, so all of them are done together."
+        "What the answer is about and the index must have; every mode is done in any case."
     ),
 }
-_OWN_PLACE: Final = "An index has its place in the cache, and is always whole."
+_OWN_PLACE: Final = "Not used here."
 
 _COUNTS: Final = {
     "chunks": {**COUNT, "description": "Pieces that can be found, in the modes that are meant."},

@@ -24,8 +24,8 @@ PATH: Final = {
     **TEXT,
     "minLength": 1,
     "description": (
-        'A file that names repositories, {"schemaVersion": 1, "repos": [{"root": "../app", '
-        '"alias": "app"}]}; comments are allowed. Roots are relative to the file.'
+        'A file such as {"schemaVersion": 1, "repos": [{"root": "../app", "alias": "app"}]}, '
+        "with roots relative to it; comments are allowed."
     ),
 }
 
