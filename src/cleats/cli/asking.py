@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cleats.cli.printing import asked_for_json, echo_json
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
 
@@ -34,16 +35,22 @@ def asked(settings: Settings, tool: str, **arguments: Any) -> dict[str, Any]:
         sys.exit(INTERRUPTED)
     if not isinstance(outcome, Done):
         fail(outcome.error)
-    for warning in ending.call.meta.warnings:
+    warnings = ending.call.meta.warnings
+    if asked_for_json():
+        return {**outcome.result, **({"warnings": warnings} if warnings else {})}
+    for warning in warnings:
         click.echo(f"Note: {warning['message']}", err=True)
     return dict(outcome.result)
 
 
 def fail(error: ToolError) -> NoReturn:
     """Say what went wrong, and leave: 2 when it was asked wrongly, else 1."""
-    click.echo(f"Error: {error.message}", err=True)
-    if error.hint:
-        click.echo(error.hint, err=True)
+    if asked_for_json():
+        echo_json({"ok": False, "error": error.as_json()})
+    else:
+        click.echo(f"Error: {error.message}", err=True)
+        if error.hint:
+            click.echo(error.hint, err=True)
     sys.exit(2 if error.code is ErrorCode.INVALID_REQUEST else 1)
 
 

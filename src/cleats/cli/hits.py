@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from cleats.cli.printing import clip, heading, width
+from cleats.cli.printing import clip, escaped, heading, room, width
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.query import parse
 from cleats.toolsets.code.search.query_tree import leaves
@@ -48,13 +48,13 @@ class Printer:
 
     def _line(self, hit: Mapping[str, Any]) -> str:
         where = f"{_file(hit)}:{hit['startLine']}"
-        what = f"{hit['kind']} {hit['name']}"
-        room = max(20, width() - len(where) - len(what) - 6)
-        return f"{_place(where)}: {_name(what)}  {clip(hit['headline'], room)}"
+        what = escaped(f"{hit['kind']} {hit['name']}")
+        left = room(max(20, width() - len(where) - len(what) - 6))
+        return f"{_place(where)}: {_name(what)}  {clip(hit['headline'], left)}"
 
     def _block(self, hit: Mapping[str, Any]) -> str:
         where = f"{_file(hit)}:{hit['startLine']}-{hit['endLine']}"
-        what = _name(f"{hit['kind']} {hit['name']}")
+        what = _name(escaped(f"{hit['kind']} {hit['name']}"))
         lines = [f"{_place(where)}  {what}  {hit['score']:.4g}"]
         lines += self._breakdown(hit)
         if self._full:
@@ -69,6 +69,8 @@ class Printer:
             shown = [*enumerate(hit["preContext"], before), *own[:WHOLE]]
             if len(own) <= WHOLE:
                 shown += enumerate(hit["postContext"], hit["endLine"] + 1)
+        elif self._full:
+            shown = own
         else:
             shown = self._telling(own)
         digits = len(str(shown[-1][0])) if shown else 1
@@ -79,6 +81,9 @@ class Printer:
             last = number
             margin = click.style(f"  {number:>{digits}} │ ", dim=True)
             yield (margin + self._marked(line)).rstrip()
+        if self._full and hit.get("truncated"):
+            rest = f"{_file(hit)}:{hit['startLine'] + len(own)}-{hit['endLine']}"
+            yield click.style(f"  The rest: cleats show {rest}", dim=True)
 
     def _telling(self, own: list[tuple[int, str]]) -> list[tuple[int, str]]:
         """The first line that says anything, and those with the most words of the query."""
@@ -89,7 +94,7 @@ class Printer:
 
     def _marked(self, line: str) -> str:
         """A line with the words of the query marked."""
-        plain = clip_end(line.expandtabs(4), width() - 10)
+        plain = clip_end(escaped(line.expandtabs(4)), room(width() - 10))
         places = [0]
         for found in tokens.WORD.finditer(plain):
             if self._stems & _stems(found[0]):
@@ -108,7 +113,7 @@ class Printer:
 
 
 def _file(hit: Mapping[str, Any]) -> str:
-    return f"{hit['repo']}:{hit['file']}" if "repo" in hit else str(hit["file"])
+    return escaped(f"{hit['repo']}:{hit['file']}" if "repo" in hit else hit["file"])
 
 
 def _facts(hit: Mapping[str, Any]) -> Iterator[str]:
@@ -116,12 +121,12 @@ def _facts(hit: Mapping[str, Any]) -> Iterator[str]:
     for name, value in known.items():
         if value and name not in {"doc", "comments", "own", "fields", "types"}:
             said = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield click.style("    " + clip(f"{name}: {said}", width() - 4), dim=True)
+            yield click.style("    " + clip(f"{name}: {said}", room(width() - 4)), dim=True)
 
 
-def clip_end(line: str, room: int) -> str:
+def clip_end(line: str, room: int | None) -> str:
     """A line of at most this length, spaces kept."""
-    return line if len(line) <= room else line[: room - 1] + "…"
+    return line if room is None or len(line) <= room else line[: room - 1] + "…"
 
 
 def _words(text: str) -> list[str]:

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.printing import clip, columns, echo_json, heading, size, width
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.cli.asking import fail
+from cleats.cli.printing import clip, columns, counted, echo_json, heading, size, width
+from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def build(
         done = run(repository.root, indexes.shelf(repository), options, bar.show)
     except ToolError as error:
         bar.clear()
-        _fail(error)
+        fail(error)
     except KeyboardInterrupt:
         bar.clear()
         click.echo("Cancelled; the index is as it was.", err=True)
@@ -147,10 +148,10 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
         with indexes.lease(indexes.repository(path)) as lease:
             count = artifacts.export(lease, Path(folder))
     except ToolError as error:
-        _fail(error)
+        fail(error)
     except OSError as error:
         raise click.ClickException(f"{folder}: {error.strerror}") from None
-    click.echo(f"{folder}: {count} files of {lease.name}.")
+    click.echo(f"{folder}: {counted(count, 'file')} of {lease.name}.")
 
 
 @index.command()
@@ -175,7 +176,7 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
     try:
         repository = indexes.repository(path)
     except ToolError as error:
-        _fail(error)
+        fail(error)
     found = anyio.run(IndexTools(indexes).describe, repository)
     if as_json:
         echo_json(found)
@@ -221,31 +222,28 @@ class Bar:
         return f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}"
 
 
-def _fail(error: ToolError) -> NoReturn:
-    click.echo(f"Error: {error.message}", err=True)
-    if error.hint:
-        click.echo(error.hint, err=True)
-    sys.exit(2 if error.code is ErrorCode.INVALID_REQUEST else 1)
-
-
 def _summary(root: str, done: "BuildReport") -> str:
     files = done.files
     total = sum(done.chunks.values())
     if not done.published:
-        return f"{root} is up to date: {files.total:,} files, {total:,} pieces."
+        return f"{root} is up to date: {_amount(files.total, total)}."
     verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
     changes = ", ".join(f"{count:,} {verb}" for count, verb in verbs if count) or "none changed"
-    amount = f"{files.total:,} files ({changes}), {total:,} pieces"
+    amount = _amount(files.total, total, f" ({changes})")
     lines = [
         f"{heading(root)} indexed in {done.seconds:.1f} s: {amount}.",
         *_contents(done.languages, done.chunks, done.skipped_reasons),
     ]
     if done.problem_count:
-        lines.append(f"{done.problem_count:,} file(s) were understood only in part:")
+        lines.append(f"Understood only in part: {counted(done.problem_count, 'file')}.")
         lines += [f"  {each.path}: {each.problem}" for each in done.problems[:SHOWN]]
         if done.problem_count > SHOWN:
             lines.append(f"  ... and {done.problem_count - SHOWN:,} more")
     return "\n".join(lines)
+
+
+def _amount(files: int, pieces: int, changes: str = "") -> str:
+    return f"{counted(files, 'file')}{changes}, {counted(pieces, 'piece')}"
 
 
 def _contents(
@@ -277,7 +275,7 @@ def _state(found: Mapping[str, Any]) -> str:
     lines = [heading(found["repoPath"]), columns(rows)]
     lines += _contents(held["languages"], held["chunks"], held["skippedReasons"])
     if held["problemCount"]:
-        lines.append(f"  {held['problemCount']:,} file(s) were understood only in part")
+        lines.append(f"  understood only in part: {counted(held['problemCount'], 'file')}")
     return "\n".join(lines)
 
 

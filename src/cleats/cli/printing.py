@@ -5,6 +5,7 @@ Nothing but click is imported: `cleats doctor` has to work where other libraries
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from textwrap import TextWrapper, wrap
 
@@ -20,6 +21,31 @@ GAP = "  "
 def echo_json(value: object) -> None:
     """Print a value as indented JSON, in UTF-8 whatever the locale says."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False).encode())
+
+
+def asked_for_json() -> bool:
+    """Whether the running command was told to print JSON."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("as_json"))
+
+
+def escaped(text: str) -> str:
+    """A text on one line, with its control characters as they are written in code."""
+    return "".join(each if each.isprintable() else _written(each) for each in text)
+
+
+def _written(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number of things, as people say it: `1 file`, `2 files`."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def room(columns: int) -> int | None:
+    """The columns that a line may have; any number where no terminal shows it."""
+    return columns if sys.stdout.isatty() else None
 
 
 def width() -> int:
@@ -55,10 +81,10 @@ def paragraphs(text: str, *, indent: str = GAP) -> str:
     return "\n".join(_filled(text, indent))
 
 
-def clip(text: str, room: int) -> str:
+def clip(text: str, room: int | None) -> str:
     """A text on one line of this length, with a mark where it was cut."""
     line = " ".join(text.split())
-    return line if len(line) <= room else line[: room - 1].rstrip() + "…"
+    return line if room is None or len(line) <= room else line[: room - 1].rstrip() + "…"
 
 
 def duration(seconds: float | None) -> str:

@@ -34,7 +34,7 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
       cleats search Session.close --context 3
       cleats search open --type function --calls open --path 'src/**'
       cleats search '"not found" -test' --path '!tests/**' --lang py --compact
-      cleats search parse --refresh --json
+      cleats search parse --refresh --json --compact
 
     \b
     Exits 0  when something was found,
@@ -46,19 +46,21 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
 
     wanted = arguments(given) | {"query": " ".join(query)}
     printed, compact = given["as_json"], given["as_compact"]
-    wanted["output"] = "compact" if compact else "full"
+    wanted["output"] = "compact" if compact else "json" if printed else "full"
     try:
         answer, note = _answered(settings, wanted)
     except ToolError as error:
         fail(error, wanted)
+    found = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
     if printed:
-        echo_json(answer)
-    else:
-        Printer(answer, wanted, compact=compact, full=given["as_full"]).show()
+        stale = [{"code": "index_stale", "message": note}] if note else []
+        warnings = [*answer.get("warnings", []), *stale]
+        echo_json({**answer, **({"warnings": warnings} if warnings else {})})
+        sys.exit(0 if found else 1)
+    Printer(answer, wanted, compact=compact, full=given["as_full"]).show()
     for said in (*notes(answer), *([note] if note else [])):
         click.echo(said, err=True)
-    found = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
-    if not found and not printed:
+    if not found:
         click.echo(nothing(answer, wanted), err=True)
     sys.exit(0 if found else 1)
 

@@ -37,8 +37,8 @@ def options() -> list[click.Option]:
 def _options(argument: Argument) -> Iterator[click.Option]:
     if argument.name == "output":
         yield _switch("compact", "One line for each hit.")
-        yield _switch("full", "Everything that is known of each hit.")
-        yield _switch("json", "Print the answer as JSON, for programs.")
+        yield _switch("full", "Everything that is known of each hit, and its whole text.")
+        yield _switch("json", "Print the answer as JSON; --json --compact prints a short one.")
         return
     names = [argument.flag] if argument.name == "ann" else argument.flag.split("/")
     yield click.Option(

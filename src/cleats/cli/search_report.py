@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from cleats.cli.printing import asked_for_json, echo_json
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.search.arguments import BY_NAME
 
@@ -55,6 +56,9 @@ def _flag(argument: str) -> str:
 
 def fail(error: ToolError, wanted: Mapping[str, Any]) -> NoReturn:
     """Say what went wrong, in words of the command line, and leave."""
+    if asked_for_json():
+        echo_json({"ok": False, "error": error.as_json()})
+        sys.exit(2)
     query = wanted["query"]
     position = getattr(error, "position", None)
     if position is not None and query.strip() and "\n" not in query:
