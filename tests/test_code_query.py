@@ -64,6 +64,7 @@ def asks(words: str, *phrases: str, without: tuple[Term | Phrase, ...] = ()) -> 
         ('for +: "int" and "str"', asks("for and", "int", "str")),
         ('("not found")', asks("", "not found")),
         ('left "open', asks("left open")),
+        ('left "!open', asks("left open")),
         ('an inch is " long and " wide', asks("an inch is long and wide")),
         ('key="the value"', asks('key="the value"')),
         ('b "!!"', asks("b")),

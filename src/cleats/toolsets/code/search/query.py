@@ -32,8 +32,8 @@ _RUN = re.compile(r"\S+")
 _BARRED = re.compile(r"[-!](?=[^\W\d])(?P<word>\S+)")
 _BEFORE = "([{,;:="
 """What may stand between a space and a phrase."""
-_STRAY = re.compile(r'^\W*"')
-"""What a word loses that begins with a stray quote, so that it never opens a phrase."""
+_STRAY = re.compile(r'^\W*"\W*')
+"""What a word loses that begins with a stray quote, so that it opens no phrase and bars nothing."""
 
 
 def parse(text: str) -> Query:
