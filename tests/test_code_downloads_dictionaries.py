@@ -47,7 +47,7 @@ def test_the_model_has_a_short_name_too_and_another_is_refused(world: Downloads)
     assert world.result("download_models", model=name.rpartition("/")[2].upper())["model"] == name
     error = world.error("download_models", model="acme/other")
 
-    assert error.code is ErrorCode.CAPABILITY_MISSING
+    assert error.code is ErrorCode.INVALID_REQUEST
     assert error.hint
 
 

@@ -111,7 +111,7 @@ def test_an_update_of_the_same_file_changes_nothing(world: Downloads, files: Fil
 def test_without_a_source_there_is_nothing_to_do_and_the_hint_says_why(world: Downloads) -> None:
     error = world.error("download_extensions")
 
-    assert error.code is ErrorCode.CAPABILITY_MISSING
+    assert error.code is ErrorCode.INVALID_REQUEST
     assert "built in" in error.hint
 
 

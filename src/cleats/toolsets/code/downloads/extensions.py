@@ -148,7 +148,7 @@ class Place:
         if before is not None:
             return sources.read(before.url, self.repository)
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING,
+            ErrorCode.INVALID_REQUEST,
             f"There is no source for {self.provider} on {self.machine.key}.",
             hint=(
                 "None is needed: vectors are built in. To keep the extension for other programs, "

@@ -17,13 +17,13 @@ def shipped(model: str | None) -> dict[str, Any]:
     """What is known about the model.
 
     Raises:
-        ToolError: CAPABILITY_MISSING, another one was asked for.
+        ToolError: INVALID_REQUEST, another one was asked for.
     """
     about = json.loads((DATA / "table.json").read_text("utf-8"))
     name = str(about["model"])
     if model is not None and model.lower() not in _spellings(name):
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING,
+            ErrorCode.INVALID_REQUEST,
             f"{model!r} cannot be used: vectors are made with a table of words from {name}.",
             hint="It comes with this program, so nothing has to be downloaded; leave out model.",
         )
