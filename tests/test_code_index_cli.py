@@ -80,7 +80,7 @@ def test_a_file_that_was_understood_in_part_is_named(shell: Shell, project: Path
 
     done = shell.run("index")
 
-    assert "1 file(s) were understood only in part:\n  broken.py: " in done.stdout
+    assert "Understood only in part: 1 file:\n  broken.py: " in done.stdout
 
 
 def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(

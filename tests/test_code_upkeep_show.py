@@ -55,7 +55,7 @@ def test_a_chunk_has_the_id_that_a_search_gives_it(upkeep: Upkeep) -> None:
     upkeep.world.build()
 
     shown = upkeep.result("show_file", path="app/core.py", startLine=11)
-    found = upkeep.result("search", query="third", mode="code", top=1)
+    found = upkeep.result("search", query="third", mode="code", top=1, output="full")
 
     assert found["code"][0]["id"] in {each["id"] for each in shown["chunks"]}
 

@@ -235,7 +235,7 @@ def _summary(root: str, done: "BuildReport") -> str:
         *_contents(done.languages, done.chunks, done.skipped_reasons),
     ]
     if done.problem_count:
-        lines.append(f"Understood only in part: {counted(done.problem_count, 'file')}.")
+        lines.append(f"Understood only in part: {counted(done.problem_count, 'file')}:")
         lines += [f"  {each.path}: {each.problem}" for each in done.problems[:SHOWN]]
         if done.problem_count > SHOWN:
             lines.append(f"  ... and {done.problem_count - SHOWN:,} more")
