@@ -135,3 +135,11 @@ def test_the_repository_around_the_default_folder_is_the_operators_choice(tmp_pa
 
     assert own.result["repoPath"] == named.result["repoPath"] == str(tmp_path / "mono")
     assert other.status == 403
+
+
+def test_what_removes_things_keeps_to_one_repository(site: Site) -> None:
+    swept = site.web.call("cache_gc", dryRun=True, maxBytes=1)
+
+    assert site.status("clean_artifacts", all=True, dryRun=True) == 400
+    assert swept.status == 200
+    assert {Path(each["root"]).name for each in swept.json["result"]["removals"]} <= {"repo"}

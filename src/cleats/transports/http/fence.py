@@ -53,10 +53,14 @@ class Fence:
         if not {REPOSITORY, *PATHS} & set(tool.input.get("properties", {})):
             return tool
         errors = tuple(dict.fromkeys((*tool.errors, ErrorCode.FORBIDDEN)))
-        return replace(tool, run=self._checked(tool.run), errors=errors)
+        named = REPOSITORY in tool.input.get("properties", {})
+        run = self._checked(tool.run, keep=named and tool.hints.destructive)
+        return replace(tool, run=run, errors=errors)
 
-    def _checked(self, run: Handler) -> Handler:
+    def _checked(self, run: Handler, *, keep: bool) -> Handler:
         async def checked(arguments: Mapping[str, Any], context: Context) -> Any:
+            if keep:  # without a repository they mean every one on this machine
+                arguments = {REPOSITORY: str(self._own), **arguments}
             return await run(self.passed(arguments), context)
 
         return checked
