@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime import pool
+from cleats.runtime.pool import Lost, Pool
 from cleats.toolsets.code.discovery.files import Discovery, discover
 from cleats.toolsets.code.discovery.reasons import Limits
 from cleats.toolsets.code.extract import extract
 from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
-from cleats.toolsets.code.indexing import failures, pool, reading, survey
+from cleats.toolsets.code.indexing import failures, reading, survey
 from cleats.toolsets.code.indexing.contents import Content, content
-from cleats.toolsets.code.indexing.pool import Lost, Pool
 from cleats.toolsets.code.indexing.run import build
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.generations import Shelf

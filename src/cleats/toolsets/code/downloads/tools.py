@@ -21,7 +21,6 @@ _FETCHES = Hints(read_only=False, open_world=True)
 _ERRORS = (
     ErrorCode.NOT_FOUND,
     ErrorCode.FORBIDDEN,
-    ErrorCode.CAPABILITY_MISSING,
     ErrorCode.DOWNLOAD_VERIFY_FAILED,
 )
 
@@ -189,7 +188,7 @@ class DownloadTools:
                 output=shapes.MODELS,
                 run=self.models,
                 timeout=600.0,
-                errors=(ErrorCode.CAPABILITY_MISSING, ErrorCode.FORBIDDEN),
+                errors=(ErrorCode.FORBIDDEN,),
                 examples=({"arguments": {}},),
             ),
             Tool(

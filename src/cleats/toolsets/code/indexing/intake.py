@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cleats.toolsets.code.indexing.pool import Lost, Pool
+from cleats.runtime.pool import Lost, Pool
 from cleats.toolsets.code.indexing.progress import Counter
 from cleats.toolsets.code.indexing.reading import Outcome, Reader, Task, unreadable
 from cleats.toolsets.code.store.catalogue import Catalogue, Known
