@@ -43,6 +43,7 @@ bench: $(READY) ## Every benchmark, side by side with its peers
 	$(BIN)/python -m bench.calls
 	$(BIN)/python -m bench.assets
 	$(BIN)/python -m bench.skills
+	$(BIN)/python -m bench.code --corpora small
 	$(BIN)/python -m bench.http
 
 lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
