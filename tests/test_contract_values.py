@@ -14,7 +14,7 @@ from cleats import app
 from cleats.contract import snapshot as snapshots
 from cleats.contract.errors import KERNEL_CODES, ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
-from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, Meta, timestamp
+from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, LAUNCH, Meta, timestamp
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Alias, Context, Tool, Toolset, arguments
 from cleats.contract.violations import Validator
@@ -186,3 +186,34 @@ def test_an_argument_that_is_nearly_right_is_told_its_name() -> None:
     assert refused.value.hint == "Did you mean query and type? See the input schema of search."
     assert "/q: " in str(refused.value)
     assert "/typ: " in str(refused.value)
+
+
+def test_a_launch_answer_is_the_tools_own_object_with_ok_first() -> None:
+    body = LAUNCH.seal(Done({"run_id": "r_1"}), Meta()).body
+
+    assert json.dumps(body) == '{"ok": true, "run_id": "r_1"}'
+
+
+def test_a_launch_failure_always_has_its_four_fields_and_the_run_when_it_is_known() -> None:
+    wrong = ToolError(ErrorCode.INVALID_REQUEST, "no", hint="Look.", details=[{"keyword": "type"}])
+
+    body = LAUNCH.seal(Rejected(wrong), Meta(notes={"run_id": "r_1"})).body
+    gone = LAUNCH.seal(Cancelled(), Meta()).body
+
+    assert body == {
+        "ok": False,
+        "run_id": "r_1",
+        "error": {
+            "code": "INVALID_INPUT",
+            "message": "no",
+            "retryable": False,
+            "details": {"violations": [{"keyword": "type"}], "hint": "Look."},
+        },
+    }
+    assert gone is not None
+    assert gone["error"] | {"message": ""} == {
+        "code": "CANCELLED",
+        "message": "",
+        "retryable": False,
+        "details": {},
+    }

@@ -263,3 +263,21 @@ async def test_a_raised_tool_error_reaches_the_caller_as_it_is(
         assert await Host(fail).run() == Failed(error)
 
     assert "contract.breach tool=probe code=NO_INDEX" in caplog.text
+
+
+async def test_a_handler_knows_the_trace_that_its_call_is_part_of() -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    seen: list[tuple[str, str]] = []
+
+    async def look(_args: Mapping[str, Any], context: Context) -> None:
+        seen.append(context.trace)
+
+    host = Host(look)
+    await host.run()
+    await host.run(Call(tool="probe", arguments={}, traceparent=parent))
+
+    [(first, span), (second, _)] = seen
+    assert second == "0af7651916cd43dd8448eb211c80319c"
+    assert first != second
+    assert (len(first), len(span)) == (32, 16)
+    assert int(span, 16)

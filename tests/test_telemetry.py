@@ -57,6 +57,16 @@ def test_a_failure_is_marked_with_its_code() -> None:
     assert "code=NO_INDEX" in line
 
 
+def test_what_a_tool_notes_is_on_its_span_and_in_its_line() -> None:
+    call = Call(tool="launch_validate", arguments={})
+    call.note(run_id="r_1 2")
+
+    span, line = record(call, Done({}))
+
+    assert span["attributes"]["cleats.run_id"] == "r_1 2"  # type: ignore[index]
+    assert " run_id='r_1 2' ms=" in line
+
+
 def test_the_callers_trace_is_continued() -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -25,6 +25,8 @@ class Meta:
     duration_ms: float | None = None
     repo: str | None = None
     warnings: list[Mapping[str, Any]] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+    """Facts about the call, for its span and for payloads with a place for them."""
 
     def as_json(self) -> dict[str, Any]:
         """`_meta` of the envelope; fields that are not known are left out."""
@@ -165,6 +167,39 @@ def _argument(violation: Mapping[str, str]) -> str:
     return path
 
 
+class _Launch:
+    """`{ok, ...}` of the launch toolset: the tool's own object, `ok` first.
+
+    A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message,
+    retryable and details. That shape has no place for a hint, so it stands in the details.
+    """
+
+    name = "launch"
+
+    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
+        if isinstance(outcome, Done):
+            return Answer(True, {"ok": True, **outcome.result})
+        error = error_of(outcome)
+        assert error is not None  # noqa: S101 - for the type checker
+        body: dict[str, Any] = {"ok": False}
+        if run_id := meta.notes.get("run_id"):
+            body["run_id"] = run_id
+        return Answer(False, body | {"error": _launch_error(error)})
+
+
+def _launch_error(error: ToolError) -> dict[str, Any]:
+    refused = error.code is ErrorCode.INVALID_REQUEST
+    details = error.details or {}
+    if not isinstance(details, Mapping):  # the violations of a schema are a list
+        details = {"violations": details}
+    return {
+        "code": ErrorCode.INVALID_INPUT.name if refused else error.code.name,
+        "message": error.message,
+        "retryable": error.retryable,
+        "details": {**details, "hint": error.hint} if error.hint else dict(details),
+    }
+
+
 def _blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     return ({"type": "text", "text": result},) if isinstance(result, str) else result
 
@@ -172,6 +207,7 @@ def _blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, 
 ENVELOPE: Final[Payload] = _Envelope()
 CONTENT: Final[Payload] = _Content()
 FLAT: Final[Payload] = _Flat()
+LAUNCH: Final[Payload] = _Launch()
 
 ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",

@@ -41,6 +41,13 @@ class Context(Protocol):
     def about(self, repo: str) -> None:
         """Name the repository that the answer is about."""
 
+    def note(self, **facts: str) -> None:
+        """Put facts on the call's span; some payloads show them too."""
+
+    @property
+    def trace(self) -> tuple[str, str]:
+        """The ids of the call's trace and span, in hexadecimal."""
+
 
 Handler: TypeAlias = Callable[[Mapping[str, Any], Context], Awaitable[Any]]
 

@@ -22,6 +22,8 @@ class Call:
     traceparent: str | None = None
     meta: Meta = field(default_factory=Meta)
     scope: Scope = field(default_factory=Scope, repr=False)
+    ids: tuple[int, int] = (0, 0)
+    """Those of its trace and its span, once it is dispatched."""
 
     def cancel(self) -> None:
         """Withdraw the call. Safe before it starts and after it ends."""
@@ -47,6 +49,13 @@ class Call:
 
     def about(self, repo: str) -> None:
         self.meta.repo = repo
+
+    def note(self, **facts: str) -> None:
+        self.meta.notes.update(facts)
+
+    @property
+    def trace(self) -> tuple[str, str]:
+        return f"{self.ids[0]:032x}", f"{self.ids[1]:016x}"
 
 
 class Cancellable(Protocol):

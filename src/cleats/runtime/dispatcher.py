@@ -18,7 +18,7 @@ from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
 from cleats.runtime.deadlines import Deadlines
 from cleats.runtime.slots import Slots
-from cleats.runtime.telemetry import Telemetry
+from cleats.runtime.telemetry import Telemetry, ids_of
 from cleats.runtime.vitals import Vitals
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ class Dispatcher:
         begun = monotonic()
         self._vitals.opened(call, begun)
         span = self._telemetry.begin(call)
+        call.ids = ids_of(span)
         outcome: Outcome = Cancelled()
         try:
             outcome = await self._settle(call)

@@ -189,6 +189,10 @@ class Telemetry:
             "cleats.outcome": kind,
             "cleats.request_id": call.id or "",
         }
+        noted = ""
+        for name, value in call.meta.notes.items():
+            attributes["cleats." + name] = value
+            noted += f" {name}={plain(value)}"
         code = ""
         if not isinstance(outcome, Done | Cancelled):
             attributes["error.type"] = outcome.error.code.name
@@ -200,7 +204,7 @@ class Telemetry:
             trace_id, span_id = ids_of(span)
             line = (
                 f"call.end surface={call.surface} id={plain(call.id)} tool={plain(call.tool)} "
-                f"outcome={kind}{code} ms={call.meta.duration_ms or 0.0:.1f} "
+                f"outcome={kind}{code}{noted} ms={call.meta.duration_ms or 0.0:.1f} "
                 f"trace={trace_id:032x} span={span_id:016x}\n"
             )
             JOURNAL.line(stderr, line.encode(errors="replace"))

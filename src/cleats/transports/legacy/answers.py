@@ -8,7 +8,7 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Done, Failed, Outcome
-from cleats.contract.payload import ENVELOPE, FLAT, Meta, Payload, error_of
+from cleats.contract.payload import ENVELOPE, FLAT, LAUNCH, Meta, Payload, error_of
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.contract.versions import LEGACY_PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
@@ -75,8 +75,8 @@ def _result(payload: Payload | None, outcome: Outcome, meta: Meta) -> dict[str, 
     error = error_of(outcome)
     if error is not None:
         body = flat(error)
-        if payload is FLAT:  # both specs bind here, and their fields do not collide
-            body = {**(FLAT.seal(outcome, meta).body or {}), **body}
+        if payload in (FLAT, LAUNCH):  # both specs bind here, and their fields do not collide
+            body = {**(payload.seal(outcome, meta).body or {}), **body}
         return _text(body, failed=True)
     assert payload is not None  # noqa: S101 - what is done has a tool
     assert isinstance(outcome, Done)  # noqa: S101
