@@ -1,0 +1,1 @@
+"""Code that can be shown: found, cleaned, checked and tagged."""

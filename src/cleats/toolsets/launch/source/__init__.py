@@ -1,0 +1,1 @@
+"""The source repository, read: git, files, manifests, documents, claims and their evidence."""

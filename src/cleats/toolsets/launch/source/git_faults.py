@@ -1,0 +1,96 @@
+"""What a failing git means, read from what it says in English."""
+
+import re
+from enum import Enum
+from typing import Final
+
+from cleats.contract.errors import ErrorCode
+
+
+class Fault(Enum):
+    """Why git failed, as far as a caller can act on it."""
+
+    NETWORK = "network"
+    NOT_FOUND = "not_found"
+    CLOSED = "no_access"
+    UNKNOWN_COMMIT = "unknown_commit"
+    PROTOCOL = "protocol_not_allowed"
+    OTHER = "git_failed"
+
+    @property
+    def code(self) -> ErrorCode:
+        return {
+            Fault.UNKNOWN_COMMIT: ErrorCode.INVALID_INPUT,
+            Fault.PROTOCOL: ErrorCode.INVALID_INPUT,
+        }.get(self, ErrorCode.REPO_NOT_FOUND)
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    Fault.NETWORK: "the network or the server failed",
+    Fault.NOT_FOUND: "there is no such repository",
+    Fault.CLOSED: "access is refused",
+    Fault.UNKNOWN_COMMIT: "the repository has no such commit",
+    Fault.PROTOCOL: "this kind of address is not allowed",
+    Fault.OTHER: "the repository cannot be read",
+}
+
+_SIGNS: Final[tuple[tuple[Fault, tuple[str, ...]], ...]] = (
+    (Fault.PROTOCOL, (r"transport '[^']*' not allowed", "is not a git command")),
+    (
+        Fault.UNKNOWN_COMMIT,
+        ("not our ref", "unadvertised object", "couldn't find remote ref", "is not a tree"),
+    ),
+    (
+        Fault.CLOSED,
+        (
+            "Authentication failed",
+            "could not read (Username|Password)",
+            "Permission denied",
+            "error: 40[13]",
+            "terminal prompts disabled",
+            "dubious ownership",
+            "Host key verification",
+        ),
+    ),
+    (
+        Fault.NOT_FOUND,
+        (
+            "Repository not found",
+            "repository '[^']*' not found",
+            "does not exist",
+            "error: 404",
+            "not appear to be a git repository",
+            "not a git repository",
+        ),
+    ),
+    (
+        Fault.NETWORK,
+        (
+            "Could not resolve",
+            "Connection (timed out|refused|reset|closed)",
+            "Operation (timed out|too slow)",
+            "Failed to connect|Couldn't connect",
+            "early EOF",
+            "hung up unexpectedly",
+            "unexpected disconnect",
+            "RPC failed",
+            r"error: (429|5\d\d)",
+            "Network is unreachable|No route to host",
+            "Empty reply",
+            "Temporary failure",
+        ),
+    ),
+)
+"""In order: git ends most failures of any kind with a line about the remote."""
+
+
+def fault_of(said: str) -> Fault:
+    """The first kind of failure that git's words show."""
+    for fault, signs in _SIGNS:
+        if any(re.search(sign, said, re.IGNORECASE) for sign in signs):
+            return fault
+    return Fault.OTHER
