@@ -1,0 +1,1 @@
+"""How a finished change reaches its reviewers: one port, three drivers."""

@@ -1,0 +1,250 @@
+"""Publishing: three drivers, each asked twice as a lost answer or a kill makes it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import anyio
+import pytest
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.publish import exchange
+from cleats.toolsets.launch.publish.exchange import Service
+from cleats.toolsets.launch.publish.git import GitRemote
+from cleats.toolsets.launch.publish.github import HEADERS, GitHub
+from cleats.toolsets.launch.publish.port import Change, File, Publisher
+from cleats.toolsets.launch.publish.service import CommitService
+from tests.forge import Forge, forge
+
+ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+NEW = b"---\ntitle: New\n---\nWith \xc3\xa9 and no last line end"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Forge]:
+    with forge(tmp_path) as made:
+        yield made
+
+
+def change_of(world: Forge, **words: Any) -> Change:
+    base = world.branches()["main"]
+    files = [
+        File("content/docs/new.md", NEW),
+        File('content/docs/odd "name".md', b"odd\n"),
+        File("content/docs/old.md", None),
+    ]
+    patches = [
+        {"path": file.path, "type": "create_file", "new_content": file.content.decode()}
+        for file in files
+        if file.content is not None
+    ]
+    patches.append({"path": "content/docs/old.md", "type": "delete_file"})
+    facts: dict[str, Any] = {
+        "run_id": "r_2026-01-21T10-00-00Z_abcd1234",
+        "repo_url": "https://forge.example/team/site.git",
+        "base_sha": base,
+        "base_branch": "",
+        "branch": "launch/r_2026-01-21T10-00-00Z_abcd1234/shop",
+        "files": files,
+        "allowed_paths": ["content/docs"],
+        "title": "Launch Shop",
+        "message": "Launch Shop",
+        "body": "Three pages.",
+        "author": ("Cleats", "cleats@example.com"),
+        "moment": 1_768_989_600,
+        "bundle": {"schema_version": "1.0", "patches": patches},
+    }
+    return Change(**{**facts, **words})
+
+
+Maker = Callable[[Forge, Path], tuple[Publisher, Change]]
+
+
+def by_git(world: Forge, tmp_path: Path) -> tuple[Publisher, Change]:
+    world.repo.git("clone", "--quiet", ".", str(tmp_path / "site"))
+    change = change_of(world, repo_url=str(world.repo.root))
+    return GitRemote(tmp_path / "site", ENV), change
+
+
+def by_service(world: Forge, tmp_path: Path) -> tuple[Publisher, Change]:
+    service = Service("The commit service", world.base, world.token, pause=0.001)
+    return CommitService(service), change_of(world)
+
+
+def by_github(world: Forge, tmp_path: Path) -> tuple[Publisher, Change]:
+    service = Service("The forge", world.base, world.token, HEADERS, pause=0.001)
+    return GitHub(service), change_of(world)
+
+
+every_driver = pytest.mark.parametrize("driver", [by_git, by_service, by_github])
+over_http = pytest.mark.parametrize("driver", [by_service, by_github])
+
+
+def published(publisher: Publisher, change: Change) -> tuple[str, str]:
+    async def both() -> tuple[str, str]:
+        commit = await publisher.commit(change)
+        return commit, (await publisher.request(change, commit)).url
+
+    return anyio.run(both)
+
+
+@every_driver
+def test_a_change_becomes_one_commit_on_its_branch_with_exactly_its_files(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+
+    commit, _ = published(publisher, change)
+
+    assert world.branches()[change.branch] == commit
+    assert world.repo.git("rev-parse", f"{commit}^") == change.base_sha
+    listed = world.repo.git("diff", "--name-status", "--no-renames", change.base_sha, commit)
+    assert [line.split("\t")[0] for line in listed.splitlines()] == ["A", "A", "D"]
+    assert world.repo.git("show", f"{commit}:content/docs/new.md").encode() == NEW.strip()
+
+
+@every_driver
+def test_asking_twice_makes_no_second_commit_and_no_second_request(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+
+    first = published(publisher, change)
+    refs = world.branches()
+    again = published(publisher, change)
+
+    assert again == first
+    assert world.branches() == refs
+    assert len(world.pulls) <= 1
+
+
+@over_http
+@pytest.mark.parametrize("end", ["commit", "refs", "open_pr", "pulls", "trees"])
+def test_an_answer_that_is_lost_is_asked_for_again_and_nothing_is_doubled(
+    world: Forge, tmp_path: Path, driver: Maker, end: str
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    world.lose.append(end)
+
+    commit, url = published(publisher, change)
+
+    assert world.branches()[change.branch] == commit
+    assert [pull["html_url"] for pull in world.pulls] == [url]
+
+
+@over_http
+def test_a_service_that_is_away_for_a_moment_is_waited_for(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    world.fail = {"commit": [503, 502, 504], "trees": [503, 502, 504]}
+
+    commit, _ = published(publisher, change)
+
+    assert world.branches()[change.branch] == commit
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("status", "retryable", "tries"),
+    [(400, False, 1), (403, False, 1), (429, True, 1), (500, True, 1), (503, True, 4)],
+)
+def test_a_refusal_says_honestly_whether_another_try_can_help(
+    world: Forge, tmp_path: Path, driver: Maker, *, status: int, retryable: bool, tries: int
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    world.fail = {"commit": [status] * 9, "trees": [status] * 9}
+    world.retry_after = "17"
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    asked = [path for _, path in world.seen if path.endswith(("commit", "trees"))]
+    assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert (caught.value.retryable, len(asked)) == (retryable, tries)
+    assert caught.value.details["status"] == status
+    assert caught.value.details["retry_after_s"] == 17.0
+    assert change.branch not in world.branches()
+
+
+@over_http
+def test_a_token_that_is_not_valid_is_refused_and_never_told(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    world.token = "another"
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    assert not caught.value.retryable
+    assert "secret-token" not in f"{caught.value} {caught.value.details} {publisher}"
+
+
+@over_http
+def test_a_service_that_cannot_be_reached_is_a_reason_to_try_again_later(
+    world: Forge, tmp_path: Path, driver: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    publisher.service.base = "http://127.0.0.1:9"  # type: ignore[attr-defined]
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert caught.value.retryable
+    assert caught.value.details["attempts"] == exchange.TRIES
+
+
+@every_driver
+def test_a_branch_that_somebody_else_made_is_left_alone(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    world.repo.git("update-ref", f"refs/heads/{change.branch}", change.base_sha)
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert not caught.value.retryable
+    assert world.branches()[change.branch] == change.base_sha
+
+
+def test_a_plain_remote_keeps_the_request_as_an_object_that_can_be_read(
+    world: Forge, tmp_path: Path
+) -> None:
+    publisher, change = by_git(world, tmp_path)
+
+    commit, url = published(publisher, change)
+
+    ref = f"refs/cleats/requests/{change.branch}"
+    assert world.repo.git("rev-parse", f"{ref}^{{commit}}") == commit
+    assert "Launch Shop\n\nThree pages." in world.repo.git("cat-file", "tag", ref)
+    assert url == f"local:site.git#{change.branch}"
+
+
+def test_a_remote_that_is_gone_is_no_reason_to_try_again(world: Forge, tmp_path: Path) -> None:
+    publisher, change = by_git(world, tmp_path)
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, replace(change, repo_url=str(tmp_path / "nowhere.git")))
+
+    assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert not caught.value.retryable
+    assert str(tmp_path) not in f"{caught.value} {caught.value.details}"
+
+
+def test_the_key_of_a_request_is_a_uuid_of_the_change_and_of_what_is_asked(
+    world: Forge,
+) -> None:
+    change = change_of(world)
+    other = replace(change, files=[File("content/docs/new.md", b"other")])
+
+    keys = {change.key("commit"), change.key("request"), other.key("commit")}
+
+    assert len(keys) == 3
+    assert {UUID(key).version for key in keys} == {4}
+    assert change.key("commit") == change_of(world).key("commit")
