@@ -1,0 +1,187 @@
+"""Pages are read as Hugo reads them, and every finding has its line."""
+
+import datetime as dt
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats.toolsets.launch import pages
+from tests import hugo_world
+from tests.shell import LAW
+
+PAGE = """---
+title: Trimming
+weight: 20
+---
+
+# Trimming
+
+Use `trim` to cut text. <!-- claim_id: abc123 -->
+
+- Keeps words whole. <!-- claim_id: c1 --> <!-- claim_id: c2 -->
+
+```python
+- no claim <!-- claim_id: hidden -->
+```
+
+See [the guide](/guide/#first "Guide") and
+[the source][src], <a href='/raw/'>raw</a>, ![A chart](/chart.png).
+
+[src]: https://example.org/src
+"""
+
+
+def test_a_page_is_its_front_matter_its_body_and_where_the_body_begins() -> None:
+    page = pages.parse(PAGE)
+
+    assert page.front == {"title": "Trimming", "weight": 20}
+    assert page.front_kind == "yaml"
+    assert page.body.startswith("\n# Trimming")
+    assert PAGE.splitlines()[page.body_line - 1 + 1] == "# Trimming"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "line"),
+    [
+        ('+++\ntitle = "T"\ndate = 2026-01-02\n+++\nBody\n', "toml", 5),
+        ('{\n  "title": "T", "date": "2026-01-02"\n}\nBody\n', "json", 4),
+        ("\ufeff---\r\ntitle: T\r\ndate: 2026-01-02\r\n---\r\nBody\r\n", "yaml", 5),
+        ("---\ntitle: T\ndate: 2026-01-02\n---\nBody\n", "yaml", 5),
+    ],
+)
+def test_front_matter_may_be_yaml_toml_or_json(text: str, kind: str, line: int) -> None:
+    page = pages.parse(text)
+
+    assert (page.front_kind, page.body, page.body_line) == (kind, "Body\n", line)
+    assert page.front["title"] == "T"
+    assert page.front["date"] in {dt.date(2026, 1, 2), "2026-01-02"}
+
+
+def test_a_page_without_front_matter_is_all_body() -> None:
+    assert pages.parse("Body\n---\nnot front\n").front_kind == ""
+    assert pages.parse("").body == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("---\ntitle: T\n", 1, "no closing"),
+        ("---\ntitle: [\n---\n", 3, ""),
+        ("---\ntitle: T\ntitle: U\n---\n", 3, "twice"),
+        ("---\n- a\n---\n", 1, "mapping"),
+        ("---\n? [a, b]\n: c\n---\n", 2, "plain value"),
+        ("+++\ntitle = \n+++\n", 1, ""),
+        ('{"title": }\n', 1, ""),
+        ("---\n2026-13-99: x\ndate: 2026-13-99\n---\n", 1, ""),
+    ],
+)
+def test_front_matter_that_cannot_be_read_is_refused_with_its_line(
+    text: str, line: int, words: str
+) -> None:
+    with pytest.raises(pages.FrontMatterError) as caught:
+        pages.parse(text)
+
+    assert caught.value.line == line
+    assert words in caught.value.message
+
+
+def test_links_images_fences_and_claims_have_their_lines() -> None:
+    page = pages.parse(PAGE)
+    at = page.body_line
+
+    def line_of(words: str) -> int:
+        return next(n for n, line in enumerate(PAGE.splitlines(), 1) if words in line)
+
+    assert pages.links(page.body, at) == [
+        pages.Link("/guide/#first", "the guide", line_of("See [the guide]")),
+        pages.Link("https://example.org/src", "the source", line_of("[the source]")),
+        pages.Link("/raw/", "", line_of("[the source]")),
+    ]
+    assert pages.images(page.body, at) == [pages.Image("/chart.png", "A chart", line_of("A chart"))]
+    assert [(fence.language, fence.line) for fence in pages.fences(page.body, at)] == [
+        ("python", line_of("```python"))
+    ]
+    assert pages.claims(page.body, at) == [
+        pages.Claim("abc123", line_of("Use `trim`"), "Use `trim` to cut text."),
+        pages.Claim("c1", line_of("Keeps words"), "Keeps words whole."),
+        pages.Claim("c2", line_of("Keeps words"), "Keeps words whole."),
+    ]
+
+
+HEADINGS = """## Install the *package*
+## Install the `package`
+### What's new in 2.0?
+## C++ & C#: a-b_c
+## Über größe 日本語
+## [Link](/target/) here
+## Own {#own-id}
+Setext heading
+---
+## ---
+## 1. First step
+## A -- b --- c-d ... e
+## Trailing ##
+## ![Alt text](/x.png) and <b>html</b> &amp; a\\*b
+## Install the *package*
+Two
+lines
+=====
+"""
+
+
+def test_anchors_are_the_ones_that_hugo_makes(tmp_path: Path) -> None:
+    hugo_world.build(
+        tmp_path / "site",
+        tmp_path / "out",
+        files={
+            "hugo.toml": 'baseURL = "https://example.org/"\ndisableKinds = ["taxonomy","term"]',
+            "layouts/single.html": hugo_world.PLAIN_LAYOUT,
+            "layouts/home.html": hugo_world.PLAIN_LAYOUT,
+            "content/page.md": "---\ntitle: T\n---\n" + HEADINGS,
+        },
+    )
+    html = (tmp_path / "out/page/index.html").read_text(encoding="utf-8")
+
+    found = pages.headings(HEADINGS)
+
+    assert [heading.anchor for heading in found] == re.findall(r'<h[1-3] id="?([^">]+)"?>', html)
+    assert {heading.level for heading in found} == {1, 2, 3}
+    assert found[0].text == "Install the package"
+    assert found[6].text == "Own"
+    assert found[-1] == pages.Heading(1, "Two lines", "lines", 16)
+
+
+VALUES = st.recursive(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+    | st.integers(-5, 5)
+    | st.booleans()
+    | st.dates(min_value=dt.date(1000, 1, 1)),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@LAW
+@given(st.dictionaries(st.text("abcde_", min_size=1, max_size=5), VALUES, max_size=4))
+def test_what_is_rendered_reads_back_the_same(front: dict[str, object]) -> None:
+    text = pages.render(front, "Hello.\n")
+    page = pages.parse(text)
+
+    assert page.front == front
+    assert page.body == "\nHello.\n"
+    assert pages.render(page.front, page.body) == text
+
+
+@LAW
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
+def test_any_text_can_be_asked_anything(text: str) -> None:
+    pages.headings(text)
+    pages.links(text)
+    pages.images(text)
+    pages.fences(text)
+    pages.claims(text)
