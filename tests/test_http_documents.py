@@ -15,6 +15,7 @@ from cleats.settings import Settings
 from cleats.transports.http import openapi, page
 from cleats.transports.http.rows import ROUTES, label
 from tests.requirements import requirement
+from tests.servers.surfaces import ROUTES as OWN_ROUTES
 from tests.web import Web, serving
 
 
@@ -44,6 +45,7 @@ def test_every_route_and_every_tool_has_its_operation(web: Web, document: Any) -
     tools = web.get("/capabilities").result["tools"]
     expected = {row.path for row in ROUTES if "{" not in row.path}
     expected |= {f"/tools/{name}{end}" for name in tools for end in ("", "/stream")}
+    expected |= {route.path for route in OWN_ROUTES}
 
     assert document["openapi"] == "3.1.0"
     assert document["paths"].keys() == expected

@@ -16,6 +16,7 @@ from cleats import app
 from cleats.cli.config import load
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import FLAT
+from cleats.contract.routes import Route, RouteAnswer, RouteRequest
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.journal import log_to_stderr
 from cleats.runtime.vitals import Vitals
@@ -132,8 +133,25 @@ def toolset() -> Toolset:
             errors=(ErrorCode.NOT_FOUND,),
         ),
     ]
-    return Toolset(name="surfaces", purpose="Tools for tests.", tools=tools)
+    return Toolset(name="surfaces", purpose="Tools for tests.", tools=tools, routes=ROUTES)
 
+
+async def asked(request: RouteRequest) -> RouteAnswer:
+    """Answer what was asked; `leak` fails as a route does that says too much."""
+    if request.path.get("word") == "leak":
+        raise ToolError(ErrorCode.NOT_FOUND, "not in /etc/shadow")
+    if request.path.get("word") == "crash":
+        raise RuntimeError("a route")
+    shown = {name: getattr(request, name) for name in ("path", "query", "body", "caller")}
+    shown["headers"] = sorted(request.headers)
+    return RouteAnswer(shown, 201, {"x-own": "yes"})
+
+
+ROUTES = [
+    Route("GET", "/own/words/{word}", asked, "A word.", {201: {"type": "object"}}),
+    Route("PATCH", "/own/words/{word}", asked, "Change a word."),
+    Route("POST", "/own/words", asked, "Words."),
+]
 
 SERVE = {"mcp": app.serve_stdio, "rpc": app.serve_rpc, "legacy": app.serve_legacy}
 

@@ -13,6 +13,7 @@ from cleats.contract.outline import enveloped, outline
 from cleats.contract.payload import ENVELOPE, Payload, envelope_schema
 from cleats.contract.prompts import Prompts
 from cleats.contract.resources import Resources
+from cleats.contract.routes import Route
 from cleats.contract.skills import SkillEntries
 from cleats.contract.violations import Validator
 
@@ -232,6 +233,8 @@ class Toolset:
     resources: Resources | None = None
     prompts: Prompts | None = None
     skills: SkillEntries | None = None
+    routes: Sequence[Route] = ()
+    """Routes of its own that the HTTP surface serves; `contract.routes` says how."""
 
 
 def arguments(

@@ -5,7 +5,6 @@ route raises ends here too, so that no trace of it leaves.
 """
 
 import logging
-from collections.abc import Callable
 from time import monotonic
 
 from starlette.responses import Response
@@ -15,6 +14,8 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.transports.http.metrics import Traffic
 from cleats.transports.http.policy import Policy
 from cleats.transports.http.replies import Refusal, invalid, refused
+from cleats.transports.http.rows import MCP_PATH, label
+from cleats.transports.http.toolset_routes import Addresses
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +32,12 @@ class Guard:
     """The outermost ASGI application."""
 
     def __init__(
-        self, app: ASGIApp, policy: Policy, traffic: Traffic, label: Callable[[str], str]
+        self, app: ASGIApp, policy: Policy, traffic: Traffic, addresses: Addresses
     ) -> None:
         self._app = app
         self._policy = policy
         self._traffic = traffic
-        self._label = label
+        self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,21 +56,36 @@ class Guard:
                 await refused(Refusal(error))(scope, receive, passage.send)
         finally:
             traffic.open -= 1
-            label = self._label(scope["path"])
+            path = scope["path"]
+            route = self._addresses.label(path) or label(path)
             # No status: the client was gone before there was an answer.
-            traffic.ended(scope["method"], label, passage.status or 499, monotonic() - begun)
+            traffic.ended(scope["method"], route, passage.status or 499, monotonic() - begun)
 
     def _answer(self, passage: "Passage") -> Response | None:
         """What the door itself answers; None when the request may go in."""
         try:
             self._check_origin(passage)
             if passage.method == "OPTIONS":
-                return passage.preflight()
+                return self._preflight(passage.path)
             self._check_token(passage)
             self._check_host(passage)
         except Refusal as refusal:
             return refused(refusal)
         return None
+
+    def _preflight(self, path: str) -> Response:
+        """The answer to OPTIONS, for any path: a browser asks before it has a token to show."""
+        mcp = path == MCP_PATH
+        methods = MCP_METHODS if mcp else METHODS
+        if (theirs := self._addresses.methods(path)) is not None:
+            methods = ", ".join((*theirs, "OPTIONS")).encode()
+        answer = Response(status_code=204)
+        answer.raw_headers = [
+            (b"access-control-allow-methods", methods),
+            (b"access-control-allow-headers", MCP_HEADERS if mcp else HEADERS),
+            (b"access-control-max-age", PREFLIGHT_SECONDS),
+        ]
+        return answer
 
     def _check_origin(self, passage: "Passage") -> None:
         origin = passage.origin
@@ -122,7 +138,7 @@ class Passage:
         self.hosts = 0
         self.authorization = ""
         self.allowed = False
-        self._path: str = scope["path"]
+        self.path: str = scope["path"]
         self._send = send
         for name, value in scope["headers"]:
             if name == b"host":
@@ -143,14 +159,3 @@ class Passage:
                 headers.append((b"vary", b"Origin"))
             message = {**message, "headers": headers}
         await self._send(message)
-
-    def preflight(self) -> Response:
-        """The answer to OPTIONS, for any path: a browser asks before it has a token to show."""
-        mcp = self._path == "/mcp"
-        answer = Response(status_code=204)
-        answer.raw_headers = [
-            (b"access-control-allow-methods", MCP_METHODS if mcp else METHODS),
-            (b"access-control-allow-headers", MCP_HEADERS if mcp else HEADERS),
-            (b"access-control-max-age", PREFLIGHT_SECONDS),
-        ]
-        return answer

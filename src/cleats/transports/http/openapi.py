@@ -12,6 +12,7 @@ from cleats.contract.tools import Tool
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.transports.http.fence import REPOSITORY
 from cleats.transports.http.rows import ROUTES, Row
+from cleats.transports.http.toolset_routes import operations
 
 MEDIA_TYPE = "application/vnd.oai.openapi+json;version=3.1"
 JSON = "application/json"
@@ -87,6 +88,7 @@ def document(registry: Registry, *, secured: bool) -> dict[str, Any]:
                 else _named_operation(row, method, stands, schemas)
                 for method in row.methods
             }
+    paths |= operations(registry.toolsets, _failures(()))
     made: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {

@@ -53,6 +53,11 @@ def _page(registry: Registry, routes: Sequence[Row]) -> Iterator[str]:
             f"<tr><td>{escape(', '.join(row.methods))}<td><code>{escape(row.path)}</code>"
             f"<td>{escape(row.about)}</tr>"
         )
+    for route in (each for toolset in registry.toolsets for each in toolset.routes):
+        yield (
+            f"<tr><td>{route.method}<td><code>{escape(route.path)}</code>"
+            f"<td>{escape(route.about)}</tr>"
+        )
     yield f"<tr><td>any<td><code>{MCP_PATH}</code><td>MCP over streamable HTTP.</tr></table>"
     yield "<h2>Tools</h2><nav>"
     for tool in registry:

@@ -5,13 +5,16 @@ Like the fence it goes around the tools, so that it also holds for calls that co
 
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from cleats.contract.errors import ToolError
-from cleats.contract.tools import Context, Handler, Toolset
+from cleats.contract.tools import Toolset
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 HIDDEN = "<path>"
 
@@ -29,14 +32,15 @@ class Redaction:
         self._roots = sorted(roots | {os.path.realpath(each) for each in roots})
 
     def around(self, toolset: Toolset) -> Toolset:
-        """The toolset, whose tools fail discreetly."""
+        """The toolset, whose tools and routes fail discreetly."""
         tools = [replace(tool, run=self._discreet(tool.run)) for tool in toolset.tools]
-        return replace(toolset, tools=tools)
+        routes = [replace(route, run=self._discreet(route.run)) for route in toolset.routes]
+        return replace(toolset, tools=tools, routes=routes)
 
-    def _discreet(self, run: Handler) -> Handler:
-        async def discreet(arguments: Mapping[str, Any], context: Context) -> Any:
+    def _discreet(self, run: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+        async def discreet(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
-                return await run(arguments, context)
+                return await run(*args, **kwargs)
             except ToolError as error:
                 raise self.error(error) from error
             except ExceptionGroup as group:

@@ -22,7 +22,19 @@ def request_id(request: Request) -> str | None:
 
 
 async def json_object(request: Request, limit: int) -> dict[str, Any]:
-    """The body as a JSON object: the type is looked at first, then the size, then the text.
+    """The body as a JSON object.
+
+    Raises:
+        Refusal: 415, 413 or 400.
+    """
+    value = await json_value(request, limit)
+    if not isinstance(value, dict):
+        raise invalid("The body must be a JSON object.")
+    return value
+
+
+async def json_value(request: Request, limit: int) -> Any:
+    """The body as JSON: the type is looked at first, then the size, then the text.
 
     Raises:
         Refusal: 415, 413 or 400.
@@ -31,7 +43,7 @@ async def json_object(request: Request, limit: int) -> dict[str, Any]:
         raise invalid("The body must be JSON: send Content-Type: application/json.", status=415)
     raw = await _body(request, limit)
     try:
-        value = _decode(raw)
+        return _decode(raw)
     except RecursionError:
         raise invalid("The body is not JSON: nested too deeply.") from None
     except UnicodeDecodeError:
@@ -39,9 +51,6 @@ async def json_object(request: Request, limit: int) -> dict[str, Any]:
     except ValueError as error:
         reason = str(error).removeprefix("JSON is malformed: ")
         raise invalid(f"The body is not JSON: {reason}.") from None
-    if not isinstance(value, dict):
-        raise invalid("The body must be a JSON object.")
-    return value
 
 
 async def _body(request: Request, limit: int) -> bytes:

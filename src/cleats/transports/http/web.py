@@ -13,13 +13,19 @@ from cleats.transports.http.guard import Guard
 from cleats.transports.http.policy import Policy
 from cleats.transports.http.replies import Refusal, missing, refused
 from cleats.transports.http.requests import request_id
-from cleats.transports.http.rows import MCP_PATH, label
+from cleats.transports.http.rows import MCP_PATH
+from cleats.transports.http.toolset_routes import Addresses, brought, endpoint
 
 
 def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp:
     """Everything behind one callable; `mcp` answers at `/mcp`."""
     routes: list[BaseRoute] = [
-        Route(row.path, endpoint, methods=row.methods) for row, endpoint in api.endpoints()
+        Route(row.path, answers, methods=row.methods) for row, answers in api.endpoints()
+    ]
+    added = brought(api.registry.toolsets)
+    routes += [
+        Route(each.path, endpoint(each, limit=api.body_limit), methods=[each.method])
+        for each in added
     ]
     routes.append(Route("/", _home, methods=["GET"]))
     if mcp is not None:
@@ -29,7 +35,7 @@ def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp
         exception_handlers={Refusal: _refused, HTTPException: _missing, Exception: _crashed},
     )
     inner.router.redirect_slashes = False
-    return Guard(inner, policy, api.traffic, label)
+    return Guard(inner, policy, api.traffic, Addresses(added))
 
 
 async def _home(_request: Request) -> Response:
