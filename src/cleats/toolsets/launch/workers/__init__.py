@@ -1,0 +1,1 @@
+"""What does the work of a run, one step at a time, each in a process of its own."""
