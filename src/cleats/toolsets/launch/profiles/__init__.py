@@ -1,0 +1,1 @@
+"""What one team's sites are like, as data: their hosts, products, pages and gates."""
