@@ -13,12 +13,13 @@ from cleats.contract import snapshot as snapshots
 from cleats.contract.listing import ListName
 from cleats.contract.payload import timestamp
 from cleats.contract.registry import Registry
+from cleats.contract.soundness import names_of
 from cleats.contract.tools import Changed, Toolset
 from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.telemetry import Telemetry
 from cleats.runtime.vitals import Vitals
-from cleats.settings import Settings
+from cleats.settings import SettingError, Settings
 
 if TYPE_CHECKING:
     import socket
@@ -51,12 +52,62 @@ TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {
     "skills": _skills,
     "assets": _assets,
 }
-"""Every toolset by name, made when it is asked for."""
+"""Every toolset of ours by name, made when it is asked for."""
+
+
+def names() -> tuple[str, ...]:
+    """Every toolset that can be served: ours, then those that other packages bring."""
+    from cleats.toolsets.installed import offers  # noqa: PLC0415 - reads what is installed
+
+    return (*TOOLSETS, *(name for name in sorted(offers()) if name not in TOOLSETS))
+
+
+def unknown(asked: Iterable[str]) -> list[str]:
+    """The names that no toolset has. What is installed is only looked at for a name not ours."""
+    return [name for name in asked if name not in TOOLSETS and name not in names()]
 
 
 def toolsets(settings: Settings, names: Iterable[str], vitals: Vitals) -> list[Toolset]:
-    """The named toolsets, or all of them when none is named."""
-    return [TOOLSETS[name](settings, vitals) for name in (tuple(names) or tuple(TOOLSETS))]
+    """The named toolsets, or when none is named all of ours and all others that work.
+
+    Raises:
+        SettingError: a named toolset of another package does not load, or a tool of it has the
+            name of one before it.
+    """
+    served: list[Toolset] = []
+    for name in (asked := tuple(names)) or TOOLSETS:
+        ours = TOOLSETS.get(name)
+        served.append(ours(settings, vitals) if ours else _brought(name, settings, served))
+    return served if asked else [*served, *others(settings, served)]
+
+
+def others(settings: Settings, served: Sequence[Toolset]) -> list[Toolset]:
+    """The toolsets of other packages that can be served beside these; the rest is warned about."""
+    from cleats.toolsets.installed import offers, packages  # noqa: PLC0415
+
+    found: list[Toolset] = []
+    for name in sorted(offers()):
+        if name in TOOLSETS:
+            log.warning("toolset %r of %s is skipped: the name is ours", name, packages(name))
+            continue
+        try:
+            found.append(_brought(name, settings, [*served, *found]))
+        except SettingError as error:
+            log.warning("%s; it is skipped", error)
+    return found
+
+
+def _brought(name: str, settings: Settings, served: Sequence[Toolset]) -> Toolset:
+    from cleats.toolsets.installed import load  # noqa: PLC0415 - only when it is served
+
+    made = load(name, settings)
+    homes = {name: each.name for each in served for tool in each.tools for name in names_of(tool)}
+    for taken in (name for tool in made.tools for name in names_of(tool) if name in homes):
+        raise SettingError(
+            f"toolset {made.name!r} of {made.package} has a tool {taken!r}, "
+            f"and so has {homes[taken]!r}"
+        )
+    return made
 
 
 def catalogue(settings: Settings, names: Iterable[str] = ()) -> Registry:
@@ -64,9 +115,15 @@ def catalogue(settings: Settings, names: Iterable[str] = ()) -> Registry:
     return Registry(toolsets(settings, names, Vitals()))
 
 
-def contract_snapshot(settings: Settings) -> dict[str, Any]:
-    """Everything this build promises."""
-    return snapshots.snapshot(catalogue(settings))
+def contract_snapshot(settings: Settings, toolset: str | None = None) -> dict[str, Any]:
+    """Everything this build promises, or all that one toolset of another package does.
+
+    Raises:
+        SettingError: that toolset does not load.
+    """
+    if toolset is None:
+        return snapshots.snapshot(catalogue(settings, TOOLSETS))
+    return snapshots.of_toolset(catalogue(settings, [toolset]))
 
 
 @asynccontextmanager

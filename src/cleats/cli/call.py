@@ -15,6 +15,7 @@ from cleats.cli.printing import clip, width
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
+from cleats.contract.soundness import names_of
 from cleats.contract.tools import Toolset
 from cleats.settings import Settings
 
@@ -119,7 +120,10 @@ async def _dispatch(
     from cleats.runtime.vitals import Vitals  # noqa: PLC0415
 
     vitals = Vitals()
-    served = [_started_for(name, toolset) for toolset in app.toolsets(settings, (), vitals)]
+    known = app.toolsets(settings, app.TOOLSETS, vitals)
+    if not any(_has(toolset, name) for toolset in known):
+        known += app.others(settings, known)
+    served = [_started_for(name, toolset) for toolset in known]
     request = Call(tool=name, arguments=arguments, surface="cli", reporter=Progress(ticker.show))
     outcome: Outcome | None = None
     try:
@@ -145,9 +149,11 @@ def _started_for(name: str, toolset: Toolset) -> Toolset:
 
     So all tools are known, as on a server, and another toolset in trouble fails no call.
     """
-    names = {tool.name for tool in toolset.tools}
-    names |= {alias.name for tool in toolset.tools for alias in tool.aliases}
-    return toolset if name in names else replace(toolset, running=None)
+    return toolset if _has(toolset, name) else replace(toolset, running=None)
+
+
+def _has(toolset: Toolset, name: str) -> bool:
+    return any(name in names_of(tool) for tool in toolset.tools)
 
 
 async def _cancel_when_asked(stop: "Shutdown", request: "Call", ticker: "Ticker") -> None:

@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import metadata
@@ -83,6 +83,8 @@ class Findings:
     versions: Mapping[str, str]
     libraries: list[Library]
     toolsets: Mapping[str, int | None]
+    packages: Mapping[str, str]
+    """Where the toolsets are from that are not ours."""
     files: Mapping[str, bool]
     settings: list[Value]
     folders: list[Folder]
@@ -109,6 +111,7 @@ def examine(environ: Mapping[str, str], start: Path | None = None) -> Findings:
         versions=_versions(),
         libraries=libraries,
         toolsets=toolsets,
+        packages=_packages(toolsets),
         files=_files(environ, start),
         settings=_values(settings, sources) if settings else [],
         folders=folders,
@@ -152,12 +155,35 @@ def _toolsets(settings: Settings, problems: list[Problem]) -> Iterator[tuple[str
     except ImportError as error:
         problems.append(Problem(f"an import fails: {error}", "Install Cleats anew."))
         return
-    for name in app.TOOLSETS:
+    for name in app.names():
         try:
             yield name, len(list(app.catalogue(settings, [name])))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs in the findings
-            problems.append(Problem(f"toolset {name}: {error}", f"Or serve without {name}."))
+            problems.append(Problem(_named(name, str(error)), f"Or serve without {name}."))
             yield name, None
+    for name, package in _shadowed(app.TOOLSETS):
+        what = f"toolset {name!r} of {package} is never served: the name is ours"
+        problems.append(Problem(what, "It needs another name; uninstall it until it has one."))
+
+
+def _named(name: str, error: str) -> str:
+    return error if error.startswith("toolset ") else f"toolset {name}: {error}"
+
+
+def _shadowed(ours: Iterable[str]) -> Iterator[tuple[str, str]]:
+    from cleats.toolsets.installed import offers, packages  # noqa: PLC0415 - see `_toolsets`
+
+    return ((name, packages(name)) for name in offers() if name in ours)
+
+
+def _packages(toolsets: Iterable[str]) -> dict[str, str]:
+    """Where the toolsets are from that are not ours."""
+    if not toolsets:
+        return {}
+    from cleats import app  # noqa: PLC0415 - loaded already
+    from cleats.toolsets.installed import packages  # noqa: PLC0415
+
+    return {name: packages(name) for name in toolsets if name not in app.TOOLSETS}
 
 
 def _files(environ: Mapping[str, str], start: Path | None) -> dict[str, bool]:

@@ -135,10 +135,9 @@ def client_config(
       cleats client-config cursor --toolset code --toolset skills
     """  # noqa: D301 - click reads the backspace
     if toolsets:
-        from cleats import app  # noqa: PLC0415 - only for their names
-        from cleats.cli.tools import check_toolsets  # noqa: PLC0415
+        from cleats.cli.tools import check_toolsets  # noqa: PLC0415 - only for their names
 
-        check_toolsets(toolsets, app.TOOLSETS)
+        check_toolsets(toolsets)
     launch = _launch(command, toolsets)
     if client is None:
         _list(launch, as_json=as_json)

@@ -45,6 +45,8 @@ def contract() -> None:
     Our own contract, against the committed file:
       cleats contract check
       cleats contract check --accept          write the file, once the bump is right
+    That of a toolset in a package of yours, in its repository:
+      cleats contract check --toolset NAME
     Any MCP server, against a lock file:
       cleats contract check --server 'npx some-server' --accept
       cleats contract check --server 'npx some-server'
@@ -57,16 +59,19 @@ def contract() -> None:
 @takes_server
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
-def snapshot(settings: Settings, *, server: Server | None, output: Path | None) -> None:
-    """Print a snapshot: ours, or that of any MCP server.
+def snapshot(
+    settings: Settings, *, toolset: str | None, server: Server | None, output: Path | None
+) -> None:
+    """Print a snapshot: ours, that of an installed toolset, or that of any MCP server.
 
     \b
     Examples:
       cleats contract snapshot
+      cleats contract snapshot --toolset todo -o contracts/tools.json
       cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
       cleats contract snapshot --url https://example.org/mcp
     """  # noqa: D301 - click reads the backspace
-    taken = _ours(settings) if server is None else server.snapshot()
+    taken = _ours(settings, toolset) if server is None else server.snapshot()
     if output is None:
         click.echo(dump(taken), nl=False)
     else:
@@ -97,7 +102,7 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
     type=click.Path(path_type=Path),
     default=COMMITTED,
     show_default=True,
-    help="The committed snapshot of our own contract.",
+    help="The committed snapshot of our own contract, or of the toolset's.",
 )
 @click.option(
     "--against-ref",
@@ -124,6 +129,7 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
 def check(
     settings: Settings,
     *,
+    toolset: str | None,
     server: Server | None,
     against: Path,
     against_ref: str | None,
@@ -138,6 +144,9 @@ def check(
     contract to the byte, so that a change is reviewed as a diff; --accept writes it, but only
     together with the bump that the change needs.
 
+    With --toolset it is that of a toolset which another package brings, under the version that
+    this toolset has; the file is in the repository of that package.
+
     With --server or --url the contract is another server's, and the lock file is what you agreed
     to. Any change is a problem, words included, because models act on them; --fail-on major lets
     all but breaking ones pass. --accept writes the lock file in any case.
@@ -148,17 +157,25 @@ def check(
     Examples:
       cleats contract check
       cleats contract check --against-ref origin/main --format markdown
+      cleats contract check --toolset todo
       cleats contract check --server 'uvx mcp-server-git' --fail-on major
     """  # noqa: D301 - click reads the backspace
     if server is None:
-        _check_ours(_ours(settings), against, against_ref, style, accept=accept)
+        _check_ours(settings, toolset, against, against_ref, style, accept=accept)
     else:
         _check_theirs(server.snapshot(), lock, Level(fail_on), style, accept=accept)
 
 
 def _check_ours(
-    taken: dict[str, Any], path: Path, ref: str | None, style: Style, *, accept: bool
+    settings: Settings,
+    toolset: str | None,
+    path: Path,
+    ref: str | None,
+    style: Style,
+    *,
+    accept: bool,
 ) -> None:
+    taken = _ours(settings, toolset)
     if accept and ref is None and not path.exists():
         _write(path, taken)
         return
@@ -168,7 +185,9 @@ def _check_ours(
     if path.exists() and path.read_bytes() == dump(taken):
         return
     if not accept:
-        _problem(f"{path} is not the current contract; run: cleats contract check --accept")
+        whose = "" if toolset is None else f" --toolset {toolset}"
+        run = f"cleats contract check{whose} --accept"
+        _problem(f"{path} is not the current contract; run: {run}")
     _write(path, taken)
 
 
@@ -212,10 +231,15 @@ def rules(rule: str | None) -> None:
 # Taking, reading and writing snapshots
 
 
-def _ours(settings: Settings) -> dict[str, Any]:
+def _ours(settings: Settings, toolset: str | None) -> dict[str, Any]:
     from cleats import app  # noqa: PLC0415 - only for our own contract
+    from cleats.cli.tools import check_toolsets  # noqa: PLC0415
 
-    return app.contract_snapshot(settings)
+    if toolset in app.TOOLSETS:
+        raise click.UsageError(f"{toolset} is part of our own contract; leave --toolset out")
+    if toolset is not None:
+        check_toolsets((toolset,))
+    return app.contract_snapshot(settings, toolset)
 
 
 def _load(path: Path) -> Any:

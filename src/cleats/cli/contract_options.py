@@ -95,8 +95,12 @@ class Style:
 
 
 def takes_server(action: Command) -> Command:
-    """Add the options that say whose contract it is: `server` is None for our own."""
+    """Add the options that say whose contract it is.
 
+    `server` is None for our own, and for that of `toolset` when this is given.
+    """
+
+    @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
     @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
     @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
     @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
@@ -112,6 +116,8 @@ def takes_server(action: Command) -> Command:
     ) -> None:
         if command is not None and url is not None:
             raise click.UsageError("--server and --url are two servers; give one")
+        if command is not None or url is not None:
+            _refuse("what is installed here", "toolset")
         if url is None:
             _refuse("--url", "header")
         if url is None and command is None:

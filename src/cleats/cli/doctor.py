@@ -57,9 +57,8 @@ def _tables(findings: Findings, *, whole: bool) -> dict[str, list[tuple[str, ...
         "Toolsets": [
             (
                 name,
-                _bad("cannot start")
-                if count is None
-                else f"{count} tool{'s' if count != 1 else ''}",
+                _bad("cannot start") if count is None else _counted(count),
+                f"from {findings.packages[name]}" if name in findings.packages else "",
             )
             for name, count in findings.toolsets.items()
         ],

@@ -71,10 +71,9 @@ def http(
         from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
         from cleats.runtime.vitals import Vitals  # noqa: PLC0415
 
-        unknown = [name for name in toolsets if name not in app.TOOLSETS]
-        if unknown:
-            known = ", ".join(app.TOOLSETS)
-            raise click.UsageError(f"there is no toolset {unknown[0]!r}; there are: {known}")
+        for name in app.unknown(toolsets):
+            known = ", ".join(app.names())
+            raise click.UsageError(f"there is no toolset {name!r}; there are: {known}")
         log_to_stderr(settings.log_level)
         vitals = Vitals()
         served = app.toolsets(settings, toolsets, vitals)

@@ -53,7 +53,7 @@ def reference(folder: Path, *, check: bool) -> None:
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    registry = app.catalogue(Settings())
+    registry = app.catalogue(Settings(), app.TOOLSETS)
     return {
         "tools.md": _page("Tools", tools_page(registry)),
         "errors.md": _page("Errors", errors_page(registry)),

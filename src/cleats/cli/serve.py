@@ -51,10 +51,9 @@ def serve(
         from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
         from cleats.runtime.vitals import Vitals  # noqa: PLC0415
 
-        unknown = [name for name in toolsets if name not in app.TOOLSETS]
-        if unknown:
-            known = ", ".join(app.TOOLSETS)
-            raise click.UsageError(f"there is no toolset {unknown[0]!r}; there are: {known}")
+        for name in app.unknown(toolsets):
+            known = ", ".join(app.names())
+            raise click.UsageError(f"there is no toolset {name!r}; there are: {known}")
         log_to_stderr(settings.log_level)
         if os.isatty(descriptors[0]):
             click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     from cleats import app  # noqa: PLC0415 - help needs none of it
     from cleats.contract.snapshot import snapshot  # noqa: PLC0415
 
-    check_toolsets(toolsets, app.TOOLSETS)
+    check_toolsets(toolsets)
     registry = app.catalogue(settings, toolsets)
     if name is not None:
         tool = find(registry, name)
@@ -53,11 +53,13 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
         click.echo("\n\n".join(_tables(registry, settings)))
 
 
-def check_toolsets(names: tuple[str, ...], known: Iterable[str]) -> None:
+def check_toolsets(names: tuple[str, ...]) -> None:
     """Refuse the name of a toolset that there is not."""
-    for name in names:
-        if name not in known:
-            raise click.UsageError(f"There is no toolset {name!r}; there are: {', '.join(known)}.")
+    from cleats import app  # noqa: PLC0415 - help needs none of it
+
+    for name in app.unknown(names):
+        known = ", ".join(app.names())
+        raise click.UsageError(f"There is no toolset {name!r}; there are: {known}.")
 
 
 def find(registry: Registry, name: str) -> Tool:
@@ -83,12 +85,15 @@ def _tables(registry: Registry, settings: Settings) -> Iterator[str]:
             aliases = ", ".join(alias.name for alias in tool.aliases)
             about = (f"(was {aliases}) " if aliases else "") + summary(tool.text)
             rows.append((tool.name, str(tool.version), _timeout(tool, settings), about))
-        yield f"{heading(toolset.name)}  {toolset.purpose}\n{columns(rows, cut=True)}"
+        origin = f" (from {toolset.package})" if toolset.package else ""
+        yield f"{heading(toolset.name)}  {toolset.purpose}{origin}\n{columns(rows, cut=True)}"
 
 
 def _page(tool: Tool, registry: Registry, settings: Settings) -> str:
+    home = next(each for each in registry.toolsets if each.name == registry.home(tool))
     facts = [
-        ("toolset", registry.home(tool)),
+        ("toolset", home.name),
+        *([("from", home.package)] if home.package else []),
         ("version", str(tool.version)),
         ("timeout", _timeout(tool, settings)),
         ("answer", tool.payload.name),

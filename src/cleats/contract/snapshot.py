@@ -40,6 +40,20 @@ def snapshot(registry: Registry) -> dict[str, Any]:
     }
 
 
+def of_toolset(registry: Registry) -> dict[str, Any]:
+    """What the one toolset of a registry promises by itself, under its own version.
+
+    The envelope, the errors and the behaviour around it are ours. They are left out, so that a new
+    version of Cleats changes no byte of another package's contract.
+    """
+    [toolset] = registry.toolsets
+    tools = {tool.name: _entry(tool, registry) for tool in registry}
+    for tool in registry:
+        if tool.output is not None:
+            tools[tool.name]["outputSchema"] = dict(tool.output)
+    return {"snapshot": FORMAT, "schemaVersion": toolset.schema_version, "tools": tools}
+
+
 def _entry(tool: Tool, registry: Registry) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "toolset": registry.home(tool),

@@ -227,6 +227,10 @@ class Toolset:
     name: str
     purpose: str
     tools: Sequence[Tool]
+    schema_version: str = ""
+    """The version of its own contract (SemVer); empty for ours, which share `SCHEMA_VERSION`."""
+    package: str = ""
+    """The installed package that brings it, with its version; filled in where it is found."""
     running: Callable[[Changed], AbstractAsyncContextManager[None]] | None = None
     changes: bool = False
     """Whether its lists may read differently while it runs; clients are promised to hear of it."""

@@ -1,0 +1,78 @@
+"""Toolsets that other installed packages bring, found by the entry-point group `cleats.toolsets`.
+
+An entry point is a name and a function: settings in, a `Toolset` of that name out. The installed
+packages are looked through only when a name is not one of ours or none was given; a package is
+imported only when its toolset is wanted. What it brings is held to the rules of
+`contract.soundness`, and whatever goes wrong in it is told with its name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from traceback import extract_tb
+from typing import Final
+
+from cleats.contract.soundness import SEMVER, flaws
+from cleats.contract.tools import Toolset
+from cleats.settings import SettingError, Settings
+
+GROUP: Final = "cleats.toolsets"
+
+
+@cache  # what is installed does not change under a running program
+def offers() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """What is installed, by name; more than one only where packages clash."""
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in entry_points(group=GROUP):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+def package(point: EntryPoint) -> str:
+    """The package that an entry point is of, with its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+
+
+def packages(name: str) -> str:
+    """Every package that offers this name."""
+    return " and ".join(package(point) for point in offers().get(name, ()))
+
+
+def load(name: str, settings: Settings) -> Toolset:
+    """Import and make the one toolset of this name.
+
+    Raises:
+        SettingError: two packages offer it, or it does not import, start or keep the rules.
+        KeyError: nothing installed has this name.
+    """
+    points = offers()[name]
+    if len(points) > 1:
+        raise SettingError(f"toolset {name!r} is in {packages(name)}; uninstall all but one")
+    point = points[0]
+    whose = f"toolset {name!r} of {package(point)}"
+    try:
+        made = point.load()(settings)
+    except (Exception, SystemExit) as error:  # it is not our code
+        raise SettingError(f"{whose} does not load: {_told(error)}") from error
+    if not isinstance(made, Toolset):
+        raise SettingError(f"{whose} is no Toolset but {type(made).__name__}")
+    if found := list(_broken_rules(name, made)):
+        raise SettingError(f"{whose} breaks the contract's rules: {'; '.join(found)}")
+    return replace(made, package=package(point))
+
+
+def _broken_rules(name: str, made: Toolset) -> list[str]:
+    found = list(flaws(made))
+    if made.name != name:
+        found.append(f"it calls itself {made.name!r}")
+    if not SEMVER.fullmatch(made.schema_version):
+        found.append(f"its schema_version is {made.schema_version!r}, not three numbers")
+    return found
+
+
+def _told(error: BaseException) -> str:
+    """The cause, and the place in the package where it came up."""
+    places = extract_tb(error.__traceback__)
+    where = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
+    return f"{type(error).__name__}: {error}{where}"
