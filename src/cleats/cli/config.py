@@ -2,11 +2,19 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from cleats.settings import ENVIRONMENT, SettingError, Settings, Source, resolve, variable
+from cleats.settings import (
+    ENVIRONMENT,
+    SettingError,
+    Settings,
+    Source,
+    Surrounded,
+    resolve,
+    variable,
+)
 
 FILE = ".cleats.toml"
 PREFIX = "CLEATS_"
@@ -29,7 +37,8 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
         "project_dir": start or Path.cwd(),
     }
     unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
-    return replace(settings, **unset)
+    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    return Surrounded(**{**values, **unset}, environ=environ)
 
 
 def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Source]:

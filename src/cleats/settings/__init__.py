@@ -5,7 +5,7 @@ them is the command line's job; here they are only checked and put together.
 """
 
 from cleats.settings.sources import ENVIRONMENT, Row, SettingError, Source, resolve, rows, variable
-from cleats.settings.table import Settings
+from cleats.settings.table import Settings, Surrounded, surroundings
 
 __all__ = [
     "ENVIRONMENT",
@@ -13,7 +13,9 @@ __all__ = [
     "SettingError",
     "Settings",
     "Source",
+    "Surrounded",
     "resolve",
     "rows",
+    "surroundings",
     "variable",
 ]

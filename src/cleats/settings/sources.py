@@ -201,4 +201,6 @@ def _kind(hint: Any) -> str:
 
 def _shown(item: "Field[Any]") -> str:
     default = item.default if item.default is not MISSING else ""
-    return "" if default in ("", (), Path()) else str(default)
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    return "" if default in ("", Path()) else str(default)

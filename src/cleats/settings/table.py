@@ -194,3 +194,43 @@ class Settings:
     skill_budget: int = _setting(
         8000, "Characters that the description of `skill` may have, with its list.", least=500
     )
+    launch_profile: str = _setting(
+        "aspose", "The profile of runs that name none, and of repositories that are to be guessed."
+    )
+    launch_profiles: tuple[Path, ...] = _setting(
+        (), "Folders with more profiles, which come before the built-in ones.", private=True
+    )
+    launch_registry: tuple[Path, ...] = _setting(
+        (),
+        "Files that say which repository a product has: `[[product]]` with family, platform, "
+        "repo_url.",
+        private=True,
+    )
+    launch_site: str = _setting(
+        "",
+        "The repository of the site, for runs that name none and profiles without one.",
+        private=True,
+    )
+    launch_secrets: tuple[str, ...] = _setting(
+        (), "Variables that a run may name as its tokens; no other is ever read.", private=True
+    )
+    launch_endpoints: tuple[str, ...] = _setting(
+        ("https://api.github.com",),
+        "Addresses, besides this machine's own, that may be sent those tokens.",
+        private=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surrounded(Settings):
+    """Settings with the environment they came from, for programs that have to run in it.
+
+    It is no setting: only the command line fills it. Whoever uses it takes the names it needs.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def surroundings(settings: Settings) -> Mapping[str, str]:
+    """The environment around settings; nothing when they were made by hand."""
+    return settings.environ if isinstance(settings, Surrounded) else {}
