@@ -39,12 +39,8 @@ docs: $(READY) ## Write the reference pages from the program's own tables
 conformance: $(READY) ## The official MCP conformance suite and the MCP Inspector (needs npm)
 	$(BIN)/python -m conformance
 
-bench: $(READY) ## Every benchmark, side by side with its peers
-	$(BIN)/python -m bench.calls
-	$(BIN)/python -m bench.assets
-	$(BIN)/python -m bench.skills
-	$(BIN)/python -m bench.code --corpora small
-	$(BIN)/python -m bench.http
+bench: $(READY) ## Every benchmark, side by side with its peers, as one table of ratios
+	$(BIN)/python -m bench.all
 
 lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \

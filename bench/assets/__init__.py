@@ -4,3 +4,5 @@ Run `python -m bench.assets`. Every contestant is a real process that reads newl
 from a pipe; the client is a blocking loop over prepared frames, so that it is not what gets
 measured. Linux only: CPU time comes from /proc.
 """
+
+QUICK = ("--rounds", "1", "--seconds", "0.1")

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench import ratios
 from bench.assets import measure, report, world
 from bench.assets.measure import Contestant
 from bench.calls import machine
@@ -63,6 +64,7 @@ def main() -> int:
             return 1
         others = machine.read().others_since(before)
     print(report.text(figures, others))
+    ratios.write(options.ratios, report.ratios(figures), others)
     if options.json is not None:
         plain = {
             p: {t: [asdict(f) for f in fs] for t, fs in rows.items()} for p, rows in figures.items()
@@ -100,6 +102,7 @@ def _options() -> argparse.Namespace:
         "--seconds", type=float, default=1.5, help="seconds per measurement (default 1.5)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
+    ratios.add_option(parser)
     return parser.parse_args()
 
 

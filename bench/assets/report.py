@@ -5,6 +5,7 @@ from typing import Any
 
 from bench.assets.measure import Pace, Start
 from bench.calls.machine import QUIET
+from bench.ratios import Ratio, divided
 
 START = "start to first answer, nine schemas"
 VALIDATE = "validate_asset, 20 kB"
@@ -37,6 +38,24 @@ def text(figures: Figures, others: float) -> str:
             *_targets(figures),
         ]
     )
+
+
+def ratios(figures: Figures) -> list[Ratio]:
+    """Ours to the bare loops: rates where the wire counts, CPU where the work does."""
+    found = []
+    for part, rows in figures.items():
+        if part != START:
+            peers = {name: rows[name] for name in (BARE, PACKAGE) if name in rows}
+            found += divided(
+                f"{part}, calls/s",
+                _rate(rows[RPC]),
+                {name: _rate(each) for name, each in peers.items()},
+                more=True,
+            )
+            found += divided(
+                f"{part}, CPU", _cpu(rows[RPC]), {name: _cpu(each) for name, each in peers.items()}
+            )
+    return found
 
 
 def _starts(rows: Mapping[str, Sequence[Start]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bench import ratios
 from bench.calls import machine, report
 from bench.calls.measure import Sample, measure, rehearse
 from bench.calls.process import Broken
@@ -84,6 +85,7 @@ def main() -> int:
         _say("interrupted")
         return 130
     print(report.text(rows, options.calls, others))
+    ratios.write(options.ratios, report.ratios(rows), others)
     if options.json is not None:
         document = report.as_json(rows, options.calls, others)
         options.json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
@@ -100,6 +102,7 @@ def _options() -> argparse.Namespace:
         "--calls", type=_positive, default=3000, help="calls per part of a round (default 3000)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
+    ratios.add_option(parser)
     parser.add_argument(
         "--only",
         nargs="+",

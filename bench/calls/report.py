@@ -8,6 +8,7 @@ from typing import Any, Literal
 from bench.calls.machine import QUIET
 from bench.calls.measure import WINDOW, Sample
 from bench.calls.servers import BASELINE, OURS
+from bench.ratios import Ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,24 @@ def as_json(rows: Sequence[Row], calls: int, others: float) -> dict[str, Any]:
             for target, ratio in _ratios(rows)
         ],
     }
+
+
+def ratios(rows: Sequence[Row]) -> list[Ratio]:
+    """Ours to each peer's, metric by metric."""
+    measured = _measured(rows)
+    if OURS not in measured:
+        return []
+    return [
+        Ratio(
+            f"{metric.heading}, {metric.unit}",
+            peer,
+            measured[OURS].best(metric) / row.best(metric),
+            more=metric.best is max,
+        )
+        for metric in METRICS
+        for peer, row in measured.items()
+        if peer != OURS
+    ]
 
 
 def _table(title: str, metrics: Sequence[Metric], rows: Sequence[Row]) -> Iterator[str]:

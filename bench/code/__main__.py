@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import ratios
 from bench.calls import machine
 from bench.calls.servers import NotInstalled
 from bench.code import heldout, measure, quality, report
@@ -38,6 +39,7 @@ def main() -> int:
                 outcomes += quality.measure(task, Path(name), problems)
     others = machine.read().others_since(before)
     print(report.text(costs, outcomes, others, problems))
+    ratios.write(options.ratios, report.ratios(costs, outcomes), others)
     if options.json is not None:
         document = {
             "costs": {
@@ -84,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--costs-only", action="store_true")
     parser.add_argument("--quality-only", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
+    ratios.add_option(parser)
     return parser.parse_args()
 
 

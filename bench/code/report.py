@@ -6,6 +6,7 @@ from dataclasses import fields
 from bench.calls.machine import QUIET
 from bench.code.measure import Figures
 from bench.code.quality import Outcome
+from bench.ratios import Ratio, divided
 
 TITLES = {
     "build_wall": "index, s",
@@ -39,6 +40,25 @@ def text(
     if outcomes:
         lines += ["Answers (nDCG@10 / at the top / among ten)", "", *_quality(outcomes), ""]
     return "\n".join([*lines, *(f"FAIL  {problem}" for problem in problems)])
+
+
+def ratios(costs: Mapping[str, Mapping[str, Figures]], outcomes: Sequence[Outcome]) -> list[Ratio]:
+    """Ours to each peer's: every cost, and the worth of the answers."""
+    found = []
+    for title, contestants in costs.items():
+        if OURS in contestants:
+            corpus = title.partition(":")[0]
+            peers = {name: each for name, each in contestants.items() if name != OURS}
+            for field in fields(Figures):
+                theirs = {name: getattr(each, field.name) for name, each in peers.items()}
+                ours = getattr(contestants[OURS], field.name)
+                found += divided(f"{corpus}: {TITLES[field.name]}", ours, theirs)
+    scores = {(each.corpus, each.kind, each.system): each.score.ndcg for each in outcomes}
+    for (corpus, kind, system), score in scores.items():
+        if system != OURS:
+            ours = scores.get((corpus, kind, OURS))
+            found += divided(f"{corpus}: {kind}, nDCG@10", ours, {system: score}, more=True)
+    return found
 
 
 def _costs(contestants: Mapping[str, Figures]) -> Iterator[str]:

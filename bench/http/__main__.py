@@ -12,6 +12,7 @@ from contextlib import chdir, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import ratios
 from bench.calls import machine
 from bench.calls.process import Broken
 from bench.http import measure, report
@@ -57,6 +58,7 @@ def main() -> int:
         notes.append(f"FAIL  {error}")
     others = machine.read().others_since(before)
     print(report.text(samples, alone, hung_up, others, notes))
+    ratios.write(options.ratios, report.ratios(samples, alone), others)
     if options.json is not None:
         document = {
             "routes": {name: [asdict(each) for each in runs] for name, runs in samples.items()},
@@ -118,6 +120,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default 3)")
     parser.add_argument("--seconds", type=int, default=3, help="of load on a route (default 3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
+    ratios.add_option(parser)
     return parser.parse_args()
 
 

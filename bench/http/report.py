@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from bench.calls.machine import QUIET
 from bench.http.measure import Sample
+from bench.ratios import Ratio, divided
 
 BARE = "bare Starlette /health"
 
@@ -32,8 +33,7 @@ def text(
 ) -> str:
     """The whole report. The best round is shown: noise only ever makes a figure worse."""
     rough = ": the figures are rough, run again when it is quiet" if others > QUIET else ""
-    costs = {name: min(each.cpu_us for each in rounds) for name, rounds in samples.items()}
-    costs |= {f"{tool} in process": min(rounds) for tool, rounds in alone.items()}
+    costs = _costs(samples, alone)
     return "\n".join(
         [
             f"Other processes took {others:.0%} of the CPUs{rough}.",
@@ -47,6 +47,27 @@ def text(
             *_targets(costs),
         ]
     )
+
+
+def ratios(
+    samples: Mapping[str, Sequence[Sample]], alone: Mapping[str, Sequence[float]]
+) -> list[Ratio]:
+    """CPU of a route to that of a bare one, and of a tool to the same without HTTP."""
+    costs = _costs(samples, alone)
+    found = []
+    for route in samples:
+        if route != BARE:
+            beside = (BARE, f"{route.rpartition('/')[2]} in process")
+            theirs = {name: costs[name] for name in beside if name in costs}
+            found += divided(f"{route}, CPU", costs[route], theirs)
+    return found
+
+
+def _costs(
+    samples: Mapping[str, Sequence[Sample]], alone: Mapping[str, Sequence[float]]
+) -> dict[str, float]:
+    costs = {name: min(each.cpu_us for each in rounds) for name, rounds in samples.items()}
+    return costs | {f"{tool} in process": min(rounds) for tool, rounds in alone.items()}
 
 
 def _table(samples: Mapping[str, Sequence[Sample]], costs: Mapping[str, float]) -> Iterator[str]:

@@ -4,3 +4,5 @@ Run `python -m bench.skills`. Our server, FastMCP with its skills provider, and 
 loop that only reads the directory and the files) get the same folders. Linux only: CPU time and
 memory come from /proc.
 """
+
+QUICK = ("--rounds", "1", "--sizes", "10")

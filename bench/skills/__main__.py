@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import ratios
 from bench.calls import machine
 from bench.calls.process import Broken
 from bench.skills import measure, report, world
@@ -40,6 +41,7 @@ def main() -> int:
             }
     others = machine.read().others_since(before)
     print(report.text(figures, others, problems))
+    ratios.write(options.ratios, report.ratios(figures), others)
     if options.json is not None:
         document = {
             str(count): {
@@ -74,6 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=_sizes, default=SIZES, metavar="N,N", help="skills (default 10,1000,10000)"
     )
+    ratios.add_option(parser)
     return parser.parse_args()
 
 

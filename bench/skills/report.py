@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from bench.calls.machine import QUIET
+from bench.ratios import Ratio, divided
 from bench.skills.measure import Figures
 
 TITLES = {
@@ -56,6 +57,24 @@ def text(sizes: Sizes, others: float, problems: Sequence[str]) -> str:
             *(f"FAIL  {problem}" for problem in problems),
         ]
     )
+
+
+def ratios(sizes: Sizes) -> list[Ratio]:
+    """Ours to each peer's, for every number of skills and every figure that both have."""
+    return [
+        ratio
+        for count, per_size in sizes.items()
+        for field in fields(Figures)
+        for ratio in divided(
+            f"{count:,} skills: {TITLES[field.name]}",
+            _best(per_size["cleats"], field.name),
+            {
+                name: _best(rounds, field.name)
+                for name, rounds in per_size.items()
+                if name != "cleats"
+            },
+        )
+    ]
 
 
 def _table(sizes: Sizes) -> Iterator[str]:
