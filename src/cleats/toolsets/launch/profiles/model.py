@@ -96,6 +96,17 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         """What the product is called in prose."""
         return fill(self.brand.product_name, self._titles(family, platform))
 
+    def laid_out(self, site_layout: Mapping[str, Any]) -> "Profile":
+        """The profile of a site whose sections lie elsewhere, as a configuration has it."""
+        roots = site_layout["subdomain_roots"]
+        modes = site_layout["localization"]["mode_by_section"]
+        sections = tuple(
+            msgspec.structs.replace(each, root=roots[each.name], localization=modes[each.name])
+            for each in self.sections
+        )
+        site = msgspec.structs.replace(self.site, content_root=site_layout["content_root"])
+        return msgspec.structs.replace(self, site=site, sections=sections)
+
     def page_path(
         self, section: str, slug: str, *, layout: str, family: str, platform: str, locale: str
     ) -> str:
@@ -192,6 +203,15 @@ def load(name: str, folders: Sequence[Path] = ()) -> Profile:
             details={"known": sorted(known)},
         )
     return _read(known[name])
+
+
+def of(config: Mapping[str, Any], folders: Sequence[Path] = ()) -> Profile:
+    """The profile of a run, with what its normalised configuration changes in it.
+
+    Raises:
+        ToolError: as `load`.
+    """
+    return load(config["profile"], folders).laid_out(config["site_layout"])
 
 
 def every(folders: Sequence[Path] = ()) -> Iterator[Profile]:
