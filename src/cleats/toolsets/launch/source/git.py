@@ -176,7 +176,13 @@ class Git:
     env: Mapping[str, str]
     root: Path | None = None
 
-    async def ask(self, url: str, *words: str, seconds: float = ANSWER_TIMEOUT) -> bytes:
+    async def ask(
+        self,
+        url: str,
+        *words: str,
+        stdin: bytes | None = None,
+        seconds: float = ANSWER_TIMEOUT,
+    ) -> bytes:
         """Return what git answers; `url` is the repository a failure is about.
 
         Raises:
@@ -189,7 +195,11 @@ class Git:
         try:
             with anyio.fail_after(seconds):
                 done = await process.run(
-                    argv, cwd=self.root, env=self._environment(program), output_limit=1 << 26
+                    argv,
+                    cwd=self.root,
+                    env=self._environment(program),
+                    stdin=stdin,
+                    output_limit=1 << 26,
                 )
         except TimeoutError as error:
             raise _failed(Fault.NETWORK, url, f"git {words[0]} took too long") from error

@@ -1,0 +1,186 @@
+"""Licences: which one a text is, and what a manifest's words for one mean in SPDX."""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from cleats.toolsets.launch.source.tree import Tree
+
+NAMES: Final = {
+    "MIT": "MIT License",
+    "MIT-0": "MIT No Attribution",
+    "Apache-2.0": "Apache License 2.0",
+    "BSD-2-Clause": 'BSD 2-Clause "Simplified" License',
+    "BSD-3-Clause": 'BSD 3-Clause "New" or "Revised" License',
+    "0BSD": "BSD Zero Clause License",
+    "ISC": "ISC License",
+    "MPL-2.0": "Mozilla Public License 2.0",
+    "GPL-2.0-only": "GNU General Public License v2.0 only",
+    "GPL-2.0-or-later": "GNU General Public License v2.0 or later",
+    "GPL-3.0-only": "GNU General Public License v3.0 only",
+    "GPL-3.0-or-later": "GNU General Public License v3.0 or later",
+    "LGPL-2.1-only": "GNU Lesser General Public License v2.1 only",
+    "LGPL-2.1-or-later": "GNU Lesser General Public License v2.1 or later",
+    "LGPL-3.0-only": "GNU Lesser General Public License v3.0 only",
+    "LGPL-3.0-or-later": "GNU Lesser General Public License v3.0 or later",
+    "AGPL-3.0-only": "GNU Affero General Public License v3.0 only",
+    "AGPL-3.0-or-later": "GNU Affero General Public License v3.0 or later",
+    "EPL-2.0": "Eclipse Public License 2.0",
+    "BSL-1.0": "Boost Software License 1.0",
+    "Unlicense": "The Unlicense",
+    "Zlib": "zlib License",
+    "CC0-1.0": "Creative Commons Zero v1.0 Universal",
+    "PSF-2.0": "Python Software Foundation License 2.0",
+}
+"""The licences we know by text or by other words; any other SPDX id stands for itself."""
+
+_WORDS: Final[tuple[tuple[str, str], ...]] = (
+    (r"(the )?mit( licen[sc]e)?( \(mit\))?|expat( licen[sc]e)?", "MIT"),
+    (r"mit no attribution( licen[sc]e)?( \(mit-0\))?", "MIT-0"),
+    (
+        (
+            r"(the )?apache([- ]software)?([- ]licen[sc]e)?,?[- ]*(version )?v?2(\.0)?"
+            r"( licen[sc]e)?|asl ?2(\.0)?|al2"
+        ),
+        "Apache-2.0",
+    ),
+    (
+        (
+            r"(the )?(new|modified|revised|3-clause)[- ]bsd( licen[sc]e)?|bsd[- ]3([- ]clause)?"
+            r"( licen[sc]e)?|bsd 3-clause[^/]*"
+        ),
+        "BSD-3-Clause",
+    ),
+    (
+        (
+            r"(the )?(simplified|2-clause|freebsd)[- ]bsd( licen[sc]e)?|bsd[- ]2([- ]clause)?"
+            r"( licen[sc]e)?|bsd 2-clause[^/]*"
+        ),
+        "BSD-2-Clause",
+    ),
+    (r"isc( licen[sc]e)?( \(iscl\))?", "ISC"),
+    (r"mozilla public licen[sc]e,?( version)? 2\.0( \(mpl 2\.0\))?|mpl[- ]?2(\.0)?", "MPL-2.0"),
+    (
+        r"(gnu )?gplv?-?3(\.0)?\+|gnu general public licen[sc]e v3 or later( \(gplv3\+\))?",
+        "GPL-3.0-or-later",
+    ),
+    (
+        r"(gnu )?gplv?-?2(\.0)?\+|gnu general public licen[sc]e v2 or later( \(gplv2\+\))?",
+        "GPL-2.0-or-later",
+    ),
+    (r"gplv3|gpl-3\.0|gnu general public licen[sc]e v3( \(gplv3\))?", "GPL-3.0-only"),
+    (r"gplv2|gpl-2\.0|gnu general public licen[sc]e v2( \(gplv2\))?", "GPL-2.0-only"),
+    (
+        r"lgplv3\+|gnu lesser general public licen[sc]e v3 or later( \(lgplv3\+\))?",
+        "LGPL-3.0-or-later",
+    ),
+    (r"lgplv3|lgpl-3\.0|gnu lesser general public licen[sc]e v3( \(lgplv3\))?", "LGPL-3.0-only"),
+    (r"agplv3\+|gnu affero general public licen[sc]e v3 or later.*", "AGPL-3.0-or-later"),
+    (r"agplv3|agpl-3\.0|gnu affero general public licen[sc]e v3.*", "AGPL-3.0-only"),
+    (r"(the )?unlicen[sc]e( \(unlicense\))?", "Unlicense"),
+    (r"boost software licen[sc]e 1\.0( \(bsl-1\.0\))?", "BSL-1.0"),
+    (r"zlib( licen[sc]e)?|zlib/libpng licen[sc]e", "Zlib"),
+    (r"python software foundation licen[sc]e|psf(-2\.0)?|psfl", "PSF-2.0"),
+    (r"eclipse public licen[sc]e( -)?( v)? ?2\.0( \(epl-2\.0\))?", "EPL-2.0"),
+)
+"""What people write. A bare "BSD" or "GPL" names no single licence, so it is not here."""
+
+_SPDX: Final = re.compile(
+    r"\(?[A-Za-z0-9][A-Za-z0-9.+-]*\)?(?: (?:AND|OR|WITH) \(?[A-Za-z0-9][A-Za-z0-9.+-]*\)?)*"
+)
+_FILE: Final = re.compile(
+    r"(licen[sc]e|copying|unlicen[sc]e)([-._][\w.-]+)?(\.(md|txt|rst))?", re.IGNORECASE
+)
+_OR_LATER: Final = re.compile(r"either version [23](\.\d)? of the licen[sc]e,? or", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """A licence and where it is said. `spdx` is "" for one that we cannot name."""
+
+    spdx: str
+    path: str
+    line: int = 1
+
+    @property
+    def name(self) -> str:
+        return NAMES.get(self.spdx, self.spdx)
+
+
+def from_words(words: str) -> str:
+    """The SPDX expression for what a manifest says; "" when it could mean several."""
+    said = " ".join(words.split()).removeprefix("License :: ").removeprefix("OSI Approved :: ")
+    known = {name.lower(): name for name in NAMES}
+    if said.lower() in known:
+        return known[said.lower()]
+    for pattern, spdx in _WORDS:
+        if re.fullmatch(pattern, said, re.IGNORECASE):
+            return spdx
+    parts = re.split(r" (?:AND|OR|WITH) ", said)
+    plain = [part.strip("()") for part in parts]
+    if len(parts) > 1 and _SPDX.fullmatch(said) and all(_is_id(part) for part in plain):
+        return said
+    if "/" in said and all(from_words(part) for part in said.split("/")):  # Cargo, long ago
+        return " OR ".join(from_words(part) for part in said.split("/"))
+    return said if _is_id(said) and re.search(r"-\d", said) else ""
+
+
+def from_text(text: str) -> str:
+    """The SPDX id of a licence's text; "" when it is none of those we know."""
+    body = " ".join(re.sub(r"[^a-z0-9.]+", " ", text.lower()).split())
+    for mark, spdx in _TEXTS:
+        if all(part in body for part in mark.split("|")):
+            return _gnu(spdx, text) if spdx.endswith("-only") else spdx
+    return ""
+
+
+def files(tree: Tree) -> list[str]:
+    """The licence files at the top, the plainest name first."""
+    found = [path for path in tree.paths if "/" not in path and _FILE.fullmatch(path)]
+    return sorted(found, key=lambda path: (len(PurePosixPath(path).stem), path))
+
+
+def _gnu(spdx: str, text: str) -> str:
+    """The text of a GNU licence does not say "or later"; only a note beside it does."""
+    head = text[:400]
+    return spdx.replace("-only", "-or-later") if _OR_LATER.search(head) else spdx
+
+
+def _is_id(word: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+-]*", word))
+
+
+_NO_COPYING: Final = "redistributions of source code must retain the above copyright"
+_TEXTS: Final[tuple[tuple[str, str], ...]] = (
+    ("apache license|version 2.0|terms and conditions for use reproduction", "Apache-2.0"),
+    ("mozilla public license version 2.0", "MPL-2.0"),
+    ("gnu affero general public license|version 3", "AGPL-3.0-only"),
+    ("gnu lesser general public license|version 3", "LGPL-3.0-only"),
+    ("gnu lesser general public license|version 2.1", "LGPL-2.1-only"),
+    ("gnu general public license|version 3", "GPL-3.0-only"),
+    ("gnu general public license|version 2", "GPL-2.0-only"),
+    ("eclipse public license v 2.0", "EPL-2.0"),
+    ("boost software license version 1.0", "BSL-1.0"),
+    ("this is free and unencumbered software released into the public domain", "Unlicense"),
+    ("cc0 1.0 universal", "CC0-1.0"),
+    (f"{_NO_COPYING}|neither the name", "BSD-3-Clause"),
+    (f"{_NO_COPYING}|names of its contributors", "BSD-3-Clause"),
+    (f"{_NO_COPYING}|redistributions in binary form must reproduce", "BSD-2-Clause"),
+    (
+        ("permission is hereby granted free of charge to any person obtaining a copy"
+        "|the above copyright notice and this permission notice"),
+        "MIT",
+    ),
+    ("permission is hereby granted free of charge to any person obtaining a copy", "MIT-0"),
+    (
+        ("permission to use copy modify and or distribute this software for any purpose"
+        "|provided that the above copyright notice"),
+        "ISC",
+    ),
+    ("permission to use copy modify and or distribute this software for any purpose", "0BSD"),
+    (("this software is provided as is without any express or implied warranty"
+     "|altered source versions must be plainly marked"), "Zlib"),
+    ("python software foundation license version 2", "PSF-2.0"),
+)  # fmt: skip
+"""Marks that must all be in the text, the more particular licence first."""

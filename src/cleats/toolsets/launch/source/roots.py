@@ -1,0 +1,122 @@
+"""Which folders hold code, tests, documents and examples, by their names and what is in them."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from cleats.toolsets.launch.source import languages
+from cleats.toolsets.launch.source.tree import Tree
+
+TESTS: Final = frozenset(
+    {"test", "tests", "testing", "spec", "specs", "__tests__", "unittests", "testsuite"}
+)
+DOCS: Final = frozenset({"doc", "docs", "documentation"})
+EXAMPLES: Final = frozenset(
+    {"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "tutorials"}
+)
+_TOOLING: Final = frozenset(
+    {
+        *("tools", "scripts", "script", "bench", "benchmark", "benchmarks", "ci", "build", "dist"),
+        *("vendor", "_vendor", "third_party", "node_modules", "fuzz", "fuzzer", "fuzzing"),
+        *("docs_src", "website", "packaging", "profiling", "tasks", "assets", "scratch"),
+    }
+)
+_TEST_FILE: Final = re.compile(
+    r"(^|/)(test_[^/]*\.py|[^/]*_test\.(py|go|rb)|[^/]*\.(test|spec)\.[cm]?[jt]sx?|conftest\.py"
+    r"|[^/]*Tests?\.(java|cs|kt|php|swift))$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The folders of each kind, sorted; "" stands for the top."""
+
+    source: tuple[str, ...]
+    test: tuple[str, ...]
+    doc: tuple[str, ...]
+    example: tuple[str, ...]
+
+
+def kind_of(path: str) -> str:
+    """What a file is for: `test`, `doc`, `example`, `tool`, else `source` or `other`.
+
+    The outermost folder with a telling name decides: `tests/examples/` holds tests.
+    """
+    folders = [part.lower() for part in PurePosixPath(path).parts[:-1]]
+    for name in folders:
+        if name in TESTS:
+            return "test"
+        if name in EXAMPLES:
+            return "example"
+        if name in DOCS:
+            return "example" if EXAMPLES.intersection(folders) else "doc"
+        if name in _TOOLING or (name.startswith(".") and name != "."):
+            return "tool"
+    if _TEST_FILE.search(path):
+        return "test"
+    return "source" if languages.of_path(path) else "other"
+
+
+def find(tree: Tree) -> Roots:
+    """The roots of a checkout."""
+    found: dict[str, set[str]] = {"source": set(), "test": set(), "doc": set(), "example": set()}
+    for path in tree.paths:
+        kind = kind_of(path)
+        if kind == "source":
+            found["source"].add(_source_root(tree, path))
+        elif kind in found:
+            found[kind].add(_named_root(path, kind))
+    return Roots(*(tuple(sorted(found[kind])) for kind in ("source", "test", "doc", "example")))
+
+
+def _source_root(tree: Tree, path: str) -> str:
+    """The folder a program would put on its search path: `src`, `lib`, or the top."""
+    parts = PurePosixPath(path).parts[:-1]
+    for number, part in enumerate(parts):
+        if part.lower() in ("src", "lib", "source"):
+            root = "/".join(parts[: number + 1])
+            # A `lib` with an `__init__.py` is a package itself, not a place for packages.
+            return root if f"{root}/__init__.py" not in tree.known else "/".join(parts[:number])
+    return ""
+
+
+def _named_root(path: str, kind: str) -> str:
+    names = {"test": TESTS, "doc": DOCS, "example": EXAMPLES}[kind]
+    parts = PurePosixPath(path).parts[:-1]
+    for number, part in enumerate(parts):
+        if part.lower() in names:
+            return "/".join(parts[: number + 1])
+    return "/".join(parts)
+
+
+def python_packages(tree: Tree, roots: tuple[str, ...]) -> list[str]:
+    """The folders (and single modules) that `import` would find, outermost only, sorted.
+
+    A module at the top counts only where there is no package: `setup.py` and `conftest.py` are not
+    what one imports.
+    """
+    packages: set[str] = set()
+    modules: set[str] = set()
+    for root in roots:
+        prefix = f"{root}/" if root else ""
+        for path in tree.below(root):
+            inner = path.removeprefix(prefix)
+            folder, _, rest = inner.partition("/")
+            if kind_of(path) != "source" or not inner.endswith((".py", ".pyi")):
+                continue
+            if rest == "__init__.py":
+                packages.add(f"{prefix}{folder}")
+            elif not rest and inner.endswith(".py") and inner not in _NOT_MODULES:
+                modules.add(path)
+    sizes: Counter[str] = Counter()
+    for package in packages:
+        sizes[package] = sum(tree.size(path) for path in tree.below(package))
+    largest_first = sorted(packages, key=lambda package: (-sizes[package], package))
+    return largest_first or sorted(modules)
+
+
+_NOT_MODULES: Final = frozenset(
+    {"setup.py", "conftest.py", "noxfile.py", "fabfile.py", "tasks.py", "manage.py", "build.py"}
+)
