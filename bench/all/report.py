@@ -17,7 +17,7 @@ def text(run: Run) -> str:
         for name, outcome in run.outcomes.items()
         for each in outcome.ratios
     ]
-    heads = ("bench", "ours, as a multiple of", "the same of", "ratio", "better is")
+    heads = ("bench", "our figure", "to that of", "ratio", "better is")
     return "\n".join([f"{run.commit}, {run.machine}", "", *_table(heads, rows), *_notes(run)])
 
 
@@ -30,7 +30,7 @@ def compared(old: Run, new: Run) -> str:
             change = ratio.value / before[key].value - 1
             values = (times(before[key].value), times(ratio.value), f"{change:+.0%}")
             rows.append((*key, *values, _verdict(ratio, change)))
-    heads = ("bench", "ratio of", "to", old.commit, new.commit, "change", "")
+    heads = ("bench", "our figure", "to that of", old.commit, new.commit, "change", "")
     lines = [*_table(heads, rows)]
     for run, mine, others in ((old, before, after), (new, after, before)):
         lines += [f"only in {run.commit}: {', '.join(key)}" for key in mine if key not in others]
