@@ -1,0 +1,1 @@
+"""The gates a launch must pass, one module each."""

@@ -1,0 +1,221 @@
+"""Every statement of fact on a page is proved by lines of the product's own repository.
+
+A marked statement must name claims that exist, say what they say, and rest on lines that are
+there and speak of it. An unmarked bullet is no fact and may not look like one. Some things are
+never guessed: formats, figures, security, compliance, performance.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error
+from cleats.toolsets.launch.gates.site import PageFile, Site
+from cleats.toolsets.launch.gates.statements import Statement, leads_on, plain, statements
+from cleats.toolsets.launch.gates.wording import numbers, share, stems
+
+DRIFT = 0.5
+"""How much of a statement's words its claims or their sources must hold. A rewording keeps most
+of them; another statement under the same marker does not."""
+
+TOPICS: Mapping[str, re.Pattern[str]] = {
+    "security": re.compile(r"(?i)\b(?:secur(?:e|ely|ity)|encrypt\w*|vulnerab\w*|tamper-?proof)\b"),
+    "compliance": re.compile(
+        r"(?i)\b(?:complian(?:t|ce)|certified|GDPR|HIPAA|SOC ?2|FIPS|ISO \d+)\b"
+    ),
+    "performance": re.compile(
+        r"(?i)\b(?:fast(?:er|est)?|blazing\w*|high[- ]performance|performant|low[- ]latency|"
+        r"lightning|scal(?:able|es)|memory[- ]efficient|\d+x)\b"
+    ),
+}
+SPECULATIVE = re.compile(
+    r"(?i)\b(?:may|might|could|probably|possibly|perhaps|likely|presumably|should be able|"
+    r"is expected to|are expected to|seems?|appears? to|planned|upcoming)\b"
+)
+FORMATS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    3DS 3MF AMF AVIF BMP CAD CSV DAE DOC DOCM DOCX DRC DWF DWG DXF EML EMF EPS EPUB FBX GIF GLB GLTF
+    HEIC HTML IFC JPEG JPG JSON LATEX MBOX MHT MHTML MOBI MPP MPX MSG OBJ ODP ODS ODT ONE PCD PDF
+    PLY PNG POT POTX PPS PPSX PPT PPTX PSB PSD PST RTF RVM STL SVG TGA TIF TIFF TSV TXT U3D USD
+    USDZ VCF VDX VRML VSD VSDX VSX WEBP WMF X3D XLS XLSB XLSM XLSX XML XPS YAML ZIP 7Z TAR GZ
+    """,
+    )
+)
+"""What a reader takes for a file format when it stands in capitals."""
+_FORMAT = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
+_HOLDS = re.compile(
+    r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b"
+)
+
+
+class Evidence:
+    """The claims of the run, and the lines they rest on."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._lines: dict[str, list[str] | None] = {}
+
+    @property
+    def claims(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._site.evidence
+
+    @cached_property
+    def formats(self) -> frozenset[str]:
+        """The formats that the product is known to have, in capitals."""
+        listed = self._site.facts.get("supported_formats", ())
+        known = {
+            str(each["format"]).upper().lstrip(".")
+            for each in listed
+            if each.get("status") == "implemented"
+        }
+        for claim in self.claims.values():
+            known.update(found_formats(claim["claim_text"]))
+        return frozenset(known)
+
+    def cited(self, citation: Mapping[str, Any]) -> str | None:
+        """The text of the lines that a citation names; None when they are not there."""
+        path = str(citation["path"])
+        if path not in self._lines:
+            self._lines[path] = self._read(path)
+        lines = self._lines[path]
+        start, end = int(citation["start_line"]), int(citation["end_line"])
+        if lines is None or not 1 <= start <= end <= len(lines):
+            return None
+        return "\n".join(lines[start - 1 : end])
+
+    def _read(self, path: str) -> list[str] | None:
+        root = self._site.job.repo.resolve()
+        file = (root / path).resolve()
+        if not file.is_relative_to(root) or Path(path).is_absolute() or not file.is_file():
+            return None
+        return file.read_bytes().decode("utf-8", "replace").splitlines() or [""]
+
+    def sources(self, claim: Mapping[str, Any]) -> str:
+        """Everything that a claim rests on."""
+        cited = (self.cited(each) for each in claim["citations"])
+        return "\n".join(each for each in cited if each is not None)
+
+
+def check(site: Site) -> Iterator[Said]:
+    evidence = Evidence(site)
+    yield from _identity(site)
+    used: set[str] = set()
+    for file in site.files:
+        used.update(claim.claim_id for claim in file.claims)
+        for statement in statements(file):
+            yield from _statement(site, evidence, file, statement)
+        yield f"{file.path}: {len(file.claims)} claims"
+    for claim_id in sorted(used & evidence.claims.keys()):
+        yield from _claim(site, evidence, evidence.claims[claim_id])
+    yield from _contradictions(site, used)
+
+
+def _identity(site: Site) -> Iterator[Finding]:
+    facts, evidence = site.facts, site.document("evidence_map.json")
+    for name, document in (("product_facts.json", facts), ("evidence_map.json", evidence)):
+        if not document:
+            yield blocker("GATE_TRUTH_NO_EVIDENCE", f"the run has no {name}")
+        elif document.get("repo_sha") != site.config["github_ref"]:
+            message = f"{name} speaks of another commit than the run"
+            yield blocker("GATE_TRUTH_IDENTITY", message, name)
+    if facts and evidence and facts.get("repo_url") != evidence.get("repo_url"):
+        message = "the facts and the evidence speak of different repositories"
+        yield blocker("GATE_TRUTH_IDENTITY", message, "product_facts.json")
+
+
+def _statement(
+    site: Site, evidence: Evidence, file: PageFile, statement: Statement
+) -> Iterator[Finding]:
+    text = plain(statement.text)
+    unknown = [each for each in statement.claim_ids if each not in evidence.claims]
+    for claim_id in unknown:
+        message = f"no evidence has the claim {claim_id}"
+        yield blocker("GATE_TRUTH_UNKNOWN_CLAIM", message, file.path, statement.line)
+    if not statement.claim_ids:
+        yield from _unproved(evidence, file, statement, text)
+        return
+    claims = [evidence.claims[each] for each in statement.claim_ids if each not in unknown]
+    if not claims:
+        return
+    known = "\n".join(f"{claim['claim_text']}\n{evidence.sources(claim)}" for claim in claims)
+    named = f"{known}\n{site.facts.get('product_name', '')}"
+    if share(text, named) < DRIFT:
+        message = "the statement does not say what its claim says"
+        yield blocker("GATE_TRUTH_DRIFT", message, file.path, statement.line)
+    for number in sorted(numbers(text) - numbers(known)):
+        message = f"the figure {number} is not in the evidence of the statement"
+        yield blocker("GATE_TRUTH_FIGURE", message, file.path, statement.line)
+    guesses = SPECULATIVE.search(text) and not SPECULATIVE.search(known)
+    if guesses and not site.config.get("allow_inference", False):
+        message = "the statement guesses, and this launch may not"
+        yield blocker("GATE_TRUTH_SPECULATION", message, file.path, statement.line)
+
+
+def _unproved(
+    evidence: Evidence, file: PageFile, statement: Statement, text: str
+) -> Iterator[Finding]:
+    if statement.bullet and not leads_on(statement.text) and stems(text):
+        message = "a bullet states a fact and names no claim"
+        yield blocker("GATE_TRUTH_UNMARKED", message, file.path, statement.line)
+        return
+    for topic, words in TOPICS.items():
+        if found := words.search(text):
+            message = f"{found.group()!r} speaks of {topic} and names no claim"
+            yield blocker("GATE_TRUTH_TOPIC", message, file.path, statement.line)
+    if _HOLDS.search(text):
+        for name in sorted(found_formats(text) - evidence.formats):
+            message = f"no evidence knows the format {name}"
+            yield blocker("GATE_TRUTH_FORMAT", message, file.path, statement.line)
+
+
+def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator[Finding]:
+    claim_id = claim["claim_id"]
+    if not claim["citations"]:
+        yield blocker("GATE_TRUTH_UNCITED", f"the claim {claim_id} cites nothing")
+        return
+    for citation in claim["citations"]:
+        if evidence.cited(citation) is None:
+            place = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
+            message = f"the claim {claim_id} cites lines that are not there: {place}"
+            yield blocker("GATE_TRUTH_CITATION", message)
+            return
+    sources = evidence.sources(claim)
+    if not stems(claim["claim_text"]) & stems(sources) and share(claim["claim_text"], sources) == 0:
+        message = f"the lines that the claim {claim_id} cites do not speak of it"
+        yield blocker("GATE_TRUTH_UNSUPPORTED", message)
+    if forbidden(site, claim):
+        message = f"the claim {claim_id} is inferred, and what it speaks of may not be"
+        yield blocker("GATE_TRUTH_INFERENCE", message)
+
+
+def forbidden(site: Site, claim: Mapping[str, Any]) -> bool:
+    """Whether a claim is a guess about something that may not be guessed."""
+    if claim["truth_status"] != "inference" or site.config.get("allow_inference", False):
+        return False
+    text = claim["claim_text"]
+    return claim["claim_kind"] == "format" or any(each.search(text) for each in TOPICS.values())
+
+
+def _contradictions(site: Site, used: set[str]) -> Iterator[Finding]:
+    for each in site.document("evidence_map.json").get("contradictions", ()):
+        both = {each["claim_a_id"], each["claim_b_id"]}
+        losing = both - {each.get("winning_claim_id", "")}
+        if len(losing) == 1:
+            for claim_id in sorted(losing & used):
+                message = f"the claim {claim_id} lost against {each['winning_claim_id']}"
+                yield blocker("GATE_TRUTH_CONTRADICTED", message)
+        elif both & used:
+            message = f"the claims {' and '.join(sorted(both))} contradict each other"
+            yield error("GATE_TRUTH_CONTRADICTION", message)
+
+
+def found_formats(text: str) -> set[str]:
+    """The file formats that a text names."""
+    return {name.upper() for name in _FORMAT.findall(text)} & FORMATS
+
+
+GATE = Gate(name="truth_lock", purpose=__doc__, check=check, local=60.0, strict=120.0)

@@ -1,0 +1,60 @@
+"""The worktree is what the run made of it: its patches, and nothing that came in from elsewhere.
+
+Not a gate that a profile can leave out. A report about files that somebody edited would be taken
+for one about the launch.
+"""
+
+import re
+from collections.abc import Iterator
+
+from cleats.toolsets.launch.gates.model import Said, blocker, error
+from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.patching.patches import digest
+
+BUNDLE = "patch_bundle.json"
+_DELTA = re.compile(r"patch_bundle\.delta\.(\d+)\.json")
+
+
+def check(site: Site, edited: list[str], *, moved: bool) -> Iterator[Said]:
+    """Say what was edited by hand, and whether the site changed under the gates."""
+    if moved:
+        message = "the worktree changed while it was validated"
+        yield blocker("GATE_WORKTREE_MOVED", message)
+    if site.config.get("allow_manual_edits", False):
+        yield from (f"edited by hand, which this run allows: {path}" for path in edited)
+        return
+    for path in edited:
+        message = "the file is not what the run wrote"
+        remedy = "Set allow_manual_edits in the run's configuration, or undo the edit."
+        yield error("GATE_MANUAL_EDIT", message, path, remedy=remedy)
+
+
+def bundles(site: Site) -> list[str]:
+    """The names of the bundles that were applied, in order."""
+    deltas = {
+        int(found.group(1)): name for name in site.job.inputs if (found := _DELTA.fullmatch(name))
+    }
+    first = [BUNDLE] if site.job.has(BUNDLE) else []
+    return first + [deltas[number] for number in sorted(deltas)]
+
+
+def promised(site: Site) -> dict[str, str]:
+    """The hash that each file has after the last patch of it."""
+    return {
+        patch["path"]: patch["content_hash"]
+        for name in bundles(site)
+        for patch in site.job.json(name)["patches"]
+    }
+
+
+def edited(site: Site) -> list[str]:
+    """The files that differ from what the patches of the run lead to."""
+    wanted = promised(site)
+    changed = {change.path for change in site.changes}
+    odd = changed - wanted.keys()
+    for path, expected in wanted.items():
+        file = site.job.site / path
+        plain = file.is_file() and not file.is_symlink()
+        if digest(file.read_bytes() if plain else None) != expected:
+            odd.add(path)
+    return sorted(odd)
