@@ -1,0 +1,1 @@
+"""From an address to a configuration: product pages, and repositories that have to be guessed."""
