@@ -5,7 +5,7 @@ A report is about one state of the worktree; a commit must be of the same one. B
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cleats.toolsets.launch.patching.fence import PART
@@ -23,15 +23,30 @@ async def changed_paths(site: Path, base_sha: str, env: Mapping[str, str]) -> li
 
 async def worktree_hash(site: Path, base_sha: str, env: Mapping[str, str]) -> str:
     """Hash the paths and bytes of everything that differs from the base commit."""
+    paths = await changed_paths(site, base_sha, env)
+    return _total(base_sha, ((path, _state(site / path)) for path in paths))
+
+
+def content_hash(base_sha: str, files: Iterable[tuple[str, bytes | None]]) -> str:
+    """Hash files that were read already, in the order of their paths; None is one that is gone.
+
+    The same as that of the worktree which they were read from, if it had no link.
+    """
+    return _total(base_sha, ((path, _content(data)) for path, data in files))
+
+
+def _total(base_sha: str, states: Iterable[tuple[str, bytes]]) -> str:
     total = hashlib.sha256(base_sha.encode())
-    for path in await changed_paths(site, base_sha, env):
-        total.update(b"\0" + os.fsencode(path) + b"\0" + _state(site / path))
+    for path, state in states:
+        total.update(b"\0" + os.fsencode(path) + b"\0" + state)
     return total.hexdigest()
 
 
 def _state(file: Path) -> bytes:
     if file.is_symlink():
         return b"link " + os.fsencode(file.readlink())
-    if not file.is_file():
-        return b"gone"
-    return b"file " + hashlib.sha256(file.read_bytes()).digest()
+    return _content(file.read_bytes() if file.is_file() else None)
+
+
+def _content(data: bytes | None) -> bytes:
+    return b"gone" if data is None else b"file " + hashlib.sha256(data).digest()

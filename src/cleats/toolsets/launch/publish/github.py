@@ -67,6 +67,7 @@ class GitHub:
                 "body": f"{change.body}\n\nCommit: {commit}\n",
                 "head": change.branch,
                 "base": base,
+                "draft": change.draft,
             }
             reply = await service.ask("POST", f"{repo}/pulls", body)
             if reply.status == 422:  # made, perhaps, by a request whose answer we did not get

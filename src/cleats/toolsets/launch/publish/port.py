@@ -43,6 +43,8 @@ class Change:
     """Seconds since the epoch: the date of the commit, the same on each attempt."""
     bundle: Mapping[str, Any]
     """The same files as patches, for services that take those."""
+    draft: bool = False
+    """Whether the request is opened as one that is not to be merged yet, where that is known."""
 
     def key(self, what: str) -> str:
         """A UUID that is the same for the same request of the same change, and for no other."""

@@ -36,7 +36,7 @@ class CommitService:
             "base_ref": change.base_sha,
             "pr_title": change.title,
             "pr_body": change.body,
-            "draft": False,
+            "draft": change.draft,
         }
         reply = await self._ask("/v1/open_pr", body)
         if not reply.ok:
