@@ -8,11 +8,11 @@ sentence fails at import.
 from collections.abc import Callable
 from typing import TypeVar
 
-from tests.specs import a, b, c, d
+from tests.specs import a, b, c, d, e
 
 TestT = TypeVar("TestT", bound=Callable[..., object])
 
-REQUIREMENTS = {**a.SENTENCES, **b.SENTENCES, **c.SENTENCES, **d.SENTENCES}
+REQUIREMENTS = {**a.SENTENCES, **b.SENTENCES, **c.SENTENCES, **d.SENTENCES, **e.SENTENCES}
 
 PROVEN: dict[str, list[str]] = {key: [] for key in REQUIREMENTS}
 

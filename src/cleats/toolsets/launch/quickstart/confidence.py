@@ -6,7 +6,7 @@ taken off again. A guess counts when it is over the threshold and nothing else c
 new signal for a value never makes it less sure, and one for another never makes it more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
@@ -53,7 +53,7 @@ class Guess:
     """Empty when it is not sure enough."""
     confidence: float
     rival: float
-    candidates: Sequence[tuple[str, float]]
+    candidates: tuple[tuple[str, float], ...]
     """Every value that was seen, the surest first, by name where they are as sure."""
 
     @property
@@ -73,7 +73,7 @@ def guess(field: str, signals: Iterable[Signal]) -> Guess:
         rival = max((each for other, each in raw.items() if other != value), default=0.0)
         judged.append((value, max(0.0, round(own - rival / 2, _DIGITS)), rival))
     judged.sort(key=lambda each: (-each[1], each[0]))
-    candidates = [(value, confidence) for value, confidence, _ in judged]
+    candidates = tuple((value, confidence) for value, confidence, _ in judged)
     if not judged:
         return Guess(field, "", 0.0, 0.0, ())
     value, confidence, rival = judged[0]

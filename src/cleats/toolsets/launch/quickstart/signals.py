@@ -139,7 +139,9 @@ def _by_manifests(
 
 def _by_languages(names: Sequence[str]) -> Iterator[Signal]:
     counts = Counter(
-        LANGUAGES[suffix] for name in names if (suffix := PurePosixPath(name).suffix) in LANGUAGES
+        LANGUAGES[suffix]
+        for name in names
+        if (suffix := PurePosixPath(name).suffix) in LANGUAGES and _manifest(name) is None
     )
     for platform, count in sorted(counts.items()):
         share = count / counts.total()
