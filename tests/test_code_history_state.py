@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cleats.toolsets.code.history.state import GitState, look, state
+from cleats.toolsets.code.history.state import GitState, state
 from tests.git_world import Checkout, set_trap, sprung, trap
 
 
@@ -26,11 +26,6 @@ def test_a_clean_checkout_has_a_branch_and_a_commit(checkout: Checkout) -> None:
     head = checkout.commit(a__py="1\n")
 
     assert state(checkout.root) == GitState("main", head)
-
-
-@pytest.mark.anyio
-async def test_it_can_be_asked_in_an_event_loop(checkout: Checkout) -> None:
-    assert await look(checkout.root) == GitState("main", None)
 
 
 def test_changed_tracked_files_make_it_dirty_and_new_ones_do_not(checkout: Checkout) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cleats.toolsets.code.lint import Finding, Linters, check, fingerprint, lint
+from cleats.toolsets.code.lint import Finding, Linters, fingerprint, lint
 from cleats.toolsets.code.lint import run as running
 from cleats.toolsets.code.lint.answers import read_eslint, read_ruff
 
@@ -36,13 +36,6 @@ def test_findings_are_told_by_file_and_line(tmp_path: Path) -> None:
         "a.py": [UNUSED],
         "sub/b.py": [Finding(2, 2, "F821", "Undefined name `y`", "ruff")],
     }
-
-
-@pytest.mark.anyio
-async def test_files_can_be_checked_in_an_event_loop(tmp_path: Path) -> None:
-    write(tmp_path, a__py="import os\n")
-
-    assert await check(tmp_path, {"python": ["a.py"]}) == {"a.py": [UNUSED]}
 
 
 def test_only_the_given_files_are_linted(tmp_path: Path) -> None:

@@ -752,6 +752,8 @@ def test_no_other_module_starts_or_ends_processes() -> None:
     }
 
     assert found == {
+        "runtime/attendant.py",
+        "runtime/forks.py",
         "runtime/pool.py",
         "runtime/process.py",
         "runtime/supervisor.py",

@@ -18,12 +18,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final, Generic, TypeAlias, TypeVar
+from select import POLLIN, poll
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from cleats.runtime.forks import Channel, Fork
 
 T = TypeVar("T")
 Numbered: TypeAlias = tuple[int, T]
@@ -45,10 +46,22 @@ class Lost:
     """The result of a task that ended its process, or took too long."""
 
 
+class _Process(Protocol):
+    def kill(self) -> None: ...
+    def join(self) -> None: ...
+
+
+class _Pipe(Protocol):
+    def fileno(self) -> int: ...
+    def send(self, value: Any, /) -> None: ...
+    def recv(self) -> Any: ...
+    def close(self) -> None: ...
+
+
 @dataclass(eq=False)
 class _Worker(Generic[T]):
-    process: BaseProcess
-    pipe: "Connection[list[Numbered[T]], tuple[int, bytes]]"
+    process: _Process
+    pipe: _Pipe
     given: "deque[deque[Numbered[T]]]" = field(default_factory=deque)
     """What it still has to answer, by batch."""
 
@@ -58,8 +71,6 @@ class Pool(Generic[T]):
 
     def __init__(self, work: Callable[[T], bytes], count: int) -> None:
         self._work, self._count = work, count
-        forks = sys.platform == "linux"
-        self._context = get_context("fork") if forks else get_context("spawn")
         self._workers: list[_Worker[T]] = []
         self._waiting: deque[deque[Numbered[T]]] = deque()
 
@@ -112,8 +123,16 @@ class Pool(Generic[T]):
             yield number, result
 
     def _heard(self) -> "list[_Worker[T]]":
-        heard = {id(each) for each in wait([worker.pipe for worker in self._workers])}
-        return [worker for worker in self._workers if id(worker.pipe) in heard]
+        if sys.platform != "linux":
+            from multiprocessing.connection import wait  # noqa: PLC0415 - pipes are of many kinds
+
+            heard = {id(each) for each in wait([worker.pipe for worker in self._workers])}
+            return [worker for worker in self._workers if id(worker.pipe) in heard]
+        waiting = poll()
+        for worker in self._workers:
+            waiting.register(worker.pipe, POLLIN)
+        ready = {descriptor for descriptor, _ in waiting.poll()}
+        return [worker for worker in self._workers if worker.pipe.fileno() in ready]
 
     def _bury(self, worker: "_Worker[T]") -> Iterator[tuple[int, Lost]]:
         self._workers.remove(worker)
@@ -126,16 +145,8 @@ class Pool(Generic[T]):
             self._waiting.appendleft(left)
 
     def _start(self) -> "_Worker[T]":
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(
-            target=_serve, args=(theirs, self._work, LIMIT), daemon=True
-        )
-        with warnings.catch_warnings():
-            # Python warns that threads do not survive a fork. Those there are belong to numpy
-            # and Tantivy, and workers do not need them.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process.start()
-        theirs.close()
+        serve = partial(_serve, work=self._work, limit=LIMIT)
+        process, ours = _forked(serve) if sys.platform == "linux" else _spawned(serve)
         return _Worker(process, ours)
 
     def _end(self) -> None:
@@ -160,15 +171,29 @@ def _batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[deque[N
         yield batch
 
 
-def _serve(
-    pipe: "Connection[tuple[int, bytes], list[Numbered[T]]]",
-    work: Callable[[T], bytes],
-    limit: float,
-) -> None:
-    if sys.platform == "linux":
-        # Not ours: locks that must go with their holder, and the ends of others' pipes.
-        os.closerange(3, pipe.fileno())
-        os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+def _forked(serve: Callable[[_Pipe], None]) -> tuple[_Process, _Pipe]:
+    ours, theirs = Channel.pair()
+    with warnings.catch_warnings():
+        # Python warns that threads do not survive a fork. Those there are belong to numpy and
+        # Tantivy, and workers do not need them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = Fork(serve, theirs)
+    theirs.close()
+    return process, ours
+
+
+def _spawned(serve: Callable[[_Pipe], None]) -> tuple[_Process, _Pipe]:
+    from multiprocessing import get_context  # noqa: PLC0415 - a hundred modules
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _serve(pipe: _Pipe, work: Callable[[Any], bytes], limit: float) -> None:
     # Facts are trees without cycles: looking for garbage among them costs a fifth of the work.
     gc.freeze()
     gc.disable()

@@ -18,31 +18,11 @@ from subprocess import DEVNULL, PIPE
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from cleats.runtime.command import DRAIN, GRACE, OUTPUT_LIMIT, Completed, StartError
 from cleats.runtime.pipes import OnOutput, Output
-from cleats.runtime.tree import Order, StartError, Tree, finish, given, grow
+from cleats.runtime.tree import Order, Tree, finish, given, grow
 
 __all__ = ["GRACE", "OUTPUT_LIMIT", "Child", "Completed", "OnOutput", "StartError", "run", "start"]
-
-GRACE = 2.0
-"""Seconds between asking a tree to stop and killing it."""
-
-OUTPUT_LIMIT = 8 * 1024 * 1024
-"""Bytes kept of each stream. The end is what explains a failure, so the end is kept."""
-
-DRAIN = 5.0
-"""Seconds to read what an ended tree left in its pipes. Their end has come already, unless
-somebody survived the kill and holds them open."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """What a command left behind. An exit code below zero is the signal that ended it."""
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-    """Whether a stream was longer than the limit, and so has lost its beginning."""
 
 
 @dataclass(frozen=True, slots=True)

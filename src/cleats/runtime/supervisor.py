@@ -1,4 +1,4 @@
-"""Start one command, and see to it that nothing it starts survives.
+"""Start one command, or one after the other, and see to it that nothing they start survives.
 
 A program, not a library: `cleats.runtime.process` runs this file in a Python of its own for
 every command, and talks to it over a socket, the lifeline:
@@ -10,6 +10,10 @@ the server sends nothing: an end of file means "end the tree", whether the serve
 command or was itself killed. The supervisor answers with lines: `started PID` or
 `failed ERRNO`, then `exited CODE`, and `survived PID...` if a kill did not work. It exits once
 the tree is gone.
+
+With a SIZE of 0 it serves `cleats.runtime.blocking`: each order has the folder as a fourth part,
+comes behind its length in four bytes and with the command's three streams, and is answered with
+`done` when the tree is gone. Then the next may come; an end of file means the same as above.
 
 Being a subreaper, it becomes the parent of every orphan below it. A daemon can leave its group,
 its session and its environment, but not its line of descent; so "no children left" means "no
@@ -173,7 +177,9 @@ def become_subreaper() -> bool:
         return False
 
 
-def start(argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, int]:
+def start(
+    argv: list[bytes], env: dict[bytes, bytes], streams: list[int], folder: bytes
+) -> tuple[int, int]:
     """Start the command in a session of its own; return its pid, and an errno or 0."""
     # Python's pipes close on exec, so an empty read means that the command runs.
     reading, writing = posix.pipe()
@@ -181,6 +187,10 @@ def start(argv: list[bytes], env: dict[bytes, bytes]) -> tuple[int, int]:
     if pid == 0:
         try:
             posix.setsid()
+            for number, stream in enumerate(streams):
+                posix.dup2(stream, number)
+            if folder:
+                posix.chdir(folder)
             # Python ignores these, and what is ignored stays so in the command.
             _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
             _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
@@ -288,17 +298,70 @@ def receive(lifeline: int, size: int) -> bytes:
     return order if len(order) == size else b""
 
 
+def attend(lifeline: int) -> None:
+    """Run one command after the other, until nobody orders any more."""
+    from _socket import SOL_SOCKET, socket  # noqa: PLC0415 - only here
+
+    posix.setsid()  # a Ctrl-C at the terminal is not for us
+    wire = socket(fileno=lifeline)
+    signals = listen_for_signals()
+    subreaper = become_subreaper()
+    while awaits_order(lifeline, signals):
+        head, passed, _, _ = wire.recvmsg(4, 256)
+        order = receive(lifeline, int.from_bytes(head, "big")) if head else b""
+        if not order:
+            return
+        argv, env, grace, folder = marshal.loads(order)  # noqa: S302 - written by our own server
+        streams = descriptors(b"".join(data for level, _, data in passed if level == SOL_SOCKET))
+        command, failure = start(argv, posix.environ if env is None else env, streams, folder)
+        for stream in streams:
+            posix.close(stream)
+        if failure:
+            report(lifeline, "failed", failure)
+            continue
+        report(lifeline, "started", command)
+        tree = Tree(command, lifeline, subreaper=subreaper)
+        await_end(tree, lifeline, signals)
+        by_itself = tree.ended
+        end(tree, signals, grace)
+        if not by_itself:
+            return
+        report(lifeline, "done")
+
+
+def awaits_order(lifeline: int, signals: int) -> bool:
+    """Wait for an order; false when we are asked to leave."""
+    poll = select.poll()
+    poll.register(lifeline, select.POLLIN)
+    poll.register(signals, select.POLLIN)
+    while lifeline not in (ready := dict(poll.poll())):
+        if signals in ready and set(posix.read(signals, 4096)) - {_signal.SIGCHLD}:
+            return False
+    return True
+
+
+def descriptors(packed: bytes) -> list[int]:
+    """The descriptors that came with a message; a command gets them only as its streams."""
+    found = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4)]
+    for descriptor in found:
+        posix.set_inheritable(descriptor, False)
+    return found
+
+
 def main() -> None:
     lifeline, size = int(sys.argv[1]), int(sys.argv[2])
     # Were the command to inherit our end of the lifeline, a dead supervisor would go unnoticed.
     posix.set_inheritable(lifeline, False)
+    if not size:
+        attend(lifeline)
+        return
     order = receive(lifeline, size)
     if not order:
         return
     argv, env, grace = marshal.loads(order)  # noqa: S302 - written by our own server
     signals = listen_for_signals()
     subreaper = become_subreaper()
-    command, failure = start(argv, posix.environ if env is None else env)
+    command, failure = start(argv, posix.environ if env is None else env, [], b"")
     if failure:
         report(lifeline, "failed", failure)
         return

@@ -19,15 +19,14 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import cache_from_source
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from cleats.runtime.command import StartError, find_supervisor
 from cleats.runtime.pipes import Reader, Writer
 
 log = logging.getLogger(__name__)
@@ -43,20 +42,6 @@ WINDOWS = sys.platform == "win32"
 
 NO_SUCH_PROCESS = 128
 """What `taskkill` returns for a process that has already exited."""
-
-
-class StartError(Exception):
-    """Raised when a command cannot be started: missing, not executable, or no such folder."""
-
-    def __init__(self, command: str, reason: str) -> None:
-        super().__init__(f"cannot start {command!r}: {reason}")
-        self.command = command
-        self.reason = reason
-
-    @classmethod
-    def because(cls, command: str, error: OSError) -> Self:
-        reason = error.strerror or str(error)
-        return cls(command, f"{reason}: {error.filename}" if error.filename else reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,20 +240,6 @@ def launch(order: Order, lifeline: int, size: int) -> Popen[bytes]:
         start_new_session=True,
         pass_fds=(lifeline,),
     )
-
-
-@cache
-def find_supervisor() -> str:
-    """Find the supervisor, compiled if possible: that saves every command 3 ms."""
-    # Imported only to have it compiled, and only here, because Windows could not.
-    from cleats.runtime import supervisor  # noqa: PLC0415
-
-    source = Path(supervisor.__file__)
-    compiled = Path(cache_from_source(source))
-    # Python may not be allowed to write compiled files; then this one may be an old one.
-    if compiled.exists() and compiled.stat().st_mtime >= source.stat().st_mtime:
-        return str(compiled)
-    return str(source)
 
 
 def pack(order: Order) -> bytes:

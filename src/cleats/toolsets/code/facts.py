@@ -13,13 +13,16 @@ Laws of the values:
   (`cache[]`).
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 Mode = Literal["code", "prose", "extracted-prose", "records"]
 Where = Literal["param", "field", "local", "return"]
 Origin = Literal["annotation", "default", "literal", "call"]
+
+RECORD: Final = "record"
+"""The language of a record of triage, which is a file of no repository."""
 
 
 class Typed(Struct, array_like=True, frozen=True, gc=False):

@@ -1,12 +1,11 @@
 """The files of a repository, as git lists them: one command for a repository, one per submodule."""
 
-import asyncio
 import os
 import stat
 from pathlib import Path
 from typing import Final
 
-from cleats.runtime.process import Completed, StartError, run
+from cleats.runtime.blocking import Completed, StartError, run
 from cleats.toolsets.code.discovery.naming import TOOL_MARKS, TOOL_OUTPUT, VERSION_CONTROL
 from cleats.toolsets.code.discovery.tree import IGNORE_FILE, Tree
 
@@ -157,6 +156,6 @@ def _listed(place: str) -> dict[str, str] | None:
 
 def _git(argv: tuple[str, ...], place: str) -> Completed | None:
     try:
-        return asyncio.run(run(argv, cwd=Path(place), output_limit=_OUTPUT))
+        return run(argv, cwd=Path(place), output_limit=_OUTPUT)
     except StartError:
         return None

@@ -9,15 +9,12 @@ Objects that a partial clone has left behind are not fetched. No question opens 
 """
 
 import shutil
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-import anyio
-
-from cleats.runtime import process
+from cleats.runtime import blocking
 
 TIMEOUT = 60.0
 """Seconds for a question with a short answer; a cold disk and a million files need some."""
@@ -25,8 +22,6 @@ TIMEOUT = 60.0
 SILENCE = 300.0
 """Seconds without a word in a long answer. The log of a large repository takes a while to begin; a
 pipe in the place of a file would hold git up for ever."""
-
-T = TypeVar("T")
 
 _SWITCHED_OFF = (
     "core.fsmonitor=false",
@@ -108,56 +103,48 @@ class Git:
         spread = (word for setting in settings for word in ("-c", setting))
         return [self.program, "--no-pager", "--no-optional-locks", *spread, *words]
 
-    async def ask(self, *words: str, given: bytes | None = None) -> bytes:
+    def ask(self, *words: str, given: bytes | None = None) -> bytes:
         """Return what git answers; `given` is what it reads.
 
         Raises:
             GitError: it cannot be started, or fails.
         """
         try:
-            with anyio.fail_after(TIMEOUT):
-                done = await process.run(
-                    self.argv(words),
-                    cwd=self.root,
-                    env=self._environment(),
-                    stdin=given,
-                    output_limit=_MOST,
-                )
+            done = blocking.run(
+                self.argv(words),
+                cwd=self.root,
+                env=self._environment(),
+                stdin=given,
+                timeout=TIMEOUT,
+                output_limit=_MOST,
+            )
         except TimeoutError as error:
             raise GitError(f"git {words[0]} took longer than {TIMEOUT:.0f} s") from error
-        except process.StartError as error:
+        except blocking.StartError as error:
             raise GitError(str(error)) from error
         if done.exit_code != 0 or done.truncated:
             said = done.stderr.decode(errors="replace").strip()
             raise GitError(f"git {words[0]} failed: {_first_line(said)}", said)
         return done.stdout
 
-    @asynccontextmanager
-    async def read(self, *words: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    @contextmanager
+    def read(self, *words: str) -> Iterator[Iterator[bytes]]:
         """Read a long answer piece by piece.
 
         Raises:
             GitError: it cannot be started, or fails at the end of the answer.
         """
         try:
-            async with process.start(
-                self.argv(words), cwd=self.root, env=self._environment()
-            ) as child:
-                yield self._pieces(child, words[0])
-        except process.StartError as error:
+            with blocking.reading(
+                self.argv(words), cwd=self.root, env=self._environment(), silence=SILENCE
+            ) as pieces:
+                yield pieces
+        except blocking.StartError as error:
             raise GitError(str(error)) from error
-
-    async def _pieces(self, child: process.Child, word: str) -> AsyncIterator[bytes]:
-        with suppress(anyio.EndOfStream):
-            while True:
-                try:
-                    with anyio.fail_after(SILENCE):
-                        piece = await child.stdout.receive()
-                except TimeoutError as error:
-                    raise GitError(f"git {word} said nothing for {SILENCE:.0f} s") from error
-                yield piece
-        if code := await child.wait():
-            raise GitError(f"git {word} failed with exit code {code}")
+        except TimeoutError as error:
+            raise GitError(f"git {words[0]} said nothing for {SILENCE:.0f} s") from error
+        except blocking.CommandError as error:
+            raise GitError(f"git {words[0]} failed with {error}") from error
 
     def _environment(self) -> dict[str, str]:
         made = {
@@ -174,7 +161,7 @@ class Git:
             made["HOME"] = str(Path.home())
         return made
 
-    async def tamed(self) -> "Git":
+    def tamed(self) -> "Git":
         """Learn the names of all filters, so that they can be switched off.
 
         Anything that looks at the files of the work tree needs this.
@@ -182,20 +169,11 @@ class Git:
         Raises:
             GitError: this is no repository that git would read, or a filter cannot be named.
         """
-        listed = await self.ask("config", "--null", "--name-only", "--list")
+        listed = self.ask("config", "--null", "--name-only", "--list")
         names = {_filter_of(key) for key in listed.decode(errors="surrogateescape").split("\0")}
         if any("=" in name for name in names):
             raise GitError("a filter has a name that cannot be switched off")
         return Git(self.root, self.program, tuple(sorted(names - {""})))
-
-
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Wait in a thread without an event loop."""
-
-    async def main() -> T:
-        return await work
-
-    return anyio.run(main)
 
 
 _MOST = 256 * 1024 * 1024

@@ -4,7 +4,7 @@ History is read along first parents, so a merge is one commit that brings all th
 branch. It is credited to that work's author when there was only one; else to who merged.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -19,26 +19,26 @@ _RAW = ("--raw", "-M100%", "--no-abbrev", "--relative", "--ignore-submodules=all
 """What can be told without reading the files: which were touched, and plain renames."""
 
 
-async def complete(git: Git, commit: str, shallow: frozenset[str], most: int) -> Ledger:
+def complete(git: Git, commit: str, shallow: frozenset[str], most: int) -> Ledger:
     """Read the history of a commit, of the newest `most` commits at most.
 
     Raises:
         GitError: git cannot tell it.
     """
-    chain = (await git.ask("rev-list", "--first-parent", commit)).decode().split()
+    chain = (git.ask("rev-list", "--first-parent", commit)).decode().split()
     base = base_of(len(chain), most)
     since = chain[-base] if base else None
-    credited = _credits(await _outline(git, since, commit), commit)
+    credited = _credits(_outline(git, since, commit), commit)
     try:
         ledger = Ledger(base=base)
-        await _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
+        _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
     except GitError:  # a blob is missing: a partial clone, or a damaged one
         ledger = Ledger(lined=False, base=base)
-        await _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
+        _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
     return ledger
 
 
-async def continued(
+def continued(
     git: Git, ledger: Ledger, commit: str, shallow: frozenset[str], most: int
 ) -> Ledger | None:
     """Bring a ledger to a later commit, so that it is what `complete` would give.
@@ -50,15 +50,15 @@ async def continued(
     if ledger.tip == commit:
         return ledger
     try:
-        await git.ask("merge-base", "--is-ancestor", ledger.tip, commit)
-        outline = await _outline(git, ledger.tip, commit)
+        git.ask("merge-base", "--is-ancestor", ledger.tip, commit)
+        outline = _outline(git, ledger.tip, commit)
         chain = _chain(outline, commit)
         if not chain or chain[0].parents[:1] != (ledger.tip,):
             return None
         if base_of(ledger.base + ledger.commits + len(chain), most) != ledger.base:
             return None
         events = _events(git, _log(ledger, ledger.tip, commit))
-        await _replay(ledger, events, _credits(outline, commit), shallow)
+        _replay(ledger, events, _credits(outline, commit), shallow)
     except GitError:
         return None
     return ledger
@@ -70,15 +70,15 @@ def base_of(commits: int, most: int) -> int:
     return -(-max(0, commits - most) // step) * step
 
 
-async def work_tree(git: Git, commit: str) -> list[Patch]:
+def work_tree(git: Git, commit: str) -> list[Patch]:
     """What has been changed in tracked files since a commit.
 
     Raises:
         GitError: git cannot tell.
     """
-    tamed = await git.tamed()
+    tamed = git.tamed()
     events = _events(tamed, ["diff", *_PATCHES, commit, "--", "."])
-    return [event async for event in events if isinstance(event, Patch)]
+    return [event for event in events if isinstance(event, Patch)]
 
 
 class Setting(NamedTuple):
@@ -89,14 +89,14 @@ class Setting(NamedTuple):
     has_work_tree: bool
 
 
-async def setting(git: Git) -> Setting:
+def setting(git: Git) -> Setting:
     """See how a repository lies on the disk.
 
     Raises:
         GitError: git cannot tell.
     """
     asked = ("--is-shallow-repository", "--is-inside-work-tree", "--git-path", "shallow")
-    said = (await git.ask("rev-parse", *asked)).decode(errors="surrogateescape")
+    said = (git.ask("rev-parse", *asked)).decode(errors="surrogateescape")
     is_shallow, has_work_tree, path = said.rstrip("\n").split("\n", 2)
     shallow = ""
     if is_shallow == "true":
@@ -105,21 +105,21 @@ async def setting(git: Git) -> Setting:
     return Setting(frozenset(shallow.split()), has_work_tree == "true")
 
 
-async def known_as(git: Git, authors: Sequence[str]) -> list[str]:
+def known_as(git: Git, authors: Sequence[str]) -> list[str]:
     """The names that the repository's mail map gives to authors."""
     try:
         given = "".join(f"{author}\n" for author in authors)
-        said = await git.ask("check-mailmap", "--stdin", given=given.encode())
+        said = git.ask("check-mailmap", "--stdin", given=given.encode())
     except GitError:
         return list(authors)
     mapped = said.decode(errors="replace").split("\n")[:-1]
     return mapped if len(mapped) == len(authors) else list(authors)
 
 
-async def _outline(git: Git, since: str | None, commit: str) -> dict[str, Commit]:
+def _outline(git: Git, since: str | None, commit: str) -> dict[str, Commit]:
     """Every commit that is new, on whatever branch it was made."""
     events = _events(git, [*_LOG, *_range(since, commit)])
-    return {event.sha: event async for event in events if isinstance(event, Commit)}
+    return {event.sha: event for event in events if isinstance(event, Commit)}
 
 
 def _chain(outline: Mapping[str, Commit], commit: str) -> list[Commit]:
@@ -153,14 +153,14 @@ def _credits(outline: Mapping[str, Commit], commit: str) -> dict[str, str]:
     return credited
 
 
-async def _replay(
+def _replay(
     ledger: Ledger,
-    events: AsyncIterator[Event],
+    events: Iterator[Event],
     credited: Mapping[str, str],
     shallow: frozenset[str],
 ) -> None:
     number = 0
-    async for event in events:
+    for event in events:
         if isinstance(event, Patch):
             ledger.apply(event, number)
             continue
@@ -176,10 +176,10 @@ def _log(ledger: Ledger, since: str | None, commit: str) -> list[str]:
     return [*_LOG, *_ALONG, *how, *_range(since, commit)]
 
 
-async def _events(git: Git, words: Sequence[str]) -> AsyncIterator[Event]:
+def _events(git: Git, words: Sequence[str]) -> Iterator[Event]:
     parser = Parser()
-    async with git.read(*words) as pieces:
-        async for piece in pieces:
+    with git.read(*words) as pieces:
+        for piece in pieces:
             for event in parser.feed(piece):
                 yield event
     for event in parser.end():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cleats.toolsets.code.history import reading
-from cleats.toolsets.code.history.git import Git, GitError, wait_for
+from cleats.toolsets.code.history.git import Git, GitError
 from cleats.toolsets.code.history.ledger import Entry, Ledger, edited
 from cleats.toolsets.code.history.patches import Patch
 
@@ -55,35 +55,23 @@ class History:
         """Read the history of a commit, and what the work tree has on top of it.
 
         With what an earlier history was saved as, only commits since then are read, if that gives
-        the same. Git's failures become warnings.
-        Not for a thread that runs an event loop: `read` is.
+        the same. Git's failures become warnings. Blocks while git runs.
         """
-        return wait_for(cls.read(root, commit, previous, most_commits))
-
-    @classmethod
-    async def read(
-        cls,
-        root: Path,
-        commit: str,
-        previous: bytes | None = None,
-        most_commits: int = MOST_COMMITS,
-    ) -> "History":
-        """The same, in an event loop. It keeps the loop busy."""
         try:
             git = Git.at(root)
-            shallow, has_work_tree = await reading.setting(git)
+            shallow, has_work_tree = reading.setting(git)
             before = None if previous is None else Ledger.load(previous)
             ledger = None
             if before is not None:
-                ledger = await reading.continued(git, before, commit, shallow, most_commits)
+                ledger = reading.continued(git, before, commit, shallow, most_commits)
             if ledger is None:
-                ledger = await reading.complete(git, commit, shallow, most_commits)
+                ledger = reading.complete(git, commit, shallow, most_commits)
         except GitError as error:
             return cls([""], [str(error)], Ledger())
-        made = cls(["", *await reading.known_as(git, ledger.authors[1:])], [], ledger)
+        made = cls(["", *reading.known_as(git, ledger.authors[1:])], [], ledger)
         made._warn()
         try:
-            made._change(await reading.work_tree(git, commit) if has_work_tree else [])
+            made._change(reading.work_tree(git, commit) if has_work_tree else [])
         except GitError as error:
             made.warnings.append(f"{error}; lines may have the authors of what they were")
         return made

@@ -7,7 +7,7 @@ the answer says so and everything else goes on.
 from dataclasses import dataclass
 from pathlib import Path
 
-from cleats.toolsets.code.history.git import Git, GitError, wait_for
+from cleats.toolsets.code.history.git import Git, GitError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +26,15 @@ class GitState:
 
 
 def state(root: Path) -> GitState | None:
-    """Ask for the state of a folder; None when it is in no repository.
-
-    Not for a thread that runs an event loop: `look` is.
-    """
-    return wait_for(look(root))
-
-
-async def look(root: Path) -> GitState | None:
-    """Ask for the state of a folder; None when it is in no repository."""
+    """Ask for the state of a folder; None when it is in no repository. Blocks while git runs."""
     try:
-        git = await Git.at(root).tamed()
+        git = Git.at(root).tamed()
     except GitError as error:
         return _explain(root, error)
     try:
-        return _read(await git.ask("status", *_STATUS))
+        return _read(git.ask("status", *_STATUS))
     except GitError as error:
-        return await _bare(git) if "in a work tree" in error.said else _explain(root, error)
+        return _bare(git) if "in a work tree" in error.said else _explain(root, error)
 
 
 _STATUS = (
@@ -75,16 +67,16 @@ def _read(answer: bytes) -> GitState:
     return GitState(branch, commit, dirty)
 
 
-async def _bare(git: Git) -> GitState:
+def _bare(git: Git) -> GitState:
     return GitState(
-        await _maybe(git, "symbolic-ref", "--quiet", "--short", "HEAD"),
-        await _maybe(git, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"),
+        _maybe(git, "symbolic-ref", "--quiet", "--short", "HEAD"),
+        _maybe(git, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"),
     )
 
 
-async def _maybe(git: Git, *words: str) -> str | None:
+def _maybe(git: Git, *words: str) -> str | None:
     try:
-        return (await git.ask(*words)).decode(errors="replace").strip()
+        return (git.ask(*words)).decode(errors="replace").strip()
     except GitError:
         return None
 

@@ -1,4 +1,4 @@
-"""The builder's process: an order on stdin, lines on stdout (see `builder`)."""
+"""The builder's process: an order on stdin, lines on stdout (see `lines`)."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.code.indexing.builder import Failure, Order, spoken
+from cleats.toolsets.code.indexing.lines import Failure, Order, spoken
 from cleats.toolsets.code.indexing.run import build
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.generations import Shelf

@@ -3,13 +3,10 @@
 Imported when a server starts, so whatever opens an index is imported when it is first needed.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
@@ -18,10 +15,12 @@ from cleats.toolsets.code.indexing.progress import Progress
 from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store.generations import Lease, Shelf
-from cleats.toolsets.code.workspace import Workspace
 
 if TYPE_CHECKING:
+    import asyncio
+
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
+    from cleats.toolsets.code.workspace import Workspace
 
 RECENT: Final = 2.0
 """Seconds for which a look at the files holds."""
@@ -46,12 +45,14 @@ class Indexes:
         """
         return Repository.at(path, self._settings.project_dir, self._indexed)
 
-    def workspace(self, path: str, within: str | None = None) -> Workspace:
+    def workspace(self, path: str, within: str | None = None) -> "Workspace":
         """The repositories that a file names; with `within`, a file of that repository.
 
         Raises:
             ToolError: there is no such file, it is no workspace, or it is not in there.
         """
+        from cleats.toolsets.code.workspace import Workspace  # noqa: PLC0415 - few have one
+
         cache = self._settings.cache_dir
         if within is None:
             return Workspace.read(path, self._settings.project_dir, cache)
@@ -90,6 +91,8 @@ class Indexes:
         A look that is not older than `RECENT` is given again. With `within`, the answer comes
         after so many seconds at most, and is that of the last look if the new one is not done.
         """
+        import asyncio  # noqa: PLC0415 - `cleats index` needs none
+
         watched = self._watch(repository)
         if watched.generation != self.shelf(repository).name():
             watched.until = 0.0
@@ -104,6 +107,8 @@ class Indexes:
 
     async def looked(self) -> None:
         """Wait until nobody here looks at an index: who looks holds it."""
+        import asyncio  # noqa: PLC0415
+
         looks = [each.looking for each in self._watched.values() if each.looking is not None]
         if looks:
             await asyncio.wait(looks)
@@ -127,14 +132,16 @@ class Indexes:
         Raises:
             ToolError: it could not be done; the last index is as it was.
         """
+        from anyio import to_thread  # noqa: PLC0415
+
         if options.incremental and not options.artifacts:
             lookout = self._watch(repository).lookout
             settled = await to_thread.run_sync(lookout.settled, options, abandon_on_cancel=True)
             if settled is not None:
                 return settled
-        from cleats.toolsets.code.indexing import builder  # noqa: PLC0415
+        from cleats.toolsets.code.indexing import builder, lines  # noqa: PLC0415
 
-        order = builder.Order(str(repository.root), str(self._settings.cache_dir), options)
+        order = lines.Order(str(repository.root), str(self._settings.cache_dir), options)
         return await builder.run(order, report)
 
 
@@ -147,6 +154,8 @@ class _Watched:
     looking: "asyncio.Task[None] | None" = None
 
     async def look(self) -> None:
+        from anyio import to_thread  # noqa: PLC0415
+
         self.seen = await to_thread.run_sync(self.lookout.look, abandon_on_cancel=True)
         self.generation = self.seen.generation if self.seen else None
         self.until = time.monotonic() + RECENT

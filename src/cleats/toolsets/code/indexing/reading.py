@@ -15,13 +15,11 @@ from msgspec import Struct
 from cleats.toolsets.code.discovery.content import verdict
 from cleats.toolsets.code.discovery.reasons import Limits
 from cleats.toolsets.code.extract import extract, readable
-from cleats.toolsets.code.facts import Chunk, FileFacts, Mode
+from cleats.toolsets.code.facts import RECORD, Chunk, FileFacts, Mode
 from cleats.toolsets.code.indexing.contents import Content, NotAFileError, content, digest_of
 from cleats.toolsets.code.indexing.headlines import headline
 from cleats.toolsets.code.languages.names import UNKNOWN
 from cleats.toolsets.code.store.rows import ChunkRow, FileRow, Relations
-from cleats.toolsets.code.triage.archive import LANGUAGE as RECORD
-from cleats.toolsets.code.triage.page import facts_of
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.risk.rules import Rules
@@ -164,6 +162,8 @@ def rules(files: tuple[Path, ...]) -> "Rules":
 def _facts(task: Task, data: bytes) -> tuple[FileFacts, bytes]:
     """What a file says, and the text that its chunks are of."""
     if not task.plain and task.lang == RECORD:
+        from cleats.toolsets.code.triage.page import facts_of  # noqa: PLC0415 - few have records
+
         return facts_of(data)
     if not task.plain:
         return extract(task.path, data, task.lang, task.mode), readable(data)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cleats.runtime.blocking import attended
 from cleats.toolsets.code.indexing.basis import Basis
 from cleats.toolsets.code.indexing.failures import explained
 from cleats.toolsets.code.indexing.options import Options
@@ -41,7 +42,7 @@ def build(root: Path, shelf: Shelf, options: Options, report: Report) -> BuildRe
     Repository(root).refuse_too_much()
     started = time.monotonic()
     options = options.at(root)
-    with _hurried(), explained(shelf.folder), alone(shelf, report):
+    with _hurried(), attended(), explained(shelf.folder), alone(shelf, report):
         shelf.collect()
         unused = _restored(shelf, options)
         with Basis.of(shelf, options) as basis:

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Alias, Context, Hints, Tool, arguments
+from cleats.runtime import blocking
 from cleats.toolsets.code.indexing import shapes
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.options import Options, chosen
@@ -176,9 +177,9 @@ class IndexTools:
 
 
 async def _git(root: Path) -> dict[str, Any]:
-    from cleats.toolsets.code.history.state import look  # noqa: PLC0415
+    from cleats.toolsets.code.history.state import state  # noqa: PLC0415
 
-    git = await look(root)
+    git = await blocking.in_thread(state, root)
     if git is None:
         return {"isRepo": False}
     if not git.is_repo:

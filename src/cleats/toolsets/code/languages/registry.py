@@ -1,41 +1,45 @@
-"""The languages that have a table, by id."""
+"""The languages that have a table, by id. A table is loaded when it is first asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Final
 
-from cleats.toolsets.code.languages.c import C
-from cleats.toolsets.code.languages.cpp import CPP
-from cleats.toolsets.code.languages.csharp import CSHARP
-from cleats.toolsets.code.languages.go import GO
-from cleats.toolsets.code.languages.java import JAVA
-from cleats.toolsets.code.languages.javascript import JAVASCRIPT
-from cleats.toolsets.code.languages.kotlin import KOTLIN
-from cleats.toolsets.code.languages.php import PHP
-from cleats.toolsets.code.languages.python import PYTHON
-from cleats.toolsets.code.languages.ruby import RUBY
-from cleats.toolsets.code.languages.rust import RUST
-from cleats.toolsets.code.languages.shell import SHELL
-from cleats.toolsets.code.languages.swift import SWIFT
 from cleats.toolsets.code.languages.table import Language
-from cleats.toolsets.code.languages.typescript import TSX, TYPESCRIPT
 
-LANGUAGES: Final[Mapping[str, Language]] = {
-    language.id: language
-    for language in (
-        PYTHON,
-        JAVASCRIPT,
-        TYPESCRIPT,
-        TSX,
-        GO,
-        JAVA,
-        PHP,
-        RUST,
-        CSHARP,
-        SHELL,
-        C,
-        CPP,
-        RUBY,
-        KOTLIN,
-        SWIFT,
-    )
+_PLACES: Final = {
+    "python": "python:PYTHON",
+    "javascript": "javascript:JAVASCRIPT",
+    "typescript": "typescript:TYPESCRIPT",
+    "tsx": "typescript:TSX",
+    "go": "go:GO",
+    "java": "java:JAVA",
+    "php": "php:PHP",
+    "rust": "rust:RUST",
+    "csharp": "csharp:CSHARP",
+    "shell": "shell:SHELL",
+    "c": "c:C",
+    "cpp": "cpp:CPP",
+    "ruby": "ruby:RUBY",
+    "kotlin": "kotlin:KOTLIN",
+    "swift": "swift:SWIFT",
 }
+"""The module of each, and its name there."""
+
+
+class _Languages(Mapping[str, Language]):
+    def __getitem__(self, lang: str) -> Language:
+        module, _, name = _PLACES[lang].partition(":")
+        language: Language = getattr(import_module(f"{__package__}.{module}"), name)
+        return language
+
+    def __contains__(self, lang: object) -> bool:
+        return lang in _PLACES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+LANGUAGES: Final = _Languages()

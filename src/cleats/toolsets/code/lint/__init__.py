@@ -2,6 +2,6 @@
 
 from cleats.toolsets.code.lint.answers import Finding
 from cleats.toolsets.code.lint.linters import Linters, fingerprint
-from cleats.toolsets.code.lint.run import check, lint
+from cleats.toolsets.code.lint.run import lint
 
-__all__ = ["Finding", "Linters", "check", "fingerprint", "lint"]
+__all__ = ["Finding", "Linters", "fingerprint", "lint"]

@@ -9,9 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import anyio
-
-from cleats.runtime import process
+from cleats.runtime import blocking
 from cleats.toolsets.code.lint.answers import Finding, Tool, Warn, read_eslint, read_ruff
 from cleats.toolsets.code.lint.linters import Linters, above, has_ruff_settings
 
@@ -44,24 +42,8 @@ def lint(
 ) -> dict[str, list[Finding]]:
     """Lint some files; those without a finding are not in the answer.
 
-    A linter that fails finds nothing, and `warn` is told why.
-    Not for a thread that runs an event loop: `check` is.
+    A linter that fails finds nothing, and `warn` is told why. Blocks while linters run.
     """
-
-    async def main() -> dict[str, list[Finding]]:
-        return await check(root, paths_by_lang, linters=linters, warn=warn)
-
-    return anyio.run(main)
-
-
-async def check(
-    root: Path,
-    paths_by_lang: Mapping[str, Sequence[str]],
-    *,
-    linters: Linters | None = None,
-    warn: Warn = lambda _: None,
-) -> dict[str, list[Finding]]:
-    """Lint some files; those without a finding are not in the answer."""
     root = _real(root)
     there = linters or Linters.of(root)
     paths: dict[Tool, list[str]] = {"ruff": [], "eslint": []}
@@ -71,10 +53,10 @@ async def check(
     found: dict[str, list[Finding]] = {}
     if there.ruff is not None:
         for command, batch in _ruff_batches(root, there.ruff, paths["ruff"]):
-            _add(found, root, read_ruff(await _run(root, [*command, *batch], warn)))
+            _add(found, root, read_ruff(_run(root, [*command, *batch], warn)))
     if there.eslint is not None:
         for batch in _batches(paths["eslint"]):
-            answer = await _run(root, [there.eslint, *_ESLINT, *batch], warn)
+            answer = _run(root, [there.eslint, *_ESLINT, *batch], warn)
             _add(found, root, read_eslint(answer, warn))
     return {path: sorted(set(found[path]))[:MOST] for path in sorted(found)}
 
@@ -121,12 +103,13 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         yield list(paths[at : at + BATCH])
 
 
-async def _run(root: Path, argv: Sequence[str], warn: Warn) -> bytes:
+def _run(root: Path, argv: Sequence[str], warn: Warn) -> bytes:
     name = Path(argv[0]).name
     try:
-        with anyio.fail_after(TIMEOUT):
-            done = await process.run(argv, cwd=root, env=_environment(argv[0]), output_limit=ANSWER)
-    except process.StartError as error:
+        done = blocking.run(
+            argv, cwd=root, env=_environment(argv[0]), timeout=TIMEOUT, output_limit=ANSWER
+        )
+    except blocking.StartError as error:
         warn(str(error))
         return b""
     except TimeoutError:

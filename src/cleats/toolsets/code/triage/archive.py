@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.code.facts import RECORD
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage.batch import Batch, tidy
 from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.discovery.files import Found
+    from cleats.toolsets.code.triage.batch import Batch
 
 Change = Literal["created", "updated", "unchanged"]
 
@@ -28,7 +29,7 @@ FOLDERS: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "dec
 VIRTUAL: Final = ".cleats/records"
 """Where the index shows records: a folder that the repository does not have."""
 
-LANGUAGE: Final = "record"
+LANGUAGE: Final = RECORD
 """What the index takes a record for when it reads it."""
 
 SUFFIX: Final = ".json"
@@ -87,6 +88,9 @@ class Archive:
         Raises:
             ToolError: INVALID_REQUEST, nothing can be written there.
         """
+        # Loads threads, and every build looks for records.
+        from cleats.toolsets.code.triage.batch import Batch, tidy  # noqa: PLC0415
+
         batch = Batch()
         try:
             for name in FOLDERS.values():
@@ -139,7 +143,7 @@ class Writer:
     """Saves records of one archive, each once."""
 
     archive: Archive
-    batch: Batch
+    batch: "Batch"
 
     def save(self, record: Record, now: str) -> Change:
         """Keep a record; one that is known keeps its age, and its time if nothing has changed.

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.code.indexing.builder import Failure
+from cleats.toolsets.code.indexing.lines import Failure
 from cleats.toolsets.code.upkeep.packer import Line
 from cleats.toolsets.code.upkeep.packing import Order, carried_out
 

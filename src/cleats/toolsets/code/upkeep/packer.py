@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime import process
-from cleats.toolsets.code.indexing.builder import Failure
+from cleats.toolsets.code.indexing.lines import Failure
 from cleats.toolsets.code.indexing.progress import Progress
 from cleats.toolsets.code.upkeep.packing import Order, Packed
 
