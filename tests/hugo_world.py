@@ -37,8 +37,6 @@ def build(site: Path, target: Path, *, files: Mapping[str, str] | None = None) -
 def served(target: Path) -> set[str]:
     """The URL paths of every page that was built."""
     return {
-        "/" + path.parent.relative_to(target).as_posix().removeprefix(".").strip("/") + "/"
-        if path.parent != target
-        else "/"
-        for path in target.rglob("index.html")
+        "/" + path.relative_to(target).as_posix().removesuffix("index.html")
+        for path in target.rglob("*.html")
     }
