@@ -1,7 +1,9 @@
 """A repository's address as others may see it: no user, no password, no path of this machine."""
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9.-]{2,}):(?!//)(?P<path>[^\\].*)$")
@@ -22,3 +24,14 @@ def shown(url: str) -> str:
         return urlunsplit((parts.scheme.lower(), host + port, parts.path, "", ""))
     path = parts.path if parts.scheme.lower() == "file" else address
     return f"local:{PurePosixPath(path.replace(chr(92), '/').rstrip('/')).name}"
+
+
+_ADDRESSES = ("github_repo_url", "site_repo_url", "workflows_repo_url")
+
+
+def shown_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as others may see it: every address as `shown` has it."""
+    return {
+        name: shown(value) if name in _ADDRESSES and isinstance(value, str) else value
+        for name, value in config.items()
+    }

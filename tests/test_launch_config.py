@@ -1,0 +1,246 @@
+"""The configuration of a run: what it must say, what it means, who may get a secret."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+from cleats.toolsets.launch import artifacts
+from cleats.toolsets.launch.config import tokens
+from cleats.toolsets.launch.config.normal import config_hash, normalise
+from cleats.toolsets.launch.config.shown import shown_config
+from tests.requirements import requirement
+
+LEAST: dict[str, Any] = {
+    "github_repo_url": "https://github.com/owner/aspose-3d-foss-python",
+    "github_ref": "0123456789abcdef0123456789abcdef01234567",
+    "family": "3d",
+    "target_platform": "python",
+    "required_sections": ["products", "docs"],
+    "site_repo_url": "https://github.com/owner/site",
+}
+SETTINGS = Settings()
+
+
+def normal(settings: Settings = SETTINGS, **changes: Any) -> dict[str, Any]:
+    given = {**copy.deepcopy(LEAST), **changes}
+    return normalise({name: value for name, value in given.items() if value is not None}, settings)
+
+
+def faults(settings: Settings = SETTINGS, **changes: Any) -> dict[str, str]:
+    with pytest.raises(ToolError) as caught:
+        normal(settings, **changes)
+    assert caught.value.code is ErrorCode.SCHEMA_VALIDATION_FAILED
+    assert caught.value.details["schema_id"] == "run_config"
+    return {each["path"]: each["message"] for each in caught.value.details["errors"]}
+
+
+def test_the_least_configuration_gets_everything_else_by_default() -> None:
+    config = normal()
+
+    assert config["profile"] == "aspose"
+    assert config["product_slug"] == "3d"
+    assert config["product_name"] == "Aspose.3D FOSS for Python"
+    assert config["locales"] == ["en"]
+    assert config["layout_mode"] == "auto"
+    assert config["allow_inference"] is False
+    assert config["drive"] == {"mode": "auto", "auto_fix": False, "auto_pr": False}
+    assert config["validation_profile"] == "local"
+    assert config["max_fix_attempts"] == 3
+    assert config["budgets"]["max_lines_per_file"] == 500
+    assert config["allowed_paths"] == [
+        "content/docs.aspose.org/3d/en/python",
+        "content/products.aspose.org/3d/en/python",
+    ]
+    assert config["publish"] == {"driver": "git", "draft": False}
+
+
+def test_a_normal_configuration_fits_the_schema_and_is_its_own_normal_form() -> None:
+    config = normal()
+
+    assert artifacts.faults("run_config", config) == []
+    assert normalise(config, SETTINGS) == config
+
+
+SAME: list[dict[str, Any]] = [
+    {"locale": "en"},
+    {"locales": ["EN"]},
+    {"family": "3D"},
+    {"product_slug": "3d"},
+    {"family": None, "product_slug": "3d"},
+    {"target_platform": "Py"},
+    {"github_ref": LEAST["github_ref"].upper()},
+    {"github_repo_url": LEAST["github_repo_url"] + ".git/"},
+    {"required_sections": ["docs", "products"]},
+    {"drive": {}},
+    {"drive": {"mode": "auto"}},
+    {"profile": "aspose"},
+    {"budgets": {"max_file_writes": 500}},
+]
+
+
+@requirement("e:start:idempotent")
+@pytest.mark.parametrize("changes", SAME)
+def test_equal_meanings_have_one_hash(changes: dict[str, Any]) -> None:
+    assert config_hash(normal(**changes)) == config_hash(normal())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"locales": ["de"]},
+        {"required_sections": ["docs"]},
+        {"github_ref": "f" * 40},
+        {"drive": {"mode": "stepwise"}},
+        {"max_fix_attempts": 4},
+    ],
+)
+def test_another_meaning_has_another_hash(changes: dict[str, Any]) -> None:
+    assert config_hash(normal(**changes)) != config_hash(normal())
+
+
+@given(st.permutations(list(normal().items())))
+def test_the_order_of_the_keys_is_not_in_the_hash(pairs: list[tuple[str, Any]]) -> None:
+    assert config_hash(dict(pairs)) == config_hash(normal())
+
+
+@requirement("e:code:schema")
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"github_ref": "main"}, "/github_ref"),
+        ({"github_ref": None}, ""),
+        ({"family": None}, ""),
+        ({"family": "sheets"}, "/family"),
+        ({"family": None, "product_slug": "sheets"}, "/product_slug"),
+        ({"target_platform": "cobol"}, "/target_platform"),
+        ({"required_sections": []}, "/required_sections"),
+        ({"required_sections": ["shop"]}, "/required_sections/0"),
+        ({"required_sections": ["docs", "docs"]}, "/required_sections"),
+        ({"locales": ["en", "xx"]}, "/locales/1"),
+        ({"locale": "de", "locales": ["en"]}, "/locale"),
+        ({"layout_mode": "v3"}, "/layout_mode"),
+        ({"allowed_paths": ["../x"]}, "/allowed_paths/0"),
+        ({"allowed_paths": ["/etc"]}, "/allowed_paths/0"),
+        ({"github_repo_url": "ext::sh -c x"}, "/github_repo_url"),
+        ({"github_repo_url": "https://me:word@github.com/o/n"}, "/github_repo_url"),
+        ({"site_ref": "--upload-pack=x"}, "/site_ref"),
+        ({"drive": {"mode": "fast"}}, "/drive/mode"),
+        ({"budgets": {"max_runtime_s": 0}}, "/budgets/max_runtime_s"),
+        ({"colour": "red"}, "/colour"),
+        ({"max_fix_attempts": -1}, "/max_fix_attempts"),
+    ],
+)
+def test_every_fault_is_named_by_its_json_pointer(changes: dict[str, Any], path: str) -> None:
+    assert path in faults(**changes)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    assert set(faults(github_ref="x", colour="red")) == {"/colour", "/github_ref"}
+
+
+def test_another_profile_has_its_own_families_sections_and_layout() -> None:
+    config = normal(profile="plain", family="greetings", required_sections=["docs"])
+
+    assert config["product_name"] == "greetings"
+    assert config["allowed_paths"] == ["content/docs/greetings"]
+    assert "/required_sections/0" in faults(profile="plain", family="greetings")
+    assert "/layout_mode" in faults(
+        profile="plain", family="x", required_sections=["docs"], layout_mode="v2"
+    )
+
+
+def test_an_unknown_profile_is_invalid_input_with_the_known_ones() -> None:
+    with pytest.raises(ToolError) as caught:
+        normal(profile="nobody")
+
+    assert caught.value.code is ErrorCode.INVALID_INPUT
+    assert caught.value.details["known"] == ["aspose", "plain"]
+
+
+def test_the_site_comes_from_the_run_then_the_profile_then_the_settings() -> None:
+    with pytest.raises(ToolError) as caught:
+        normal(site_repo_url=None)
+    assert caught.value.code is ErrorCode.INVALID_INPUT
+    assert caught.value.details["missing_fields"] == ["site_repo_url"]
+
+    config = normal(Settings(launch_site="https://github.com/o/s"), site_repo_url=None)
+    assert config["site_repo_url"] == "https://github.com/o/s"
+
+
+def test_a_section_that_lies_elsewhere_moves_the_paths_that_may_be_written() -> None:
+    layout = {"content_root": "web", "subdomain_roots": {"docs": "manual"}}
+
+    config = normal(site_layout=layout, required_sections=["docs"])
+
+    assert config["allowed_paths"] == ["web/manual/3d/en/python"]
+    assert config["site_layout"]["subdomain_roots"]["blog"] == "blog.aspose.org"
+
+
+def test_no_path_of_this_machine_and_no_user_is_shown() -> None:
+    config = normal(github_repo_url="/home/me/secret/thing", site_repo_url="ssh://me@host.org/s")
+
+    seen = shown_config(config)
+
+    assert seen["github_repo_url"] == "local:thing"
+    assert seen["site_repo_url"] == "ssh://host.org/s"
+    assert seen["family"] == "3d"
+
+
+LLM = {"api_base_url": "https://models.example.org/v1", "model": "m", "api_key_env": "KEY"}
+
+
+def test_a_secret_that_the_operator_did_not_list_is_refused() -> None:
+    assert "KEY is not among" in faults(llm=LLM)["/llm/api_key_env"]
+
+
+def test_an_address_that_the_operator_did_not_list_gets_no_secret() -> None:
+    settings = Settings(launch_secrets=("KEY",))
+
+    assert "/llm/api_base_url" in faults(settings, llm=LLM)
+    assert normal(settings, llm={**LLM, "api_base_url": "http://127.0.0.1:8080/v1"})
+    assert normal(
+        Settings(launch_secrets=("KEY",), launch_endpoints=("https://models.example.org",)),
+        llm=LLM,
+    )
+
+
+def test_without_a_secret_any_address_will_do() -> None:
+    config = normal(llm={"api_base_url": "https://models.example.org/v1", "model": "m"})
+
+    assert config["llm"]["decoding"] == {"temperature": 0}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.example.org.evil.org/v1",
+        "https://api.example.org@evil.org/v1",
+        "http://api.example.org/v1",
+        "https://api.example.org:444/v1",
+        "https://api.example.org/v1evil",
+        "https://api.example.org/v1/../v2",
+        "https://api.example.org/",
+        "ftp://127.0.0.1/",
+        "https://127.0.0.1.evil.org/",
+        "",
+    ],
+)
+def test_an_address_that_only_looks_like_a_listed_one_is_another(address: str) -> None:
+    assert not tokens.trusted(address, ["https://api.example.org/v1"])
+
+
+def test_only_secrets_that_were_allowed_are_looked_up() -> None:
+    config = {
+        "llm": {**LLM, "api_base_url": "http://localhost/v1"},
+        "publish": {"token_env": "TOKEN"},
+        "telemetry": {"auth_token_env": "OTHER", "endpoint_url": "https://evil.org"},
+    }
+    settings = Settings(launch_secrets=("KEY", "TOKEN", "OTHER"))
+    environ = {"KEY": "1", "TOKEN": "2", "OTHER": "3", "HOME": "4"}
+
+    assert tokens.secrets(config, settings, environ) == {"KEY": "1", "TOKEN": "2"}
