@@ -15,7 +15,7 @@ CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 BARE_URL = re.compile(r"https?://[^\s<>()\[\]\"'`]*[^\s<>()\[\]\"'`.,;:!?*_]")
 _NOT_BARE = re.compile(
     r"<https?://[^>\s]*>"  # an autolink
-    r"|<[a-zA-Z!/][^>]*>"  # a tag, or a comment
+    r"|<[a-zA-Z!/][^<>]*>"  # a tag, or a comment
     r"|\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+[^)]*)?\)"  # the target of a link
     r"|\[[^\]]*\]:\s*\S+"  # a definition of one
 )
@@ -23,7 +23,7 @@ FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 HEADING = re.compile(r"^ {0,3}#{1,6}(?:\s|$)")
 _CRAMPED = re.compile(r"^ {0,3}#{1,6}[^#\s]")
 _UNSAFE = re.compile(
-    r"<\s*/?\s*(?:script|iframe|object|embed|form)\b|<[^>]*\son[a-z]+\s*=|javascript:",
+    r"<\s*/?\s*(?:script|iframe|object|embed|form)\b|<[^<>]*\son[a-z]+\s*=|javascript:",
     re.IGNORECASE,
 )
 

@@ -14,6 +14,9 @@ _ITEM = re.compile(r"^(?P<lead>\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)(?P<text>.*)$")
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|<https?://[^>]*>|\{\{[<%].*?[%>]\}\}")
 _TASK = re.compile(r"^\[[ xX]\]\s+")
 _MARKUP = re.compile(r"[*_`~#>|]")
+_ON_THE_WAY = re.compile(
+    r"(?i)(?:see(?: also)?|read(?: about)?|next|back to|go to|continue with|more(?: about)?)\b:?\s*"
+)
 _LEADS_ON = re.compile(r"(?:[\u2013\u2014:-].*)?$")
 
 
@@ -45,11 +48,14 @@ def statements(file: PageFile) -> list[Statement]:
 
 def leads_on(text: str) -> bool:
     """Whether a bullet only points somewhere: a link, perhaps with what is behind it."""
-    link = _LINK.match(text.lstrip("*_ "))
-    if link is None:
-        return False
-    rest = text.lstrip("*_ ")[link.end() :].strip("*_ ")
-    return bool(_LEADS_ON.fullmatch(rest))
+    text = _after(text.lstrip("*_ ")).lstrip("*_ ")
+    link = _LINK.match(text)
+    return link is not None and bool(_LEADS_ON.fullmatch(text[link.end() :].strip("*_. ")))
+
+
+def _after(text: str) -> str:
+    lead = _ON_THE_WAY.match(text)
+    return text[lead.end() :] if lead else text
 
 
 def plain(text: str) -> str:

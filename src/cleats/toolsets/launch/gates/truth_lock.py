@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error
+from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker
 from cleats.toolsets.launch.gates.site import PageFile, Site
 from cleats.toolsets.launch.gates.statements import Statement, leads_on, plain, statements
 from cleats.toolsets.launch.gates.wording import numbers, share, stems
@@ -103,15 +103,18 @@ class Evidence:
 def check(site: Site) -> Iterator[Said]:
     evidence = Evidence(site)
     yield from _identity(site)
-    used: set[str] = set()
+    uses: dict[str, list[tuple[str, int]]] = {}
     for file in site.files:
-        used.update(claim.claim_id for claim in file.claims)
+        for claim in file.claims:
+            uses.setdefault(claim.claim_id, []).append((file.path, claim.line))
         for statement in statements(file):
             yield from _statement(site, evidence, file, statement)
         yield f"{file.path}: {len(file.claims)} claims"
-    for claim_id in sorted(used & evidence.claims.keys()):
-        yield from _claim(site, evidence, evidence.claims[claim_id])
-    yield from _contradictions(site, used)
+    for claim_id in sorted(uses.keys() & evidence.claims.keys()):
+        for code, message in _claim(site, evidence, evidence.claims[claim_id]):
+            yield from (blocker(code, message, *place) for place in uses[claim_id])
+    for claim_id, code, message in _contradictions(site):
+        yield from (blocker(code, message, *place) for place in uses.get(claim_id, ()))
 
 
 def _identity(site: Site) -> Iterator[Finding]:
@@ -172,24 +175,23 @@ def _unproved(
             yield blocker("GATE_TRUTH_FORMAT", message, file.path, statement.line)
 
 
-def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator[Finding]:
-    claim_id = claim["claim_id"]
+def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Why a claim does not hold: code and message."""
+    name, text = claim["claim_id"], claim["claim_text"]
     if not claim["citations"]:
-        yield blocker("GATE_TRUTH_UNCITED", f"the claim {claim_id} cites nothing")
+        yield "GATE_TRUTH_UNCITED", f"the claim {name} cites nothing"
         return
     for citation in claim["citations"]:
         if evidence.cited(citation) is None:
             place = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
-            message = f"the claim {claim_id} cites lines that are not there: {place}"
-            yield blocker("GATE_TRUTH_CITATION", message)
+            message = f"the claim {name} cites lines that are not there: {place}"
+            yield "GATE_TRUTH_CITATION", message
             return
-    sources = evidence.sources(claim)
-    if not stems(claim["claim_text"]) & stems(sources) and share(claim["claim_text"], sources) == 0:
-        message = f"the lines that the claim {claim_id} cites do not speak of it"
-        yield blocker("GATE_TRUTH_UNSUPPORTED", message)
+    if share(text, evidence.sources(claim)) == 0:
+        yield "GATE_TRUTH_UNSUPPORTED", f"the lines that the claim {name} cites do not speak of it"
     if forbidden(site, claim):
-        message = f"the claim {claim_id} is inferred, and what it speaks of may not be"
-        yield blocker("GATE_TRUTH_INFERENCE", message)
+        message = f"the claim {name} is inferred, and what it speaks of may not be"
+        yield "GATE_TRUTH_INFERENCE", message
 
 
 def forbidden(site: Site, claim: Mapping[str, Any]) -> bool:
@@ -200,17 +202,22 @@ def forbidden(site: Site, claim: Mapping[str, Any]) -> bool:
     return claim["claim_kind"] == "format" or any(each.search(text) for each in TOPICS.values())
 
 
-def _contradictions(site: Site, used: set[str]) -> Iterator[Finding]:
+def _contradictions(site: Site) -> Iterator[tuple[str, str, str]]:
+    """The claims that contradict others: id, code and message."""
     for each in site.document("evidence_map.json").get("contradictions", ()):
         both = {each["claim_a_id"], each["claim_b_id"]}
         losing = both - {each.get("winning_claim_id", "")}
-        if len(losing) == 1:
-            for claim_id in sorted(losing & used):
-                message = f"the claim {claim_id} lost against {each['winning_claim_id']}"
-                yield blocker("GATE_TRUTH_CONTRADICTED", message)
-        elif both & used:
-            message = f"the claims {' and '.join(sorted(both))} contradict each other"
-            yield error("GATE_TRUTH_CONTRADICTION", message)
+        for claim_id in sorted(losing):
+            other = next(iter(both - {claim_id}), claim_id)
+            if len(losing) == 1:
+                yield (
+                    claim_id,
+                    "GATE_TRUTH_CONTRADICTED",
+                    f"the claim {claim_id} lost against {other}",
+                )
+            else:
+                message = f"the claims {claim_id} and {other} contradict each other"
+                yield claim_id, "GATE_TRUTH_CONTRADICTION", message
 
 
 def found_formats(text: str) -> set[str]:

@@ -1,0 +1,44 @@
+"""Every piece of code on a page comes from the catalogue, and parses."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cleats.toolsets.launch.gates.catalogue import known, language, normal
+from cleats.toolsets.launch.gates.consistency import SHELLS
+from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
+from cleats.toolsets.launch.gates.site import PageFile, Site
+from cleats.toolsets.launch.pages import Fence
+from cleats.toolsets.launch.snippets.syntax import check as parses
+
+PROSE = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
+"""What is shown in a block without being code."""
+
+
+def check(site: Site) -> Iterator[Said]:
+    catalogue = known(site)
+    yield f"the catalogue holds {len(catalogue)} snippets"
+    for file in site.files:
+        for fence in file.fences:
+            yield from _fence(file, fence, catalogue)
+
+
+def _fence(
+    file: PageFile, fence: Fence, catalogue: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
+    if fence.language in SHELLS | PROSE:
+        return
+    if wrong := fault(fence):
+        message = f"the code does not parse: {wrong}"
+        yield error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
+    code = normal(fence.code)
+    if code and code not in catalogue:
+        message = "the code is not in the catalogue of snippets"
+        yield error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
+
+
+def fault(fence: Fence) -> str:
+    """Why a code block does not parse; empty when it does, or when nobody here can tell."""
+    return parses(fence.code, language(fence)) or ""
+
+
+GATE = Gate(name="snippet_syntax", purpose=__doc__, check=check, local=60.0, strict=120.0)

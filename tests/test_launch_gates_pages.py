@@ -1,0 +1,258 @@
+"""Gates that read pages: front matter, Markdown, tokens, marks of merges, secrets."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.launch.gates import markdown_lint, secrets, template_tokens
+from cleats.toolsets.launch.gates.site import PageFile
+from tests.launch_gates_world import GUIDE, INSTALLATION, START, World, page, world
+
+
+@pytest.fixture(scope="module")
+def launch(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world(tmp_path_factory.mktemp("launch"))
+
+
+@pytest.fixture
+def broken(launch: World) -> object:
+    """The shared launch; what a test writes is undone."""
+    before = {path: (launch.job.site / path).read_bytes() for path in (GUIDE, START, INSTALLATION)}
+    yield launch
+    for path, data in before.items():
+        launch.write(path, data)
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "schema",
+        "allowed_paths",
+        "budgets",
+        "conflict_markers",
+        "secrets",
+        "front_matter",
+        "template_tokens",
+        "markdown_lint",
+        "hugo_config",
+        "internal_links",
+        "snippet_syntax",
+        "truth_lock",
+        "consistency",
+        "content_distribution",
+    ],
+)
+def test_good_pages_pass_every_gate(launch: World, gate: str) -> None:
+    verdict = launch.verdict(gate, strict=True)
+
+    assert verdict.issues == ()
+    assert verdict.ok
+    assert verdict.log.startswith(f"gate {gate}: passed\n")
+
+
+FRONT = [
+    ("---\ntitle: [\nweight: 1\n---\n\nText.\n", "GATE_FRONTMATTER_INVALID", 4),
+    ("---\ntitle: A\n\nText without an end.\n", "GATE_FRONTMATTER_INVALID", 1),
+    ("---\ntitle: A\ntitle: B\nweight: 1\n---\n\nText.\n", "GATE_FRONTMATTER_INVALID", 3),
+    ("Only text.\n", "GATE_FRONTMATTER_MISSING", 1),
+    ("---\ntitle: A\n---\n\nText.\n", "GATE_FRONTMATTER_KEY_MISSING", 1),
+    ("---\ntitle: A\nweight: ten\n---\n\nText.\n", "GATE_FRONTMATTER_KEY_TYPE", 1),
+    ("---\ntitle: A\nweight: true\n---\n\nText.\n", "GATE_FRONTMATTER_KEY_TYPE", 1),
+    ("---\ntitle: ''\nweight: 1\n---\n\nText.\n", "GATE_FRONTMATTER_KEY_TYPE", 1),
+    ("---\ntitle: A\nweight: 1\ndraft: true\n---\n\nText.\n", "GATE_FRONTMATTER_DRAFT", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "line"), FRONT)
+def test_front_matter_that_the_section_does_not_have_is_found(
+    broken: World, text: str, code: str, line: int
+) -> None:
+    broken.write(GUIDE, text)
+
+    assert broken.codes("front_matter") == [(code, GUIDE, line)]
+
+
+def lint(body: str, text: str | None = None) -> list[tuple[str, int]]:
+    file = PageFile("a.md", page("A", body) if text is None else text)
+    return [
+        (found.code.removeprefix("GATE_LINT_"), found.line)
+        for rule in markdown_lint.RULES
+        for found in rule(file)
+    ]
+
+
+LINT = [
+    ("## One\n\n#### Three\n", [("HEADING_SKIP", 8)]),
+    ("# Title again\n", [("SECOND_TITLE", 6)]),
+    ("##\n", [("EMPTY_HEADING", 6)]),
+    ("## One\nText.\n", [("HEADING_SPACE", 6)]),
+    ("##One\n", [("HEADING_MARK", 6)]),
+    ("Text. \n\nMore.\n", [("TRAILING_SPACE", 6)]),
+    ("A\tB\n", [("TAB", 6)]),
+    ("A.\n\n\nB.\n", [("BLANK_LINES", 8)]),
+    ("```\nx\n```\n", [("FENCE_LANGUAGE", 6)]),
+    ("```python\nx = 1\n", [("OPEN_FENCE", 6)]),
+    ("See https://example.org/a_b. Then.\n", [("BARE_URL", 6)]),
+    ("[a]()\n", [("EMPTY_LINK", 6)]),
+    ("![](x.png)\n", [("IMAGE_ALT", 6)]),
+    ("Run <script>alert(1)</script>\n", [("UNSAFE_HTML", 6)]),
+    ("<img src='x' alt='y' onerror='z()'>\n", [("UNSAFE_HTML", 6)]),
+    ("[a](javascript:x)\n", [("UNSAFE_HTML", 6)]),
+]
+
+
+@pytest.mark.parametrize(("body", "found"), LINT)
+def test_markdown_that_reads_badly_is_found(body: str, found: list[tuple[str, int]]) -> None:
+    assert lint(body) == found
+
+
+CLEAN = [
+    "A line that breaks  \nhere.\n",
+    "`https://example.org` and <https://example.org> and [x](https://example.org).\n",
+    "[x](https://example.org/a_(b) 'title') and [y][z]\n\n[z]: https://example.org\n",
+    "```python\nurl = 'https://example.org'   \n\n\n# One\n\tx = 1\n```\n",
+    "````markdown\n```\nx\n```\n````\n",
+    "Heading\n-------\n\nText.\n",
+    "Write `<script>` in code.\n",
+    '<a href="https://example.org">x</a>\n',
+]
+
+
+@pytest.mark.parametrize("body", CLEAN)
+def test_markdown_that_only_looks_bad_is_left_alone(body: str) -> None:
+    assert lint(body) == []
+
+
+def test_the_whole_file_is_looked_at_too() -> None:
+    assert lint("", page("A", "Text.").rstrip("\n")) == [("FINAL_NEWLINE", 0)]
+    assert lint("", page("A", "Text.") + "\n") == [("FINAL_NEWLINE", 0)]
+    assert lint("", page("A", "Text.").replace("\n", "\r\n"))[0] == ("LINE_ENDS", 0)
+    assert lint("", "\ufeff" + page("A", "Text.")) == [("BYTE_ORDER", 0)]
+    assert lint("", "---\ntitle: A\n---\n") == [("EMPTY_PAGE", 0)]
+
+
+TOKENS = [
+    ("Use __PRODUCT_NAME__ now.", ["__PRODUCT_NAME__"]),
+    ("Use {{ name }} and {{.Title}}.", ["{{ name }}", "{{.Title}}"]),
+    ("__init__ is Python's, and so is __name__.", []),
+    ("{{< ref x >}} and {{% note %}} are Hugo's.", []),
+    ("A bold __Word__ and snake__CASE__x.", []),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), TOKENS)
+def test_tokens_are_told_from_code_and_shortcodes(text: str, found: list[str]) -> None:
+    assert template_tokens.found(text) == found
+
+
+def test_a_leaked_token_is_a_blocker_in_text_and_front_matter_but_not_in_code(
+    broken: World,
+) -> None:
+    broken.write(
+        GUIDE,
+        "---\ntitle: About __NAME__\nweight: 1\n---\n\n"
+        "Text __BODY__.\n\nUse `__CODE__`.\n\n```python\n__FENCE__ = '{{ x }}'\n```\n",
+    )
+
+    verdict = broken.verdict("template_tokens")
+
+    assert [(each.severity, each.line) for each in verdict.issues] == [
+        ("blocker", 1),
+        ("blocker", 6),
+    ]
+
+
+def test_marks_of_a_merge_are_found_and_a_heading_of_equal_signs_is_not(broken: World) -> None:
+    broken.write(
+        GUIDE,
+        page(
+            "A", "Heading\n=======\n\n<<<<<<< ours\na\n||||||| base\nb\n=======\nc\n>>>>>>> theirs"
+        ),
+    )
+
+    found = broken.codes("conflict_markers")
+
+    assert [line for _, _, line in found] == [9, 11, 13, 15]
+
+
+# In pieces, so that nobody takes this file for a leak.
+SECRETS: list[tuple[str, str]] = [
+    ("token: ghp" + "_" + "a1B2" * 9, "a GitHub token"),
+    ("AKIA" + "ABCDEFGHIJKLMNOP", "an AWS access key"),
+    ("-----BEGIN RSA " + "PRIVATE KEY-----", "a private key"),
+    ("xoxb" + "-1234567890-abcdefghij", "a Slack token"),
+    ("sk_live" + "_" + "4eC39HqLyjWDarjtT1zdp7dc", "a Stripe key"),
+    ("sk-" + "proj-" + "aB3dE5gH7jK9" * 4, "an OpenAI key"),
+    ("AIza" + "SyA1234567890abcdefghijklmnopqrstuv", "a Google API key"),
+    (
+        "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0" + ".dozjgNryP4J3jVmNHl0w5N",
+        "a JSON web token",
+    ),
+    ("postgres://admin:hunter22" + "@db.internal/x", "a password in an address"),
+    ('api_key = "q7Zp2Lw9Xk4Rt6Vb8Nc1"', "a secret that was written out"),
+]
+
+
+@pytest.mark.parametrize(("line", "name"), SECRETS)
+def test_secrets_are_known_by_their_shape(line: str, name: str) -> None:
+    assert secrets.secrets(line) == [name]
+
+
+HARMLESS = [
+    "api_key = os.environ['SHELF_API_KEY']",
+    'api_key = "YOUR_API_KEY_GOES_HERE_1234"',
+    "token: <your-token-from-the-console>",
+    "password = getpass.getpass()",
+    "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "https://user:password@example.org/",
+    "postgres://localhost:5432/shelf",
+    "the sk-learn-compatible-estimator-interface-and-more",
+    "token = next_token_in_the_sequence",
+    "author: somebody_with_a_long_name",
+]
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_what_only_looks_like_a_secret_is_none(line: str) -> None:
+    assert secrets.secrets(line) == []
+
+
+def test_a_secret_in_a_code_block_is_a_blocker_and_is_not_repeated(broken: World) -> None:
+    secret = "ghp" + "_" + "a1B2" * 9
+    broken.write(GUIDE, page("A", f"```python\nlogin('{secret}')\n```"))
+
+    verdict = broken.verdict("secrets")
+
+    assert [(each.severity, each.path, each.line) for each in verdict.issues] == [
+        ("blocker", GUIDE, 7)
+    ]
+    assert secret not in verdict.log
+
+
+LONG: list[tuple[str, Callable[[str], object]]] = [
+    ("`" * 20_000, lint),
+    ("[" * 400, lint),
+    ("{{" * 20_000, template_tokens.found),
+    ("__A" * 20_000, template_tokens.found),
+    ("https://" * 20_000, markdown_lint.bare_urls),
+    ("password=" * 20_000, secrets.secrets),
+    ("a:" * 20_000, secrets.secrets),
+    ("<" * 4_000, lint),
+    ("<a " * 2_000, lint),
+]
+
+
+@pytest.mark.parametrize(("text", "read"), LONG, ids=lambda value: str(value)[:12])
+@pytest.mark.timeout(10)
+def test_no_text_takes_a_rule_long(text: str, read: Callable[[str], object]) -> None:
+    read(text)
+
+
+def test_strictness_turns_warnings_into_errors(tmp_path: Path, broken: World) -> None:
+    broken.write(GUIDE, page("A", "## One\n\n#### Three"))
+
+    lenient, strict = broken.verdict("markdown_lint"), broken.verdict("markdown_lint", strict=True)
+
+    assert (lenient.ok, [each.severity for each in lenient.issues]) == (True, ["warn"])
+    assert (strict.ok, [each.severity for each in strict.issues]) == (False, ["error"])
