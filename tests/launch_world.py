@@ -1,12 +1,20 @@
-"""A small world for launch: jobs for a worker that runs without the engine."""
+"""A small world for launch: jobs without the engine, and an engine with a small worker."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cleats.toolsets.launch import artifacts as documents
+from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.drive.leases import Pace
+from cleats.toolsets.launch.drive.steps import KINDS
 from cleats.toolsets.launch.folder import RunFolder
+from cleats.toolsets.launch.store.port import Run, RunStore
+from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.workers.job import Job
+
+ROOT = Path(__file__).parent.parent
 
 RUN_ID = "r_2026-01-21T10-00-00Z_0123abcd"
 
@@ -52,3 +60,35 @@ def _bytes(data: Any) -> bytes:
     if isinstance(data, bytes):
         return data
     return data.encode() if isinstance(data, str) else documents.canonical(data)
+
+
+MODULES = dict.fromkeys(KINDS, "tests.servers.launch_worker")
+"""Every step is done by the small worker of the tests, in a real process."""
+
+PACE = Pace(lease=1.0, renew=0.2, look=0.05, wait=0.02)
+"""Leases that run out soon, so that a test need not wait for a dead driver's."""
+
+
+def engine(tmp_path: Path, *, store: RunStore | None = None, pace: Pace = PACE) -> Engine:
+    """An engine with the small worker, on a store below `tmp_path`."""
+    return Engine(
+        store or SqliteStore(tmp_path / "runs.db"),
+        tmp_path / "runs",
+        modules=MODULES,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        grace=0.2,
+        pace=pace,
+    )
+
+
+def config(mode: str = "auto", **given: Any) -> dict[str, Any]:
+    """A configuration for the small worker: `test` says what goes wrong, `drive` who drives."""
+    drive = {"mode": mode, **given.pop("drive", {})}
+    return {"product_slug": "zip", "required_sections": ["docs"], "drive": drive, **given}
+
+
+async def start(engine: Engine, config: Mapping[str, Any], **given: Any) -> Run:
+    """Create a run and nothing else."""
+    digest = documents.digest(documents.canonical(config))
+    run, _ = await engine.create(config, config_hash=digest, shown_config=config, **given)
+    return run

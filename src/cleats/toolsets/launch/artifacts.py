@@ -5,6 +5,7 @@ inputs give the same bytes. Its schema is found by its name: `page_plan.json` fi
 `schemas/page_plan.schema.json`, and so does `drafts/docs/page_plan.json`.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -59,6 +60,11 @@ def compact(document: Any) -> str:
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def digest(data: bytes) -> str:
+    """What an artifact is known by."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def check_name(name: str) -> str:

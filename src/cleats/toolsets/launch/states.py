@@ -47,7 +47,9 @@ class SectionState(StrEnum):
 
 TERMINAL = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 
-ORDER = tuple(state for state in State if state not in {State.FAILED, State.CANCELLED})
+ORDER: tuple[State, ...] = tuple(
+    state for state in State if state not in {State.FAILED, State.CANCELLED}
+)
 """The way a run goes when nothing stops it."""
 
 STABLE = frozenset({State.PLAN_READY, State.DRAFT_READY, State.READY_FOR_PR})
@@ -81,7 +83,9 @@ EDGES: Mapping[State, frozenset[State]] = MappingProxyType(
 )
 """Every legal change of state."""
 
-REWINDS: Mapping[State, State] = MappingProxyType({State.LINKING: State.DRAFT_READY})
+REWINDS: Mapping[State, State] = MappingProxyType(
+    {State.LINKING: State.DRAFT_READY, State.FIXING: State.VALIDATING}
+)
 """Where an interrupted state goes back to when what it worked on has changed meanwhile."""
 
 

@@ -1,0 +1,1 @@
+"""How a run gets from its first state to its last."""

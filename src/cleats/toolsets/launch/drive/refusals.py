@@ -1,0 +1,70 @@
+"""Why a tool does not work on a run: the preconditions of spec e, and their words."""
+
+from collections.abc import Iterable
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.states import ORDER, TERMINAL, State, at_least
+from cleats.toolsets.launch.store.port import Run
+
+
+def refuse(run: Run, least: State | None = None, *, only: bool = False, ends: bool = False) -> None:
+    """Let a run pass that is far enough: at least in a state, or `only` in it.
+
+    `ends` lets one pass that is done.
+
+    Raises:
+        ToolError: CANCELLED for a cancelled run, ILLEGAL_STATE for any other.
+    """
+    if run.state is State.CANCELLED:
+        raise cancelled(run.run_id)
+    if least is None:
+        fits = run.state not in TERMINAL
+        allowed = [state for state in ORDER if state not in TERMINAL]
+    elif only:
+        fits, allowed = run.state is least, [least]
+    else:
+        fits = at_least(run.state, least) and (ends or run.state not in TERMINAL)
+        allowed = [state for state in ORDER if at_least(state, least)]
+    if not fits:
+        raise illegal(run, f"it is {run.state}", allowed)
+
+
+def illegal(run: Run, why: str, allowed: Iterable[State]) -> ToolError:
+    """The run is in a state in which the tool cannot work."""
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"{run.run_id} cannot do this now: {why}",
+        hint="launch_get_status says where the run is.",
+        details={"state": run.state.value, "allowed": [state.value for state in allowed]},
+    )
+
+
+def cancelled(run_id: str) -> ToolError:
+    """The run was cancelled, before or meanwhile."""
+    return ToolError(
+        ErrorCode.CANCELLED,
+        f"{run_id} was cancelled",
+        hint="Start another run.",
+        details={"state": State.CANCELLED.value},
+    )
+
+
+def exhausted(limit: int) -> ToolError:
+    """The run has used up its fixes."""
+    return ToolError(
+        ErrorCode.FIX_EXHAUSTED,
+        f"all {limit} fix attempts are used up",
+        hint="Fix the rest by hand, or start a run with a higher max_fix_attempts.",
+        details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
+    )
+
+
+def taken_over(run: Run) -> ToolError:
+    """Another process has the run now; what it records counts."""
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"another server has taken {run.run_id} over",
+        hint="Call launch_resume to wait for it.",
+        retryable=True,
+        details={"state": run.state.value},
+    )

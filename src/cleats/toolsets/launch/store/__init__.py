@@ -1,0 +1,1 @@
+"""Where runs are kept: what a store promises, and the stores that keep the promise."""
