@@ -47,10 +47,17 @@ def _skills(settings: Settings, _vitals: Vitals) -> Toolset:
     return toolset(settings)
 
 
+def _launch(settings: Settings, _vitals: Vitals) -> Toolset:
+    from cleats.toolsets.launch.tools import toolset  # noqa: PLC0415 - only when it is served
+
+    return toolset(settings)
+
+
 TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {
     "code": _code,
     "skills": _skills,
     "assets": _assets,
+    "launch": _launch,
 }
 """Every toolset of ours by name, made when it is asked for."""
 

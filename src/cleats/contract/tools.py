@@ -122,7 +122,7 @@ class Tool:
         """What a list of tools shows of it."""
         if self.output is not None and self.payload is ENVELOPE:
             return enveloped(self.listed_output or outline(self.output))
-        return self.output
+        return self.listed_output or self.output
 
     @cached_property
     def codes(self) -> frozenset[ErrorCode]:

@@ -219,6 +219,17 @@ class Settings:
         "Addresses, besides this machine's own, that may be sent those tokens.",
         private=True,
     )
+    launch_hugo: str = _setting(
+        "",
+        "The program that builds sites; the one of `cleats[launch]` or on the path if not set.",
+        private=True,
+    )
+    launch_offline: Literal["on", "off"] = _setting(
+        "off", "With `on`, runs ask nothing of the network but their repositories.", private=True
+    )
+    launch_link_hosts: tuple[str, ...] = _setting(
+        (), "Hosts whose links are checked although they are on a private network.", private=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,7 +188,7 @@ def _is_plain(name: str) -> bool:
     return bool(name) and all(c.isalnum() or c in "-_." for c in name) and name[0].isalnum()
 
 
-def load(name: str, folders: Sequence[Path] = ()) -> Profile:
+def load(name: str, folders: Sequence[Path | str] = ()) -> Profile:
     """The profile of this name.
 
     Raises:
@@ -205,7 +205,7 @@ def load(name: str, folders: Sequence[Path] = ()) -> Profile:
     return _read(known[name])
 
 
-def of(config: Mapping[str, Any], folders: Sequence[Path] = ()) -> Profile:
+def of(config: Mapping[str, Any], folders: Sequence[Path | str] = ()) -> Profile:
     """The profile of a run, with what its normalised configuration changes in it.
 
     Raises:
@@ -214,7 +214,7 @@ def of(config: Mapping[str, Any], folders: Sequence[Path] = ()) -> Profile:
     return load(config["profile"], folders).laid_out(config["site_layout"])
 
 
-def every(folders: Sequence[Path] = ()) -> Iterator[Profile]:
+def every(folders: Sequence[Path | str] = ()) -> Iterator[Profile]:
     """Every profile that can be used, those of the operator first.
 
     Raises:
@@ -224,10 +224,10 @@ def every(folders: Sequence[Path] = ()) -> Iterator[Profile]:
         yield _read(place)
 
 
-def places(folders: Sequence[Path] = ()) -> dict[str, Path]:
+def places(folders: Sequence[Path | str] = ()) -> dict[str, Path]:
     """The folder of each profile by its name; a folder may be a profile or hold some."""
     found: dict[str, Path] = {}
-    for folder in (*folders, OURS):
+    for folder in map(Path, (*folders, OURS)):
         inside = sorted(each.parent for each in folder.glob(f"*/{FILE}"))
         for place in [folder] if (folder / FILE).is_file() else inside:
             found.setdefault(place.name, place)

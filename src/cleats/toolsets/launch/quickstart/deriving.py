@@ -13,6 +13,17 @@ from cleats.toolsets.launch.quickstart.confidence import Guess, Signal, guess
 
 FIELDS = (signals.FAMILY, signals.PLATFORM)
 
+TOLD = (
+    "family",
+    "target_platform",
+    "locales",
+    "layout_mode",
+    "allow_inference",
+    "github_repo_url",
+    "github_ref",
+)
+"""What is told of a configuration that came from a repository."""
+
 
 @dataclass(frozen=True, slots=True)
 class Derived:
@@ -45,13 +56,7 @@ async def from_product_url(url: str, settings: Settings, env: Mapping[str, str])
         "github_repo_url": product.repo_url,
         "github_ref": await discovery.head_of(product.repo_url, env, product.ref),
     }
-    shown = {
-        "site": page.site,
-        "product_slug": page.family,
-        "platform": page.platform,
-        "locale": page.locale,
-    }
-    return Derived(given, shown)
+    return Derived(given, _page(page))
 
 
 async def from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> Derived:
@@ -68,16 +73,38 @@ async def from_repository_url(url: str, settings: Settings, env: Mapping[str, st
     guesses = {field: guess(field, found) for field in FIELDS}
     if not all(each.value for each in guesses.values()):
         raise ambiguous(guesses, found)
-    shown = {
+    given = {
+        **_common(profile),
         "family": guesses[signals.FAMILY].value,
         "target_platform": guesses[signals.PLATFORM].value,
         "locales": [profile.site.default_locale],
-        "layout_mode": "auto",
-        "allow_inference": False,
         "github_repo_url": repository.url,
         "github_ref": seen.head,
     }
-    return Derived({**_common(profile), **shown}, shown)
+    return Derived(given, of_repository(given))
+
+
+def of_page(url: str, settings: Settings) -> dict[str, Any]:
+    """What is told of a configuration that came from a page; nothing is asked of the network.
+
+    Raises:
+        ToolError: INVALID_URL, UNSUPPORTED_SITE.
+    """
+    return _page(addresses.read(url, model.every(settings.launch_profiles)))
+
+
+def of_repository(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a configuration that came from a repository."""
+    return {name: config[name] for name in TOLD}
+
+
+def _page(page: addresses.Address) -> dict[str, Any]:
+    return {
+        "site": page.site,
+        "product_slug": page.family,
+        "platform": page.platform,
+        "locale": page.locale,
+    }
 
 
 def ambiguous(guesses: Mapping[str, Guess], found: list[Signal]) -> Exception:

@@ -1,0 +1,53 @@
+"""The engine as the settings want it: where its store is, what its workers may know."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from cleats.settings import Settings, surroundings
+from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.source.git import kept
+from cleats.toolsets.launch.store.sqlite import SqliteStore
+
+STORE: Final = "runs.sqlite"
+
+_PASSED: Final = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TEMP", "TMP", "VIRTUAL_ENV")
+
+
+def folder(settings: Settings) -> Path:
+    """Where the runs of this user are kept."""
+    return settings.data_dir / "launch"
+
+
+def engine(settings: Settings) -> Engine:
+    """The engine; its store is opened, nothing is started."""
+    environ = surroundings(settings)
+    place = folder(settings)
+    return Engine(
+        SqliteStore(place / STORE),
+        place / "runs",
+        settings=worker_settings(settings),
+        secrets={name: environ[name] for name in settings.launch_secrets if name in environ},
+        env=_environment(settings),
+        grace=settings.grace,
+    )
+
+
+def worker_settings(settings: Settings) -> dict[str, Any]:
+    """What workers need to know, as plain JSON."""
+    return {
+        "git_env": kept(surroundings(settings)),
+        "profiles": [str(each) for each in settings.launch_profiles],
+        "hugo": settings.launch_hugo,
+        "offline": settings.launch_offline == "on",
+        "link_hosts": list(settings.launch_link_hosts),
+    }
+
+
+def _environment(settings: Settings) -> dict[str, str] | None:
+    """The environment of the workers: no secret is in it, whatever ours holds."""
+    environ = surroundings(settings)
+    if not environ:
+        return None
+    python = {name: value for name, value in environ.items() if name.startswith("PYTHON")}
+    passed = {name: environ[name] for name in _PASSED if name in environ}
+    return {**kept(environ), **passed, **python}
