@@ -69,6 +69,17 @@ def read(tree: Tree) -> HugoConfig:
     )
 
 
+def settings(tree: Tree, path: str = "") -> Mapping[str, Any]:
+    """The settings of one build of the site, or of the site as a whole; top-level keys lower case.
+
+    A file of the build matrix stands for itself; any other is part of the whole.
+    """
+    config = read(tree)
+    if path not in {build for _, _, build in config.matrix}:
+        return config.settings
+    return _lower(_load(tree, path) or {})
+
+
 def facts(config: HugoConfig) -> dict[str, Any]:
     """The facts that decide what address a page gets, as the artifact."""
     settings = config.settings

@@ -129,6 +129,8 @@ def from_words(words: str) -> str:
 def from_text(text: str) -> str:
     """The SPDX id of a licence's text; "" when it is none of those we know."""
     body = " ".join(re.sub(r"[^a-z0-9.]+", " ", text.lower()).split())
+    if sum(grant in body for grant in _GRANTS) > 1:
+        return ""  # several licences in one file: which one holds for what, it alone knows
     for mark, spdx in _TEXTS:
         if all(part in body for part in mark.split("|")):
             return _gnu(spdx, text) if spdx.endswith("-only") else spdx
@@ -152,6 +154,14 @@ def _is_id(word: str) -> bool:
 
 
 _NO_COPYING: Final = "redistributions of source code must retain the above copyright"
+_GRANTS: Final = (
+    _NO_COPYING,
+    "permission is hereby granted free of charge to any person obtaining a copy",
+    "permission to use copy modify and or distribute this software for any purpose",
+    "terms and conditions for use reproduction",
+)
+"""One sentence of each large family."""
+
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ("apache license|version 2.0|terms and conditions for use reproduction", "Apache-2.0"),
     ("mozilla public license version 2.0", "MPL-2.0"),

@@ -1,0 +1,258 @@
+"""The public API of a Python package, read from its syntax; nothing is imported.
+
+What `__init__` lists in `__all__`, or imports and defines without an underscore, is followed to its
+definition. A package whose `__init__` offers little is read module by module.
+"""
+
+import ast
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from cleats.toolsets.launch.source import prose, rst
+from cleats.toolsets.launch.source.api.model import Surface, Symbol
+from cleats.toolsets.launch.source.roots import kind_of
+from cleats.toolsets.launch.source.tree import Tree
+
+_FEW: Final = 3
+"""Names below which `__init__` is only a door and the modules are the house."""
+
+_HOPS: Final = 8
+"""How often a name may be imported from somewhere else."""
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Module:
+    """A module and what it says about its own names."""
+
+    name: str
+    path: str
+    body: ast.Module
+    is_package: bool
+
+    @cached_property
+    def exports(self) -> list[str] | None:
+        """What `__all__` lists literally; None without one."""
+        found: list[str] | None = None
+        for node in self.body.body:
+            targets: list[ast.expr] = []
+            value: ast.expr | None = None
+            if isinstance(node, ast.Assign):
+                targets, value = node.targets, node.value
+            elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+                targets, value = [node.target], node.value
+            if value and any(
+                isinstance(each, ast.Name) and each.id == "__all__" for each in targets
+            ):
+                found = [*(found or []), *_strings(value)]
+        return found
+
+    @cached_property
+    def defined(self) -> dict[str, Definition]:
+        """Classes and functions by name; the last one of several wins, as it does at run time."""
+        return {
+            node.name: node
+            for node in _statements(self.body.body)
+            if isinstance(node, Definition) and not _is_overload(node)
+        }
+
+    @cached_property
+    def imported(self) -> dict[str, tuple[str, str]]:
+        """Name here, module and name there; only from inside of the package."""
+        found: dict[str, tuple[str, str]] = {}
+        for node in _statements(self.body.body):
+            if isinstance(node, ast.ImportFrom) and (source := self._absolute(node)):
+                for each in node.names:
+                    found[each.asname or each.name] = (source, each.name)
+        return found
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self.name.split(".")
+        kept = parts[: len(parts) - node.level + self.is_package]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    @property
+    def public(self) -> list[str]:
+        """The names it offers, in order."""
+        if self.exports is not None:
+            return self.exports
+        names = [*self.imported, *self.defined] if self.is_package else [*self.defined]
+        return [name for name in dict.fromkeys(names) if not name.startswith("_")]
+
+
+@dataclass
+class _Package:
+    tree: Tree
+    root: str
+    """The folder that the package lies in."""
+    modules: dict[str, Module] = field(default_factory=dict)
+
+    def module(self, name: str) -> Module | None:
+        if name not in self.modules:
+            base = self.root + name.replace(".", "/")
+            for path, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
+                if parsed := _parse(self.tree, path):
+                    self.modules[name] = Module(name, path, parsed, is_package)
+        return self.modules.get(name)
+
+    def find(
+        self, module: Module, name: str, hops: int = _HOPS
+    ) -> tuple[Module, Definition] | None:
+        """Where a name is defined, however many modules have passed it on."""
+        if name in module.defined:
+            return module, module.defined[name]
+        if not hops:
+            return None
+        source, there = module.imported.get(name, ("", ""))
+        if source and (inner := self.module(source)):
+            return self.find(inner, there, hops - 1)
+        for star in (source for source, each in module.imported.values() if each == "*"):
+            inner = self.module(star)
+            if inner and name in inner.public:
+                return self.find(inner, name, hops - 1)
+        return None
+
+
+def surface(tree: Tree, packages: list[str]) -> Surface:
+    """The public names of some packages (folders or single files), in order."""
+    symbols: dict[str, Symbol] = {}
+    modules: list[tuple[str, str]] = []
+    for place in packages:
+        folder, _, name = place.removesuffix(".py").rpartition("/")
+        package = _Package(tree, f"{folder}/" if folder else "")
+        top = package.module(name)
+        if top is None:
+            continue
+        own = _offered(package, top, top.exports is not None)
+        documented = [symbol for symbol in own if symbol.doc]
+        files = _module_names(tree, package.root, name)
+        modules += [(each, path) for each, path in files]
+        if len(documented) < _FEW:
+            for each, _path in files:
+                inner = package.module(each)
+                if inner is not None and inner is not top:
+                    own += _offered(package, inner, inner.exports is not None, only_own=True)
+        for symbol in own:
+            symbols.setdefault(symbol.name, symbol)
+    return Surface(tuple(symbols.values()), tuple(modules))
+
+
+def _offered(
+    package: _Package, module: Module, exported: bool, *, only_own: bool = False
+) -> list[Symbol]:
+    found: list[Symbol] = []
+    for name in module.public:
+        place = package.find(module, name)
+        if place is None or name.startswith("_") or (only_own and place[0] is not module):
+            continue
+        found.append(_symbol(f"{module.name}.{name}", *place, exported))
+    return found
+
+
+def _symbol(name: str, module: Module, node: Definition, exported: bool) -> Symbol:
+    raw = ast.get_docstring(node) or ""
+    first = node.body[0]
+    return Symbol(
+        name=name,
+        kind="class" if isinstance(node, ast.ClassDef) else "function",
+        path=module.path,
+        line=node.lineno,
+        end=node.lineno,
+        signature=_signature(node),
+        doc=first_sentence(raw),
+        doc_line=first.lineno if raw else 0,
+        deprecated=bool(re.search(r"\bdeprecated\b", raw[:400], re.IGNORECASE)),
+        exported=exported,
+    )
+
+
+def first_sentence(doc: str) -> str:
+    """The first sentence of a docstring without its marks; "" when it begins with none."""
+    paragraph = re.split(r"\n\s*\n|\n\s*(?=[-*:@]|\w+:$|>>>|Args|Param|Return)", doc.strip())[0]
+    found = prose.sentences(rst.plain(paragraph))
+    return found[0] if found else ""
+
+
+def _signature(node: Definition) -> str:
+    if isinstance(node, ast.ClassDef):
+        maker = next(
+            (
+                each
+                for each in node.body
+                if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+            ),
+            None,
+        )
+        return f"{node.name}({_arguments(maker.args, skip=1)})" if maker else node.name
+    return f"{node.name}({_arguments(node.args)})"
+
+
+def _arguments(arguments: ast.arguments, skip: int = 0) -> str:
+    """The parameters without their types: those are for the reference, not for a headline."""
+    bare = ast.arguments(
+        posonlyargs=[ast.arg(each.arg) for each in arguments.posonlyargs],
+        args=[ast.arg(each.arg) for each in arguments.args],
+        vararg=ast.arg(arguments.vararg.arg) if arguments.vararg else None,
+        kwonlyargs=[ast.arg(each.arg) for each in arguments.kwonlyargs],
+        kw_defaults=arguments.kw_defaults,
+        kwarg=ast.arg(arguments.kwarg.arg) if arguments.kwarg else None,
+        defaults=arguments.defaults,
+    )
+    for _ in range(skip):
+        if places := bare.posonlyargs or bare.args:
+            places.pop(0)
+    room = len(bare.posonlyargs) + len(bare.args)
+    bare.defaults = bare.defaults[max(0, len(bare.defaults) - room) :]
+    return ast.unparse(bare)
+
+
+def _module_names(tree: Tree, root: str, package: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for path in tree.below(f"{root}{package}"):
+        parts = path.removeprefix(root).removesuffix(".py").split("/")
+        if path.endswith(".py") and kind_of(path) == "source":
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            hidden = any(part.startswith("_") or part in ("tests", "testing") for part in parts)
+            if not hidden and all(part.isidentifier() for part in parts):
+                found.append((".".join(parts), path))
+    return found
+
+
+def _parse(tree: Tree, path: str) -> ast.Module | None:
+    text = tree.text(path)
+    if text is None:
+        return None
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _statements(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a module, those behind a condition or a `try` included."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.If | ast.Try):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                continue
+            found += _statements([*node.body, *node.orelse])
+        else:
+            found.append(node)
+    return found
+
+
+def _strings(node: ast.expr) -> list[str]:
+    return [
+        each.value
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    ]
+
+
+def _is_overload(node: Definition) -> bool:
+    return any("overload" in ast.unparse(each) for each in node.decorator_list)

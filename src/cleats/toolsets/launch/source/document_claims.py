@@ -1,0 +1,163 @@
+"""What the readme and the guides let us say: features, limits, and what they show with code."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from cleats.toolsets.launch.source import languages
+from cleats.toolsets.launch.source.blocks import Block
+from cleats.toolsets.launch.source.claims import Citation, Ledger
+from cleats.toolsets.launch.source.statements import (
+    Subject,
+    from_item,
+    from_limitation,
+    from_paragraph,
+)
+
+_FEATURES: Final = re.compile(
+    r"\b(features?|highlights?|capabilit(y|ies)|functionality|what it (does|can do)"
+    r"|what you can do|supported)\b",
+    re.IGNORECASE,
+)
+_OPENING: Final = re.compile(
+    r"^(intro(duction)?|overview|about.*|what is .*|description|summary|features?|highlights?)\??$",
+    re.IGNORECASE,
+)
+_LIMITS: Final = re.compile(
+    r"\b(limitations?|known (issues|limitations|problems)|caveats?|not supported|unsupported"
+    r"|what('s| is) missing|restrictions)\b",
+    re.IGNORECASE,
+)
+_FOREIGN: Final = re.compile(
+    r"\b(contribut\w*|sponsor\w*|licen[sc]e|changelog|development|credits|acknowledg\w*|authors?"
+    r"|community|related|alternatives|comparison|table of contents|contents|links|resources"
+    r"|documentation|support|donat\w*|why|benchmarks?|performance|faq|roadmap|todo)\b",
+    re.IGNORECASE,
+)
+_LEADS_IN: Final = re.compile(
+    r"\b(features?|supports?|provides?|includes?|offers?|points|capabilities|library|gives you)\b",
+    re.IGNORECASE,
+)
+WORKFLOWS: Final = 12
+"""Workflows told at most: a page for each would be too many already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Something that the repository shows how to do."""
+
+    tag: str
+    title: str
+    claim_id: str
+    path: str
+    description: str = ""
+
+
+def features(ledger: Ledger, subject: Subject, blocks: list[Block]) -> None:
+    """Claim what feature lists and opening paragraphs say about the product."""
+    leading = ""
+    for number, block in enumerate(blocks):
+        if block.kind == "paragraph":
+            leading = block.text
+            if _is_opening(block, blocks):
+                for sentence in from_paragraph(block, subject):
+                    _add(ledger, sentence, "feature", block, "key_features")
+        elif (
+            block.kind == "item" and block.depth == 1 and _is_feature_list(block, leading, subject)
+        ):
+            if sentence := from_item(block, subject):
+                _add(ledger, sentence, "feature", block, "key_features")
+        elif block.kind == "heading":
+            leading = ""
+        if number > 400:
+            break
+
+
+def limitations(ledger: Ledger, subject: Subject, blocks: Iterable[Block]) -> list[str]:
+    """Claim what the parts about limits say; return the sentences."""
+    found: list[str] = []
+    for block in blocks:
+        if block.kind not in ("paragraph", "item") or not _titled(block, _LIMITS, last=True):
+            continue
+        for sentence in from_limitation(block, subject):
+            _add(ledger, sentence, "limitation", block, "limitations")
+            found.append(sentence)
+    return list(dict.fromkeys(found))
+
+
+def shown(
+    ledger: Ledger, subject: Subject, blocks: Iterable[Block], language: str
+) -> list[Workflow]:
+    """The parts of a document that show something with code in the product's language."""
+    made: dict[str, Workflow] = {}
+    for block in blocks:
+        if block.kind != "code" or not block.section or len(made) >= WORKFLOWS:
+            continue
+        title = clean_title(block.section[-1])
+        spoken = languages.named(block.language)
+        tag = slug(title)
+        usual = _FOREIGN.search(title) or _is_install(title) or subject.is_named_by(title)
+        if not title or not tag or usual or spoken != language or tag in made:
+            continue
+        document = "readme" if is_readme(block.path) else "documentation"
+        text = f'The {document} of {subject.name} has a code example under the heading "{title}".'
+        claim = ledger.add(text, "workflow", [_cite(block)], group="workflow_claims", is_fact=True)
+        made[tag] = Workflow(tag, title, claim, block.path)
+    return list(made.values())
+
+
+def slug(title: str) -> str:
+    """A title as a tag: `Parse a TOML string` becomes `parse-a-toml-string`."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-")
+
+
+def clean_title(text: str) -> str:
+    """A heading without numbers, signs and a closing mark."""
+    text = re.sub(r"^[\d.]+\s+", "", text)
+    text = re.sub(r"[^\w`\"'()+#./,& -]", "", text).strip(" :-")
+    return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and '"' not in text else ""
+
+
+def is_readme(path: str) -> bool:
+    return "/" not in path and PurePosixPath(path).stem.lower() == "readme"
+
+
+def _is_install(title: str) -> bool:
+    return bool(re.search(r"\b(install\w*|requirements?|setup|upgrad\w+)\b", title, re.IGNORECASE))
+
+
+def _is_opening(block: Block, blocks: list[Block]) -> bool:
+    """Before the second heading, or in a part that introduces the product."""
+    if len(block.section) <= 1 and _headings_before(block, blocks) <= 1:
+        return True
+    return bool(block.section) and bool(_OPENING.match(block.section[-1].strip()))
+
+
+def _headings_before(block: Block, blocks: list[Block]) -> int:
+    return sum(each.kind == "heading" and each.line < block.line for each in blocks)
+
+
+def _is_feature_list(block: Block, leading: str, subject: Subject) -> bool:
+    if block.section and _FOREIGN.search(block.section[-1]):
+        return False
+    if block.section and _FEATURES.search(block.section[-1]):
+        return True
+    named = any(re.search(rf"\b{re.escape(each)}\b", leading.lower()) for each in subject.aliases)
+    opening = len(block.section) <= 1
+    return opening and leading.rstrip().endswith(":") and (named or bool(_LEADS_IN.search(leading)))
+
+
+def _titled(block: Block, pattern: re.Pattern[str], *, last: bool) -> bool:
+    titles = block.section[-1:] if last else block.section
+    return any(pattern.search(title) for title in titles)
+
+
+def _add(ledger: Ledger, sentence: str, kind: str, block: Block, group: str) -> None:
+    ledger.add(sentence, kind, [_cite(block)], group=group)
+
+
+def _cite(block: Block) -> Citation:
+    source = "readme_technical" if is_readme(block.path) else "implementation_doc"
+    return Citation(block.path, block.line, block.end, source)

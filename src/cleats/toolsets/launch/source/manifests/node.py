@@ -1,0 +1,109 @@
+"""`package.json`."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cleats.toolsets.launch.source.manifests.lines import json_line
+from cleats.toolsets.launch.source.manifests.model import Manifest, Said
+from cleats.toolsets.launch.source.tree import Tree
+
+
+def read(tree: Tree, path: str = "package.json") -> Manifest | None:
+    """The package, or None when it has no name."""
+    text = tree.text(path)
+    try:
+        document = json.loads(text or "")
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+        return None
+
+    def said(*keys: str) -> Said | None:
+        value: Any = document
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, str) or not value.strip():
+            return None
+        return Said(value.strip(), path, json_line(text or "", keys))
+
+    def listed(key: str) -> tuple[Said, ...]:
+        return tuple(
+            Said(f"{name}@{version}", path, json_line(text or "", (key, name)))
+            for name, version in sorted(_mapping(document.get(key)).items())
+        )
+
+    return Manifest(
+        ecosystem="npm",
+        path=path,
+        name=said("name"),
+        version=said("version"),
+        licence=said("license") or said("license", "type") or _old_licence(document, path, text),
+        description=said("description"),
+        requires=said("engines", "node"),
+        dependencies=listed("dependencies"),
+        optional={
+            key: found
+            for key in ("peerDependencies", "optionalDependencies")
+            if (found := listed(key))
+        },
+        dev=listed("devDependencies"),
+        commands=_commands(document, path, text or ""),
+        keywords=tuple(str(word) for word in document.get("keywords") or ()),
+        imports=tuple(filter(None, (said("name"),))),
+        entry_files=_entries(tree, document, path),
+        private=document.get("private") is True,
+    )
+
+
+def _old_licence(document: Mapping[str, Any], path: str, text: str | None) -> Said | None:
+    given = document.get("licenses")
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], dict):
+        return Said(str(given[0].get("type", "")), path, json_line(text or "", ("licenses",)))
+    return None
+
+
+def _commands(document: Mapping[str, Any], path: str, text: str) -> tuple[Said, ...]:
+    given = document.get("bin")
+    line = json_line(text, ("bin",))
+    if isinstance(given, str):
+        return (Said(str(document["name"]).rsplit("/", 1)[-1], path, line),)
+    return tuple(
+        Said(name, path, json_line(text, ("bin", name))) for name in sorted(_mapping(given))
+    )
+
+
+def _entries(tree: Tree, document: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The files an import of the package reads, types first: they say the most."""
+    folder = path.removesuffix("package.json")
+    exports = document.get("exports")
+    root = exports.get(".", exports) if isinstance(exports, dict) else exports
+    wanted = [document.get("types"), document.get("typings"), *_strings(root)]
+    wanted += [document.get("source"), document.get("module"), document.get("main"), "index.js"]
+    found: list[str] = []
+    for name in wanted:
+        if isinstance(name, str) and "*" not in name:
+            file = folder + name.removeprefix("./")
+            if file in tree.known and file not in found:
+                found.append(file)
+    return tuple(sorted(found, key=lambda file: not file.endswith((".d.ts", ".d.mts", ".d.cts"))))
+
+
+def _strings(value: Any) -> list[str]:
+    """The file names in the conditions of one export, outermost first."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [name for item in value for name in _strings(item)]
+    if isinstance(value, dict):
+        return [
+            name
+            for key, item in value.items()
+            if not str(key).startswith("./")
+            for name in _strings(item)
+        ]
+    return []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,117 @@
+"""What makes a sentence fit to be said again: whole, plain, about the product, and no praise."""
+
+import re
+from typing import Final
+
+SHORTEST: Final = 12
+LONGEST: Final = 320
+"""Characters of a sentence. A shorter one says nothing, a longer one is not read."""
+
+_PRAISE: Final = re.compile(
+    r"\b("
+    r"amazing|astonish\w*|awesome|battle[- ]tested|beautiful\w*|best|blazing\w*|breathtaking"
+    r"|brilliant|bullet[- ]?proof|clean|clever|comfortable|complete solution|comprehensive"
+    r"|concise\w*|convenient\w*|cool|cutting[- ]edge|definitive|delight\w*|easy|easier|easiest"
+    r"|easily|effortless\w*|elegant\w*|enterprise[- ](grade|ready)|ergonomic\w*|excellent"
+    r"|excit\w*|extensive(ly)?|extremely|fantastic|fancy|feature[- ](rich|complete)"
+    r"|first[- ]class|friendly|friendlier|full[- ]blown|fully[- ]featured|fun|game[- ]chang\w*"
+    r"|gorgeous|great|handy|happy|hassle|high[- ]quality|highly|human[- ]friendly|ideal\w*"
+    r"|impressive|incredibl\w*|industry[- ]\w+|innovative|intuitive\w*|joy\w*|just works|leading"
+    r"|lean|light[- ]?weight|lil'?|loved?|lovely|magic\w*|massive\w*|mature|minimal(istic|ist)?"
+    r"|modern(?! browsers)|neat|next[- ]gen\w*|nice(ly|r)?|no[- ]nonsense"
+    r"|out[- ]of[- ]the[- ]box|painless\w*|perfect\w*|pleasant\w*|popular|powerful"
+    r"|pretty(?!-print)|production[- ](grade|ready)|professional|proven|pythonic|rich set"
+    r"|robust\w*|rock[- ]solid|seamless\w*|sensible|simpler?|simplest|simply|slick|smart\w*"
+    r"|smooth\w*|sophisticated|stable|state[- ]of[- ]the[- ]art|stunning|super|superb|sweet|tiny"
+    r"|trusted|ultimate|ultra\w*|unique|unparalleled|user[- ]friendly|versatile|well[- ]\w+"
+    r"|wonderful\w*|world[- ]class|zero[- ](config\w*|effort)|developer experience"
+    r"|batteries included"
+    r")\b",
+    re.IGNORECASE,
+)
+_UNPROVEN: Final = re.compile(
+    r"\b(fast\w*|speed\w*|quick\w*|performan\w*|efficien\w*|optimi[sz]ed|scal(able|es|ability)"
+    r"|low[- ](latency|memory|overhead)|secur\w*|safe(ly|ty|r|st)?|reliab\w*|complian\w*|certified"
+    r"|hipaa|gdpr|benchmark\w*|times faster|100\s?%|coverage|memory[- ]\w+|thread[- ]safe)\b",
+    re.IGNORECASE,
+)
+_SPECULATIVE: Final = re.compile(
+    r"\b(may|might|could|should|would|probably|possibly|perhaps|likely|hopefully|maybe|seems?"
+    r"|planned|plans? to|upcoming|soon|roadmap|to-?do|wip|work in progress|eventually|will"
+    r"|intend(s|ed)?|aims?|expected|in (the )?future|try to|tries to|hope\w*|not yet)\b",
+    re.IGNORECASE,
+)
+_CHATTER: Final = re.compile(
+    r"\b(we|we're|we've|our|ours|us|i|i'm|i've|my|me|let's|please|thanks?|welcome|sponsor\w*|donat\w*"
+    r"|star|follow|subscribe|click here|check out|see (the|our|also|below)|read more|head over"
+    r"|sorry|note that|for (more|further) (information|details?)|as (shown|described|mentioned)"
+    r"|(the )?following|below|above|contribut\w+|this (readme|page|document|section|guide)"
+    r"|here|issues? tracker|pull requests?|community|maintain(ed|er|ers)|copyright|license[ds]?"
+    r"|discord|slack|twitter|stack ?overflow|mailing list)\b",
+    re.IGNORECASE,
+)
+_MARKUP: Final = re.compile(
+    r"https?://|www\.|[<>{}|^\\]|\]\(|\[\[|==|\*\*|::|__|&\w+;|\$\(|/>|:\w+:`|\u2192|\.\.\.|\u2026"
+)
+_ODD: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
+_CODE: Final = re.compile(r"`[^`]*`")
+_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(`A-Z0-9])")
+_ABBREVIATED: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx|incl|resp|No|Fig|Mr|Dr|St)\.$")
+
+
+def sentences(text: str) -> list[str]:
+    """Split running text; abbreviations and code do not end a sentence."""
+    found: list[str] = []
+    for part in _END.split(" ".join(text.split())):
+        if found and (_ABBREVIATED.search(found[-1]) or found[-1].count("`") % 2):
+            found[-1] += f" {part}"
+        else:
+            found.append(part)
+    return [part.strip() for part in found if part.strip()]
+
+
+def is_clean(sentence: str) -> bool:
+    """Whether a sentence is whole and has no markup, links or signs left in it."""
+    bare = _CODE.sub("x", sentence)
+    return (
+        SHORTEST <= len(sentence) <= LONGEST
+        and sentence.endswith(".")
+        and not sentence.endswith("..")
+        and bool(re.match(r"[A-Z`\"'(0-9]|[a-z][\w.-]*\s(is|can|has|was|does|\w+s)\b", sentence))
+        and not _MARKUP.search(bare)
+        and not _ODD.search(bare)
+        and sentence.count("`") % 2 == 0
+        and bare.count("(") == bare.count(")")
+        and bare.count("[") == bare.count("]")
+        and bare.count('"') % 2 == 0
+        and ":" not in bare
+        and ";" not in bare
+        and len(bare.split()) >= 3
+    )
+
+
+def is_praise(text: str) -> bool:
+    """Whether it praises: such words are nobody's fact."""
+    return bool(_PRAISE.search(_CODE.sub("x", text)))
+
+
+def is_unproven(text: str) -> bool:
+    """Whether it speaks of speed, safety or compliance, which only evidence of its own can show."""
+    return bool(_UNPROVEN.search(_CODE.sub("x", text)))
+
+
+def is_speculative(text: str) -> bool:
+    """Whether it says what could be, will be or is hoped for."""
+    return bool(_SPECULATIVE.search(_CODE.sub("x", text)))
+
+
+def is_chatter(text: str) -> bool:
+    """Whether it speaks to its reader about the project or the page instead of the product."""
+    return bool(_CHATTER.search(_CODE.sub("x", text)))
+
+
+def is_statement(sentence: str, *, allow_inference: bool = False) -> bool:
+    """Whether a sentence may stand on a page as it is."""
+    if not is_clean(sentence) or is_praise(sentence) or is_chatter(sentence):
+        return False
+    return allow_inference or not (is_speculative(sentence) or is_unproven(sentence))
