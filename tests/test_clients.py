@@ -22,6 +22,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "codex": lambda text: tomllib.loads(text)["mcp_servers"]["cleats"],
     "vscode": lambda text: json.loads(text)["servers"]["cleats"],
     "gemini": lambda text: json.loads(text)["mcpServers"]["cleats"],
+    "zed": lambda text: json.loads(text)["context_servers"]["cleats"],
 }
 
 
@@ -94,4 +95,4 @@ def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:
     done = shell.run("client-config", "emacs")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there are: claude-code, claude-desktop, cursor, codex, vscode, gemini" in done.stderr
+    assert "there are: claude-code, claude-desktop, cursor, codex, vscode, gemini, zed" in done.stderr

@@ -111,6 +111,12 @@ CLIENTS: Mapping[str, Client] = {
         adder=("gemini", "mcp", "add", "--scope", "user", NAME),
         after="`/mcp` in a session shows whether it is connected.",
     ),
+    "zed": Client(
+        title="Zed",
+        files={"for you": "~/.config/zed/settings.json", "for the project": ".zed/settings.json"},
+        block=_json_under("context_servers"),
+        after="The settings of the agent panel list it; a green dot means that it runs.",
+    ),
 }
 
 
