@@ -1,0 +1,1 @@
+"""What is recorded of runs for those who watch many of them, and how it gets to them."""

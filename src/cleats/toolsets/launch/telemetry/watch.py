@@ -1,0 +1,152 @@
+"""Keeping the records up with the journals, in the background and never in the way.
+
+A run only says that it moved. Whoever has time then reads the journal from where it was read last;
+what a killed process did not get to is read by the next one, or by whoever asks for the records.
+"""
+
+import logging
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from anyio import to_thread
+
+from cleats.contract.errors import ToolError
+from cleats.contract.tools import Context, Handler, Tool
+from cleats.toolsets.launch.store.port import RunStore
+from cleats.toolsets.launch.telemetry import records
+from cleats.toolsets.launch.telemetry.ledger import Ledger
+from cleats.toolsets.launch.telemetry.sender import Sender
+
+log = logging.getLogger(__name__)
+
+FILE: Final = "telemetry.sqlite"
+
+WAITING: Final = 1000
+"""Things to write down that may wait; more are dropped, and the journal still has what matters."""
+
+
+@dataclass(eq=False)
+class Watch:
+    """The records of one data folder."""
+
+    folder: Path
+    store: Callable[[], RunStore]
+    collector: str = ""
+    token: str = field(default="", repr=False)
+    _jobs: list[Callable[[], object]] = field(default_factory=list)
+    _wake: anyio.Event | None = None
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The records; opened when something is first written or read."""
+        return Ledger(self.folder / FILE, sending=bool(self.collector))
+
+    def moved(self, run_id: str) -> None:
+        """A run has new events. Costs nothing; safe from the event loop only."""
+        self._later(lambda: self.catch_up(run_id))
+
+    def called(self, record: Mapping[str, Any]) -> None:
+        """A tool was called."""
+        self._later(lambda: self.ledger.keep([record]))
+
+    def _later(self, job: Callable[[], object]) -> None:
+        if self._wake is not None and len(self._jobs) < WAITING:
+            self._jobs.append(job)
+            self._wake.set()
+
+    def catch_up(self, run_id: str) -> None:
+        """Read the journal of a run to its end. Blocks."""
+        store = self.store()
+        before = self.ledger.read_up_to(run_id)
+        events = store.events(run_id, before)
+        if not events:
+            return
+        made = records.read(run_id, store.get(run_id).shown_config, events)
+        if self.ledger.keep(made.begun, made.ended, read=(run_id, before, events[-1].seq)):
+            for record, commit in made.commits:
+                self.ledger.associate(record, commit)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Write down and send what comes, until the block ends; then what is left, for a moment."""
+        self._wake = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._work)
+            if self.collector:
+                tasks.start_soon(Sender(self.ledger, self.collector, self.token).run)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+        self._wake = None
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(self._drain)
+            if "ledger" in self.__dict__:
+                self.ledger.close()
+
+    async def _work(self) -> None:
+        while True:
+            assert self._wake is not None  # noqa: S101 - inside `running`
+            await self._wake.wait()
+            self._wake = anyio.Event()
+            await to_thread.run_sync(self._drain)
+
+    def _drain(self) -> None:
+        while self._jobs:
+            job = self._jobs.pop(0)
+            try:
+                job()
+            except (ToolError, OSError, sqlite3.Error) as error:
+                # A full disk, a run that is gone: watchers see less, the run sees nothing.
+                log.warning("telemetry.lost error=%s", type(error).__name__)
+
+    def around(self, tool: Tool) -> Tool:
+        """A tool of which every call is recorded."""
+        return replace(tool, run=self._recorded(tool.name, tool.run))
+
+    def _recorded(self, name: str, run: Handler) -> Handler:
+        async def recorded(arguments: Mapping[str, Any], context: Context) -> Any:
+            begun = time.time()
+            run_id, status, summary = str(arguments.get("run_id", "")), "cancelled", ""
+            try:
+                answer = await run(arguments, context)
+                run_id = run_id or str(answer.get("run_id", ""))
+                status, summary = "success", _told(answer)
+            except ToolError as error:
+                status, summary = "failure", error.code.name
+                raise
+            except Exception as crash:
+                status, summary = "failure", type(crash).__name__
+                raise
+            finally:
+                self.called(
+                    records.tool_call(
+                        tool=name,
+                        run_id=run_id,
+                        call_id=name,
+                        begun=begun,
+                        ended=time.time(),
+                        status=status,
+                        trace=context.trace,
+                        summary=summary,
+                    )
+                )
+                if run_id:
+                    self.moved(run_id)
+            return answer
+
+        return recorded
+
+
+def _told(answer: Mapping[str, Any]) -> str:
+    """An answer in a line: what state a run is in after it."""
+    status = answer.get("status")
+    state = answer.get("state") or (status.get("state") if isinstance(status, Mapping) else "")
+    return str(state or "ok")
