@@ -95,4 +95,4 @@ def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:
     done = shell.run("client-config", "emacs")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there are: claude-code, claude-desktop, cursor, codex, vscode, gemini, zed" in done.stderr
+    assert f"there are: {', '.join(clients.CLIENTS)}." in done.stderr
