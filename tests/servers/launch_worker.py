@@ -9,6 +9,7 @@ what goes wrong:
     crash    {step: anything}: raise what no worker should
     kill     {step: anything}: die
     page     the text of the page
+    picture  the bytes of a picture beside it, in hexadecimal
 """
 
 import json
@@ -76,6 +77,8 @@ def _plan(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _draft(job: Job, plan: Mapping[str, Any]) -> Mapping[str, Any]:
     job.write(f"drafts/{job.scope}/index.md", str(plan.get("page", "Good.\n")))
+    if "picture" in plan:
+        job.write(f"drafts/{job.scope}/picture.png", bytes.fromhex(plan["picture"]))
     return {}
 
 
@@ -100,7 +103,14 @@ def _validate(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
         for word in re.findall(r"BAD\d", text)
     ]
     job.event("GATE_RUN_FINISHED", gate="words", ok=not issues)
-    job.write("validation_report.json", json.dumps({"ok": not issues, "issues": issues}))
+    report = {
+        "schema_version": "1.0",
+        "ok": not issues,
+        "profile": "local",
+        "gates": [{"name": "words", "ok": not issues}],
+        "issues": issues,
+    }
+    job.write("validation_report.json", json.dumps(report))
     return {"ok": not issues, "worktree_sha256": sha256(text.encode()).hexdigest()}
 
 

@@ -346,7 +346,11 @@ def _tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere ab
 
 def toolset(settings: Settings) -> Toolset:
     """The tools over the runs of this user."""
-    launches = Launches(settings)
+    return over(Launches(settings))
+
+
+def over(launches: Launches) -> Toolset:
+    """The tools over some runs."""
     return Toolset(
         name="launch",
         purpose=(
