@@ -70,7 +70,7 @@ def test_metrics_are_prometheus_text(web: Web) -> None:
     )
 
     assert reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert int(samples['cleats_calls_total{outcome="done"}']) >= 1
+    assert int(samples['cleats_calls_total{tool="echo",outcome="done"}']) >= 1
     route = '{method="POST",route="/tools/{name}",status="200"}'
     assert int(samples[f"cleats_http_requests_total{route}"]) >= 1
     assert int(samples["cleats_http_open"]) == 1

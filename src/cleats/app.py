@@ -171,26 +171,41 @@ async def mcp_server(
     settings: Settings, served: Sequence[Toolset], vitals: Vitals
 ) -> AsyncIterator["McpServer"]:
     """The MCP server over running toolsets, whatever transport carries it."""
+    async with mcp_servers(settings, served, vitals, [lambda whole: whole]) as [server]:
+        yield server
+
+
+@asynccontextmanager
+async def mcp_servers(
+    settings: Settings,
+    served: Sequence[Toolset],
+    vitals: Vitals,
+    views: Sequence[Callable[[Dispatcher], Dispatcher]],
+) -> AsyncIterator[list["McpServer"]]:
+    """An MCP server for every view of the running toolsets; a change is told to all of them."""
     from cleats.transports.mcp.server import McpServer  # noqa: PLC0415 - imports the SDK
 
-    server: McpServer | None = None
+    servers: list[McpServer] = []
     announcing: set[asyncio.Task[None]] = set()
 
     def changed(*lists: ListName) -> None:
-        if server is not None:
+        for server in servers:
             told = server.changed(lists or ("tools",))
             task = asyncio.get_running_loop().create_task(told)
             announcing.add(task)
             task.add_done_callback(announcing.discard)
 
     async with dispatching(settings, served, vitals, changed) as dispatcher:
-        server = McpServer(
-            dispatcher,
-            capabilities=capabilities.found(),
-            instructions=_instructions(served),
-            validation=settings.validation_errors,
-        )
-        yield server
+        servers += [
+            McpServer(
+                seen,
+                capabilities=capabilities.found(),
+                instructions=_instructions(seen.registry.toolsets),
+                validation=settings.validation_errors,
+            )
+            for seen in (view(dispatcher) for view in views)
+        ]
+        yield servers
 
 
 def _settle_memory() -> None:
@@ -302,26 +317,28 @@ async def serve_http(
 ) -> None:
     """Serve the HTTP API, and MCP over it, on a listening socket until a signal comes."""
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.transports.http import serving  # noqa: PLC0415 - only when it is served
-    from cleats.transports.http.fence import Fence  # noqa: PLC0415
+    from cleats.transports.http import serving, shares  # noqa: PLC0415 - only when it is served
     from cleats.transports.mcp.http import streamable  # noqa: PLC0415
 
-    repositories = Indexes(settings)
-    fence = Fence(
-        settings.project_dir.resolve(),
-        settings.http_roots,
-        own=repositories.repository(None).root,
-        whole=lambda folder: repositories.repository(str(folder)).root,
+    indexes = Indexes(settings)
+    given = shares.shares(
+        settings,
+        served,
+        root=lambda folder: indexes.repository(None if folder is None else str(folder)).root,
     )
-    shielded = serving.shielded(settings, fence, served)
     with shutdown.on_signals() as stop:
-        async with mcp_server(settings, shielded, vitals) as server, AsyncExitStack() as sessions:
-            endpoint = await sessions.enter_async_context(
-                streamable(server, protocol=settings.protocol, limit=settings.frame_limit)
-            )
+        async with (
+            mcp_servers(settings, served, vitals, [share.of for share in given]) as servers,
+            AsyncExitStack() as sessions,
+        ):
+            endpoints = [
+                await sessions.enter_async_context(streamable(server, settings))
+                for server in servers
+            ]
 
             async def hang_up() -> None:
-                server.stopping()
+                for server in servers:
+                    server.stopping()
                 await sessions.aclose()
 
             _settle_memory()
@@ -329,11 +346,13 @@ async def serve_http(
             ready()
             await serving.serve(
                 settings,
-                server.tools.dispatcher,
+                [
+                    serving.Entrance(share, server.tools.dispatcher, endpoint)
+                    for share, server, endpoint in zip(given, servers, endpoints, strict=True)
+                ],
                 listener,
                 vitals=vitals,
-                fence=fence,
-                mcp=endpoint,
+                ready=serving.checks(served),
                 hang_up=hang_up,
                 shutdown=stop,
             )

@@ -91,10 +91,10 @@ def http(
 def _check_bind(settings: Settings, host: str) -> None:
     from cleats.transports.http.policy import is_local  # noqa: PLC0415
 
-    if not settings.http_token and not is_local(host):
+    if not settings.http_token and not settings.http_tokens and not is_local(host):
         raise SettingError(
             f"--host {host} can be reached from other machines: "
-            "set CLEATS_HTTP_TOKEN, which callers then must send"
+            "set CLEATS_HTTP_TOKEN, which callers then must send, or CLEATS_HTTP_TOKENS"
         )
 
 

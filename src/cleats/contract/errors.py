@@ -61,6 +61,20 @@ class ErrorCode(Enum):
         "The caller may not touch this.",
         "Ask for access, or use a path or a tool that is allowed.",
     )
+    RATE_LIMITED = Row(
+        429,
+        TOOL_ERROR,
+        True,
+        "The caller has sent more requests than its token may.",
+        "Wait as long as `Retry-After` says, then send it again.",
+    )
+    UNAVAILABLE = Row(
+        503,
+        TOOL_ERROR,
+        True,
+        "The server is about to stop, or something that it needs cannot be reached.",
+        "Retry later, or ask another instance.",
+    )
 
     # How any tool can end
     TOOL_TIMEOUT = Row(

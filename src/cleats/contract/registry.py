@@ -37,6 +37,10 @@ class Registry:
         """The name of the toolset that a tool belongs to."""
         return self._home[tool.name]
 
+    def has(self, name: str) -> bool:
+        """Whether a tool has this name or alias."""
+        return name in self._tools
+
     def find(self, name: str) -> Tool:
         """The tool with this name or alias.
 

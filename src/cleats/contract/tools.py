@@ -237,6 +237,8 @@ class Toolset:
     resources: Resources | None = None
     prompts: Prompts | None = None
     skills: SkillEntries | None = None
+    ready: Callable[[], Awaitable[None]] | None = None
+    """Returns while the stores that it needs can be reached, else raises; asked every second."""
     routes: Sequence[Route] = ()
     """Routes of its own that the HTTP surface serves; `contract.routes` says how."""
 

@@ -5,9 +5,10 @@ deadlines. Handlers raise; surfaces match.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -19,9 +20,12 @@ from cleats.runtime.call import Call
 from cleats.runtime.deadlines import Deadlines
 from cleats.runtime.slots import Slots
 from cleats.runtime.telemetry import Telemetry, ids_of
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.vitals import SEEN, Vitals
 
 log = logging.getLogger(__name__)
+
+Ended: TypeAlias = Callable[[Call, Outcome], None]
+"""Hears of the end of a call. Cheap, and never raises."""
 
 
 class Dispatcher:
@@ -45,6 +49,14 @@ class Dispatcher:
         self._vitals = vitals or Vitals()
         self._vitals.slots = self._slots
         self._vitals.registry = registry
+        self._ended: Ended | None = None
+
+    def over(self, registry: Registry, ended: Ended | None = None) -> "Dispatcher":
+        """The same queue and the same records for a caller that has these tools only."""
+        view = copy(self)
+        view.registry = registry
+        view._ended = ended  # noqa: SLF001 - our own copy
+        return view
 
     async def dispatch(self, call: Call) -> Outcome:
         """Take one call to its end. Never raises what a handler raised."""
@@ -62,6 +74,8 @@ class Dispatcher:
             call.meta.duration_ms = (monotonic() - begun) * 1000
             self._vitals.closed(call, outcome)
             self._telemetry.end(span, call, outcome)
+            if self._ended is not None:
+                self._ended(call, outcome)
         return outcome
 
     async def _settle(self, call: Call) -> Outcome:
@@ -102,6 +116,7 @@ class Dispatcher:
                 return Cancelled()  # even when the handler finished regardless
 
     async def _run(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        seen = SEEN.set(self.registry)
         try:
             return Done(await tool.run(arguments, call))
         except ToolError as error:
@@ -118,6 +133,8 @@ class Dispatcher:
                     details={"cause_class": type(crash).__name__},
                 )
             )
+        finally:
+            SEEN.reset(seen)
 
 
 def _too_late(tool: Tool, timeout: float | None) -> ToolError:

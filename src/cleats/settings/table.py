@@ -99,6 +99,12 @@ class Settings:
         private=True,
     )
     http_token: str = _setting("", "What callers of the HTTP API must send.", private=True)
+    http_tokens: str = _setting(
+        "",
+        "File with the tokens of the HTTP API, as hashes: who may use which tools, on which "
+        "repositories, how often.",
+        private=True,
+    )
     http_origins: tuple[str, ...] = _setting(
         (), "Origins or hosts whose pages may use the HTTP API; `*` for any.", private=True
     )
@@ -110,6 +116,37 @@ class Settings:
     )
     http_body_limit: int = _setting(
         1_000_000, "Bytes that the body of an HTTP request may have.", least=1
+    )
+    http_sessions: Literal["on", "off"] = _setting(
+        "on",
+        "Whether MCP clients of 2025 get a session at `/mcp`; off when requests are spread over "
+        "several servers, which then answer each by itself.",
+        private=True,
+    )
+    http_probes: Literal["guarded", "open"] = _setting(
+        "guarded",
+        "Whether `/health` and `/ready` want the token and a known Host like all other routes.",
+        private=True,
+    )
+    http_linger: float = _setting(
+        0.0,
+        "Seconds that an HTTP server which is asked to stop goes on serving, while `/ready` says "
+        "that it will: the time in which a load balancer notices.",
+        private=True,
+    )
+    http_access_log: str = _setting(
+        "", "Where a JSON line for every HTTP request goes: `stderr` or a file.", private=True
+    )
+    http_audit_log: str = _setting(
+        "",
+        "File that gets a JSON line for every tool call over HTTP: who, what, how it ended.",
+        private=True,
+    )
+    http_log_bytes: int = _setting(
+        64 << 20,
+        "Bytes of a file of HTTP lines before the next is begun; four older ones are kept.",
+        least=1,
+        private=True,
     )
     cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True

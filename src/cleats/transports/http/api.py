@@ -18,6 +18,7 @@ from cleats.transports.http import metrics, openapi, page, replies
 from cleats.transports.http.calls import Caller, Shape, as_it_is
 from cleats.transports.http.fence import REPOSITORY, Fence
 from cleats.transports.http.metrics import Traffic
+from cleats.transports.http.readiness import Readiness
 from cleats.transports.http.replies import Refusal
 from cleats.transports.http.requests import json_object, query, request_id
 from cleats.transports.http.rows import ROUTES, SEARCH, STATUS
@@ -35,10 +36,18 @@ class Api:
     fence: Fence
     body_limit: int
     secured: bool
+    readiness: Readiness
 
     async def health(self, request: Request) -> Response:
         uptime = round(self.vitals.uptime * 1000)
         return replies.done({"uptimeMs": uptime}, request_id(request))
+
+    async def ready(self, request: Request) -> Response:
+        try:
+            await self.readiness.check()
+        except ToolError as error:
+            raise Refusal(error) from None
+        return replies.done({"ready": True}, request_id(request))
 
     async def capabilities(self, request: Request) -> Response:
         result = {
@@ -52,7 +61,7 @@ class Api:
         return replies.done(result, request_id(request))
 
     async def metrics(self, _request: Request) -> Response:
-        text = metrics.text(self.vitals, self.traffic)
+        text = metrics.text(self.vitals, self.traffic, self.registry)
         return Response(text, media_type=metrics.MEDIA_TYPE)
 
     async def openapi(self, _request: Request) -> Response:

@@ -36,10 +36,17 @@ class Fence:
     """The repository of calls that name none: that around `repo`, or `repo` itself."""
     whole: Callable[[Path], Path] = lambda folder: folder
     """From a folder to the root of the repository that it is part of."""
+    narrow: bool = False
+    """Whether `repo` and `roots` are of one caller: it hears of no other repository."""
 
     @cached_property
     def _allowed(self) -> tuple[Path, ...]:
         return tuple(root.resolve() for root in (self.repo, *self.roots))
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The folders whose paths the caller may read."""
+        return (self.repo, *self.roots, self._own)
 
     @cached_property
     def _own(self) -> Path:
@@ -50,18 +57,21 @@ class Fence:
         return replace(toolset, tools=[self._around(tool) for tool in toolset.tools])
 
     def _around(self, tool: Tool) -> Tool:
-        if not {REPOSITORY, *PATHS} & set(tool.input.get("properties", {})):
+        if not self.narrow and not {REPOSITORY, *PATHS} & set(tool.input.get("properties", {})):
             return tool
         errors = tuple(dict.fromkeys((*tool.errors, ErrorCode.FORBIDDEN)))
         named = REPOSITORY in tool.input.get("properties", {})
-        run = self._checked(tool.run, keep=named and tool.hints.destructive)
+        keep = named and (self.narrow or tool.hints.destructive)
+        run = self._checked(tool.run, keep=keep)
         return replace(tool, run=run, errors=errors)
 
     def _checked(self, run: Handler, *, keep: bool) -> Handler:
         async def checked(arguments: Mapping[str, Any], context: Context) -> Any:
-            if keep:  # without a repository they mean every one on this machine
+            if keep and not arguments.get(WORKSPACE):
+                # Without a repository they mean the server's own, or every one on this machine.
                 arguments = {REPOSITORY: str(self._own), **arguments}
-            return await run(self.passed(arguments), context)
+            answer = await run(self.passed(arguments), context)
+            return self._own_only(answer) if self.narrow else answer
 
         return checked
 
@@ -115,6 +125,21 @@ class Fence:
         around = [each for each in (*self._allowed, self._own) if file.is_relative_to(each)]
         widest = min(around, key=lambda each: len(each.parts))
         return {WORKSPACE: str(file), REPOSITORY: str(self.find(str(widest)))}
+
+    def _own_only(self, answer: Any) -> Any:
+        """An answer without what it says about repositories that nobody asked for."""
+        if not isinstance(answer, Mapping):
+            return answer
+        shown = dict(answer)
+        around = shown.get("repository")  # check_status
+        if isinstance(around, Mapping) and not self._known(around.get(REPOSITORY)):
+            del shown["repository"]
+        if isinstance(every := shown.get("allRepos"), list):  # report_artifacts
+            shown["allRepos"] = [each for each in every if self._known(each.get("root"))]
+        return shown
+
+    def _known(self, root: object) -> bool:
+        return isinstance(root, str) and self._holds(Path(root))
 
     def _holds(self, place: Path) -> bool:
         return place == self._own or any(place.is_relative_to(root) for root in self._allowed)

@@ -1,19 +1,26 @@
 """The door of the API: every request passes here, whatever route it asks for.
 
-The order is part of the contract: origin, preflight, token, host, and only then a route. What a
-route raises ends here too, so that no trace of it leaves.
+The order is part of the contract: origin, preflight, token, host, rate, and only then a route of
+the application that the token opens. What a route raises ends here too, so that no trace of it
+leaves.
 """
 
 import logging
+from collections.abc import Mapping
+from math import ceil
 from time import monotonic
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.transports.http.lines import LONGEST, Write
 from cleats.transports.http.metrics import Traffic
 from cleats.transports.http.policy import Policy
+from cleats.transports.http.rates import bucket
 from cleats.transports.http.replies import Refusal, invalid, refused
+from cleats.transports.http.requests import usable_id
 from cleats.transports.http.rows import MCP_PATH, label
 from cleats.transports.http.toolset_routes import Addresses
 
@@ -29,15 +36,25 @@ PREFLIGHT_SECONDS = b"600"
 
 
 class Guard:
-    """The outermost ASGI application."""
+    """The outermost ASGI application; behind it is one for every token, by its name."""
 
     def __init__(
-        self, app: ASGIApp, policy: Policy, traffic: Traffic, addresses: Addresses
+        self,
+        apps: Mapping[str, ASGIApp],
+        policy: Policy,
+        traffic: Traffic,
+        addresses: Addresses,
+        access: Write | None = None,
     ) -> None:
-        self._app = app
+        self._apps = apps
+        self._any = next(iter(apps.values()))
         self._policy = policy
         self._traffic = traffic
         self._addresses = addresses
+        self._access = access
+        self._buckets = {
+            token.name: room for token in policy.tokens if (room := bucket(token)) is not None
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -47,8 +64,8 @@ class Guard:
         traffic.open += 1
         begun = monotonic()
         try:
-            answer = self._answer(passage)
-            await (self._app if answer is None else answer)(scope, receive, passage.send)
+            answer = self._answer(passage) or self._apps.get(passage.caller, self._any)
+            await answer(scope, receive, passage.send)
         except Exception:
             log.exception("request.crash method=%s path=%r", scope["method"], scope["path"])
             if not passage.status:
@@ -59,7 +76,10 @@ class Guard:
             path = scope["path"]
             route = self._addresses.label(path) or label(path)
             # No status: the client was gone before there was an answer.
-            traffic.ended(scope["method"], route, passage.status or 499, monotonic() - begun)
+            status, seconds = passage.status or 499, monotonic() - begun
+            traffic.ended(scope["method"], route, status, seconds)
+            if self._access is not None:
+                self._access(passage.facts(scope, route, status, seconds))
 
     def _answer(self, passage: "Passage") -> Response | None:
         """What the door itself answers; None when the request may go in."""
@@ -67,8 +87,11 @@ class Guard:
             self._check_origin(passage)
             if passage.method == "OPTIONS":
                 return self._preflight(passage.path)
+            if self._policy.is_open(passage.method, passage.path):
+                return None
             self._check_token(passage)
             self._check_host(passage)
+            self._check_rate(passage)
         except Refusal as refusal:
             return refused(refusal)
         return None
@@ -103,7 +126,8 @@ class Guard:
         passage.allowed = True
 
     def _check_token(self, passage: "Passage") -> None:
-        if not self._policy.authorized(passage.authorization):
+        token = self._policy.caller(passage.authorization)
+        if token is None:
             given = passage.authorization
             raise Refusal(
                 ToolError(
@@ -112,6 +136,21 @@ class Guard:
                     hint="Send it as Authorization: Bearer TOKEN.",
                 ),
                 headers={"www-authenticate": "Bearer"},
+            )
+        passage.caller = token.name
+
+    def _check_rate(self, passage: "Passage") -> None:
+        room = self._buckets.get(passage.caller)
+        if room is not None and (wait := room.take()):
+            seconds = ceil(wait)
+            raise Refusal(
+                ToolError(
+                    ErrorCode.RATE_LIMITED,
+                    "This token has had its requests for now.",
+                    hint=f"Try again in {seconds} s.",
+                    details={"retryAfter": seconds},
+                ),
+                headers={"retry-after": str(seconds)},
             )
 
     def _check_host(self, passage: "Passage") -> None:
@@ -137,6 +176,9 @@ class Passage:
         self.host = ""
         self.hosts = 0
         self.authorization = ""
+        self.request_id: str | None = None
+        self.caller = ""
+        self.sent = 0
         self.allowed = False
         self.path: str = scope["path"]
         self._send = send
@@ -148,6 +190,8 @@ class Passage:
                 self.origin = value.decode("latin-1")
             elif name == b"authorization":
                 self.authorization = value.decode("latin-1")
+            elif name == b"x-request-id":
+                self.request_id = usable_id(value.decode("latin-1"))
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -158,4 +202,20 @@ class Passage:
                 headers.append((b"access-control-expose-headers", b"Mcp-Session-Id, Retry-After"))
                 headers.append((b"vary", b"Origin"))
             message = {**message, "headers": headers}
+        else:
+            self.sent += len(message.get("body", b""))
         await self._send(message)
+
+    def facts(self, scope: Scope, route: str, status: int, seconds: float) -> dict[str, Any]:
+        """The request as the access log has it. Its address and body may hold secrets."""
+        client = scope.get("client")
+        return {
+            "method": self.method[:LONGEST],
+            "route": route,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "bytes": self.sent,
+            "token": self.caller,
+            "client": client[0] if client else None,
+            "requestId": self.request_id,
+        }

@@ -39,6 +39,11 @@ _RESULTS: Mapping[str, Mapping[str, Any]] = {
         "required": ["uptimeMs"],
         "properties": {"uptimeMs": {"type": "integer", "minimum": 0}},
     },
+    "/ready": {
+        "type": "object",
+        "required": ["ready"],
+        "properties": {"ready": {"const": True}},
+    },
     "/capabilities": {
         "type": "object",
         "required": ["schemaVersion", "toolingVersion", "transport", "capabilities", "tools"],
@@ -50,6 +55,15 @@ _RESULTS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 _MEDIA = {"/metrics": "text/plain", "/docs": "text/html", "/openapi.json": MEDIA_TYPE}
+
+_DOOR = (
+    ErrorCode.UNAUTHORIZED,
+    ErrorCode.FORBIDDEN,
+    ErrorCode.NOT_FOUND,
+    ErrorCode.RATE_LIMITED,
+    ErrorCode.INTERNAL,
+)
+"""What any route may answer."""
 
 encoded = msgspec.json.Encoder().encode
 
@@ -127,7 +141,10 @@ def _operation(row: Row) -> dict[str, Any]:
         "operationId": row.endpoint,
         "summary": row.about,
         "tags": ["server"],
-        "responses": {"200": {"description": "Done.", "content": content}, **_failures(())},
+        "responses": {
+            "200": {"description": "Done.", "content": content},
+            **_failures([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ()),
+        },
     }
 
 
@@ -227,8 +244,7 @@ def _failures(codes: Sequence[ErrorCode] | frozenset[ErrorCode]) -> dict[str, An
     by_status: dict[int, set[str]] = {
         status: {ErrorCode.INVALID_REQUEST.name} for status in (400, 413, 415)
     }
-    door = (ErrorCode.UNAUTHORIZED, ErrorCode.FORBIDDEN, ErrorCode.NOT_FOUND, ErrorCode.INTERNAL)
-    for code in (*door, *codes):
+    for code in (*_DOOR, *codes):
         by_status.setdefault(code.http, set()).add(code.name)
     error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {

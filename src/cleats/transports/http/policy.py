@@ -1,11 +1,15 @@
 """Who may speak to the API: values and questions, no I/O."""
 
-import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from cleats.transports.http.tokens import ANYONE, Token, bearer
+
+PROBES = frozenset({"/health", "/ready"})
+"""Routes that tell nothing but how the server is."""
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -30,17 +34,19 @@ class Policy:
     """
 
     host: str
-    token: str = ""
+    tokens: Sequence[Token] = ()
     origins: Sequence[str] = ()
     hosts: Sequence[str] = ()
+    open_probes: bool = False
+    """Whether anybody may ask how the server is; a load balancer often has no token to show."""
 
-    def authorized(self, header: str) -> bool:
-        """Whether an Authorization header has the token. Takes as long for any wrong one."""
-        if not self.token:
-            return True
-        scheme, _, given = header.partition(" ")
-        right = hmac.compare_digest(given.strip().encode(), self.token.encode())
-        return right and scheme.lower() == "bearer"
+    def caller(self, authorization: str) -> Token | None:
+        """Whose request it is; None when its token is nobody's."""
+        return bearer(self.tokens, authorization) if self.tokens else ANYONE
+
+    def is_open(self, method: str, path: str) -> bool:
+        """Whether a request is answered without a token, under whatever name it came."""
+        return self.open_probes and path in PROBES and method in {"GET", "HEAD"}
 
     def knows_host(self, header: str) -> bool:
         """Whether a Host header names this server."""

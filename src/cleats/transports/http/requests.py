@@ -18,7 +18,12 @@ _ID = re.compile(r"[!-~]{1,128}")
 def request_id(request: Request) -> str | None:
     """The caller's own correlation id, when it sent a usable one."""
     given = request.headers.get("x-request-id")
-    return given if given is not None and _ID.fullmatch(given) else None
+    return None if given is None else usable_id(given)
+
+
+def usable_id(given: str) -> str | None:
+    """A correlation id if it may go into logs and answers as it is."""
+    return given if _ID.fullmatch(given) else None
 
 
 async def json_object(request: Request, limit: int) -> dict[str, Any]:

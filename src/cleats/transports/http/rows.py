@@ -28,6 +28,7 @@ class Row:
 
 ROUTES: Sequence[Row] = (
     Row("/health", ("GET",), "health", "Whether the server is up, and for how long."),
+    Row("/ready", ("GET",), "ready", "Whether it should be sent requests; 503 when it should not."),
     Row("/tools/{name}", ("POST",), "call", "Call a tool; the body is its arguments."),
     Row("/tools/{name}/stream", ("POST",), "call_stream", "The same as events.", "stream"),
     Row("/tools", ("GET",), "tools", "Every tool with its schemas and versions."),

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
@@ -12,13 +13,16 @@ from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
-from cleats.transports.http import listening, web
+from cleats.transports.http import lines, listening, web
 from cleats.transports.http.api import Api
 from cleats.transports.http.calls import Caller
-from cleats.transports.http.fence import Fence
+from cleats.transports.http.guard import Guard
 from cleats.transports.http.metrics import Traffic
 from cleats.transports.http.policy import Policy
-from cleats.transports.http.redaction import Redaction
+from cleats.transports.http.readiness import Check, Readiness
+from cleats.transports.http.shares import Share
+from cleats.transports.http.tokens import ANYONE
+from cleats.transports.http.toolset_routes import Addresses, brought
 
 log = logging.getLogger(__name__)
 
@@ -26,29 +30,46 @@ DRAIN_CHECK = 0.05
 """Seconds between two looks at whether the last calls have ended."""
 
 
-def shielded(settings: Settings, fence: Fence, served: Sequence[Toolset]) -> list[Toolset]:
-    """The toolsets as callers from the network may use them, over routes and over MCP."""
-    known = [fence.repo, settings.project_dir, *settings.http_roots, settings.cache_dir]
-    redaction = Redaction(known)
-    return [redaction.around(fence.around(toolset)) for toolset in served]
+@dataclass(frozen=True)
+class Entrance:
+    """What one caller finds behind the door."""
+
+    share: Share
+    dispatcher: Dispatcher
+    mcp: ASGIApp
+
+
+def checks(served: Sequence[Toolset]) -> Mapping[str, Check]:
+    """What must be reachable for the server to be ready, by the toolset that needs it."""
+    return {each.name: each.ready for each in served if each.ready is not None}
 
 
 async def serve(
     settings: Settings,
-    dispatcher: Dispatcher,
+    entrances: Sequence[Entrance],
     listener: socket.socket,
     *,
     vitals: Vitals,
-    fence: Fence,
-    mcp: ASGIApp,
+    ready: Mapping[str, Check],
     hang_up: Callable[[], Awaitable[None]],
     shutdown: Shutdown,
 ) -> None:
     """Serve until the shutdown, then let calls finish for `drain` seconds and withdraw the rest.
 
-    `hang_up` is called when no call is left that could be answered, and ends the MCP sessions.
+    Before that the server goes on for `http_linger` seconds and says that it will stop. `hang_up`
+    is called when no call is left that could be answered, and ends the MCP sessions. `ready` is
+    what `/ready` asks.
     """
-    caller = Caller(dispatcher)
+    readiness = Readiness(ready)
+    callers = [Caller(entrance.dispatcher) for entrance in entrances]
+    traffic = Traffic()
+
+    async def stop() -> None:
+        await shutdown.asked.wait()
+        readiness.stopping = True
+        if settings.http_linger:
+            log.info("serve.linger seconds=%g", settings.http_linger)
+            await asyncio.sleep(settings.http_linger)
 
     async def drained() -> None:
         loop = asyncio.get_running_loop()
@@ -58,24 +79,36 @@ async def serve(
             await asyncio.sleep(DRAIN_CHECK)
         if left := len(vitals.in_flight()):
             log.warning("drain.cut requests=%d after=%gs", left, settings.drain)
-            caller.cancel()
+            for caller in callers:
+                caller.cancel()
         await hang_up()
 
-    api = Api(
-        registry=dispatcher.registry,
-        vitals=vitals,
-        traffic=Traffic(),
-        caller=caller,
-        fence=fence,
-        body_limit=settings.http_body_limit,
-        secured=bool(settings.http_token),
-    )
+    tokens = [each.share.token for each in entrances if each.share.token is not ANYONE]
+    apps = {
+        entrance.share.token.name: web.application(
+            Api(
+                registry=entrance.dispatcher.registry,
+                vitals=vitals,
+                traffic=traffic,
+                caller=caller,
+                fence=entrance.share.fence,
+                body_limit=settings.http_body_limit,
+                secured=bool(tokens),
+                readiness=readiness,
+            ),
+            entrance.mcp,
+            entrance.share.token.name,
+        )
+        for entrance, caller in zip(entrances, callers, strict=True)
+    }
     policy = Policy(
         host=listener.getsockname()[0],
-        token=settings.http_token,
+        tokens=tokens,
         origins=settings.http_origins,
         hosts=settings.http_hosts,
+        open_probes=settings.http_probes == "open",
     )
-    application = web.application(api, policy, mcp)
-    stop = shutdown.asked.wait()
-    await listening.serve(application, listener, stop=stop, drained=drained)
+    every = {each.name: each for entrance in entrances for each in entrance.share.toolsets}
+    access = lines.writer(lines.outlet(settings.http_access_log, settings.http_log_bytes))
+    guard = Guard(apps, policy, traffic, Addresses(brought(every.values())), access)
+    await listening.serve(guard, listener, stop=stop(), drained=drained)

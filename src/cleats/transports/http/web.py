@@ -1,4 +1,4 @@
-"""The API as one ASGI application: the door, the routes, and what happens to what they raise."""
+"""The API of one caller as an ASGI application: the routes, and what happens to what they raise."""
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -9,23 +9,20 @@ from starlette.types import ASGIApp
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.transports.http.api import Api
-from cleats.transports.http.guard import Guard
-from cleats.transports.http.policy import Policy
 from cleats.transports.http.replies import Refusal, missing, refused
 from cleats.transports.http.requests import request_id
 from cleats.transports.http.rows import MCP_PATH
-from cleats.transports.http.toolset_routes import Addresses, brought, endpoint
+from cleats.transports.http.toolset_routes import brought, endpoint
 
 
-def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp:
-    """Everything behind one callable; `mcp` answers at `/mcp`."""
+def application(api: Api, mcp: ASGIApp | None = None, caller: str = "") -> ASGIApp:
+    """Everything that one caller has, behind one callable; `mcp` answers at `/mcp`."""
     routes: list[BaseRoute] = [
         Route(row.path, answers, methods=row.methods) for row, answers in api.endpoints()
     ]
-    added = brought(api.registry.toolsets)
     routes += [
-        Route(each.path, endpoint(each, limit=api.body_limit), methods=[each.method])
-        for each in added
+        Route(each.path, endpoint(each, limit=api.body_limit, caller=caller), methods=[each.method])
+        for each in brought(api.registry.toolsets)
     ]
     routes.append(Route("/", _home, methods=["GET"]))
     if mcp is not None:
@@ -35,7 +32,7 @@ def application(api: Api, policy: Policy, mcp: ASGIApp | None = None) -> ASGIApp
         exception_handlers={Refusal: _refused, HTTPException: _missing, Exception: _crashed},
     )
     inner.router.redirect_slashes = False
-    return Guard(inner, policy, api.traffic, Addresses(added))
+    return inner
 
 
 async def _home(_request: Request) -> Response:

@@ -15,8 +15,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Message, Receive, Scope, Send
 
 from cleats.contract.versions import PROTOCOL_VERSION
+from cleats.settings import Settings
 from cleats.transports.mcp.server import McpServer
-from cleats.transports.mcp.stdio import Protocol
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -88,16 +88,18 @@ def _replayed(body: bytes, *, more: bool, receive: Receive) -> Receive:
 
 
 @asynccontextmanager
-async def streamable(
-    server: McpServer, *, protocol: Protocol, limit: int
-) -> AsyncIterator[McpEndpoint]:
-    """The endpoint while its sessions live; when the block ends, so do they."""
+async def streamable(server: McpServer, settings: Settings) -> AsyncIterator[McpEndpoint]:
+    """The endpoint while its sessions live; when the block ends, so do they.
+
+    Without `http_sessions` every request stands by itself: the next may go to another server.
+    """
     # It logs the id of every session, which is all that a thief of the session would need.
     logging.getLogger("mcp.server").setLevel(logging.WARNING)
     manager = StreamableHTTPSessionManager(
         server,
+        stateless=settings.http_sessions == "off",
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        max_request_body_size=limit,
+        max_request_body_size=settings.frame_limit,
     )
     async with manager.run():
-        yield McpEndpoint(manager, pin=protocol == "pin", limit=limit)
+        yield McpEndpoint(manager, pin=settings.protocol == "pin", limit=settings.frame_limit)
