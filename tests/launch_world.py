@@ -2,17 +2,22 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cleats.toolsets.launch import artifacts as documents
+from cleats.toolsets.launch.drive.child import Tell, Workers, drafts
+from cleats.toolsets.launch.drive.course import Observe
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.leases import Pace
+from cleats.toolsets.launch.drive.records import Result
 from cleats.toolsets.launch.drive.steps import KINDS
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.store.port import Run, RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.workers.job import Job
+from tests.servers import launch_worker
 
 ROOT = Path(__file__).parent.parent
 
@@ -69,16 +74,40 @@ PACE = Pace(lease=1.0, renew=0.2, look=0.05, wait=0.02)
 """Leases that run out soon, so that a test need not wait for a dead driver's."""
 
 
-def engine(tmp_path: Path, *, store: RunStore | None = None, pace: Pace = PACE) -> Engine:
-    """An engine with the small worker, on a store below `tmp_path`."""
-    return Engine(
+class Inline(Workers):
+    """Does a job in this very process: for tests of what surrounds the jobs."""
+
+    async def run(self, kind: str, job: Job, tell: Tell) -> Result:
+        assert job.step.partition(":")[0] == kind
+
+        def say(said: Mapping[str, Any]) -> None:
+            tell(*said["tell"].values())
+
+        made = await launch_worker.run(replace(job, say=say))
+        return Result(made, job.outputs, drafts(job.events))
+
+
+def engine(
+    tmp_path: Path,
+    *,
+    store: RunStore | None = None,
+    pace: Pace = PACE,
+    inline: bool = False,
+    observe: Observe = lambda _run, _events: None,
+) -> Engine:
+    """An engine with the small worker, in processes or `inline`, on a store below `tmp_path`."""
+    made = Engine(
         store or SqliteStore(tmp_path / "runs.db"),
         tmp_path / "runs",
         modules=MODULES,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         grace=0.2,
         pace=pace,
+        observe=observe,
     )
+    if inline:
+        made._means = replace(made._means, workers=Inline({}, None, 0.2))
+    return made
 
 
 def config(mode: str = "auto", **given: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ call ends; a call that is withdrawn stops its step, and the run stays at its las
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,6 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.process import GRACE
-from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.drive import exports, records, steps
 from cleats.toolsets.launch.drive.background import Background
 from cleats.toolsets.launch.drive.child import Workers
@@ -46,14 +45,12 @@ CANCEL_PATIENCE = 6.0
 """Seconds that a cancel waits for our own worker to be gone; the call itself has ten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An artifact with its bytes."""
+_BUSY = frozenset({State.LINKING, State.FIXING})
+"""Where something is about to change the worktree."""
 
-    name: str
-    content_type: str
-    sha256: str
-    data: bytes
+
+class _EndedMeanwhile(Exception):  # noqa: N818 - it is no error
+    """Raised when the driver that was waited for has taken the run to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +180,6 @@ class Engine:
 
         return await to_thread.run_sync(ask)
 
-    async def artifact(self, run_id: str, name: str) -> Found:
-        """An artifact of the index, or one of the views that every run has.
-
-        Raises:
-            ToolError: INVALID_INPUT, the run has no such artifact.
-        """
-        return await to_thread.run_sync(self._artifact, run_id, name)
-
     async def validate(self, run_id: str, by: Caller = NOBODY) -> dict[str, Any]:
         """Look at the worktree again; return the report, which may well say no.
 
@@ -204,14 +193,11 @@ class Engine:
                 raise illegal(run, "the worktree of the site is gone", [])
 
         async with self._course(run_id, look, by) as course:
-            if course.view.state in {State.LINKING, State.FIXING} or (
-                course.view.state is State.VALIDATING and course.view.report is None
-            ):
-                # Finish what was interrupted; that ends in a validation.
-                await course.advance(lambda view: view.report is not None)
-            else:
-                await course.do(steps.validation(course.view))
-            await course.advance(lambda view: view.state is not State.VALIDATING)
+            next_one = steps.validation(course.view)
+            # What was interrupted is finished first, and mostly ends in a validation itself.
+            await course.advance(lambda view: view.state not in _BUSY and view.report is not None)
+            if next_one.step not in course.view.done:
+                await course.do(next_one)
             report: dict[str, Any] = course.document(REPORT)
             return report
 
@@ -247,13 +233,16 @@ class Engine:
         seen: list[State] = []
 
         def look(run: Run) -> None:
+            if seen and run.state in {State.DONE, State.FAILED}:
+                raise _EndedMeanwhile
             seen.append(run.state)
             refuse(run)
 
-        async with self._course(run_id, look, by) as course:
-            waited = seen[0] is not course.view.state
-            if not (waited and course.view.state in STABLE):
-                await self._go(course)
+        with suppress(_EndedMeanwhile):
+            async with self._course(run_id, look, by) as course:
+                waited = seen[0] is not course.view.state
+                if not (waited and course.view.state in STABLE):
+                    await self._go(course)
         return await self.status(run_id)
 
     async def open_pr(self, run_id: str, by: Caller = NOBODY) -> dict[str, Any]:
@@ -356,22 +345,6 @@ class Engine:
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
             raise (cancelled(run_id) if run.state is State.CANCELLED else taken_over(run)) from None
-
-    def _artifact(self, run_id: str, name: str) -> Found:
-        run = self.store.get(run_id)
-        entry = run.snapshot["artifacts_index"].get(name)
-        if entry is not None:
-            data = RunFolder(self.runs / run_id).get(entry["sha256"])
-            return Found(name, artifacts.content_type(name), entry["sha256"], data)
-        if name in exports.VIEWS:
-            data = exports.render(self.store, run, name)
-            return Found(name, artifacts.content_type(name), artifacts.digest(data), data)
-        raise ToolError(
-            ErrorCode.INVALID_INPUT,
-            f"the run has no artifact {name[:200]!r}",
-            hint="launch_get_status lists the artifacts.",
-            details={"run_id": run_id, "artifact_name": name[:200]},
-        )
 
 
 def new_run_id(now: float | None = None) -> str:
