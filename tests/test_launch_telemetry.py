@@ -20,11 +20,13 @@ from cleats.toolsets.launch.store.port import NewRun
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.telemetry import ledger as ledgers
 from cleats.toolsets.launch.telemetry.api import Api
+from cleats.toolsets.launch.telemetry.ledger import Collector as Somebody
 from cleats.toolsets.launch.telemetry.ledger import Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
 from cleats.toolsets.launch.telemetry.watch import Watch
 from tests.launch_world import RUN_ID
 
+OTHER = "r_2026-01-21T10-00-00Z_ffffffff"
 TRACE = Trace("1" * 32, "2" * 16)
 RECORD = {
     "event_id": "0f8fad5b-d9cb-469f-a165-70867728950e",
@@ -105,8 +107,9 @@ def a_run(tmp_path: Path) -> SqliteStore:
     return store
 
 
-def watch(tmp_path: Path, store: SqliteStore, collector: str = "") -> Watch:
-    return Watch(tmp_path, lambda: store, collector)
+def watch(tmp_path: Path, store: SqliteStore, collector: Collector | None = None) -> Watch:
+    to = None if collector is None else Somebody(collector.url, "WORD")
+    return Watch(tmp_path, lambda: store, to, lambda: {"WORD": "word"})
 
 
 def test_a_journal_becomes_a_record_of_the_run_and_one_for_all_that_happened_in_it(
@@ -157,13 +160,13 @@ def test_two_who_read_the_same_journal_at_once_write_it_down_once(tmp_path: Path
 def test_a_collector_that_is_away_gets_everything_later_in_order_and_once(tmp_path: Path) -> None:
     with collecting() as collector:
         collector.status = 503
-        watching = watch(tmp_path, a_run(tmp_path), collector.url)
+        watching = watch(tmp_path, a_run(tmp_path), collector)
         watching.catch_up(RUN_ID)
-        sender = Sender(watching.ledger, collector.url, "word")
+        sender = Sender(watching.ledger, watching.tokens())
 
         away = anyio.run(sender.flush)
         collector.status = 200
-        there = anyio.run(Sender(watching.ledger, collector.url, "word").flush)
+        there = anyio.run(sender.flush)
         anyio.run(sender.flush)
 
     assert (away, there) == (False, True)
@@ -173,30 +176,73 @@ def test_a_collector_that_is_away_gets_everything_later_in_order_and_once(tmp_pa
     assert len(begun) == len(set(begun))
     assert any(path.endswith("associate-commit") for _, path, _ in collector.seen)
     assert collector.tokens == {"Bearer word"}
-    assert watching.ledger.waiting(10) == []
+    assert watching.ledger.collectors() == []
 
 
 def test_a_collector_that_refuses_a_record_is_not_asked_again(tmp_path: Path) -> None:
     with collecting() as collector:
         collector.status = 422
-        kept = Ledger(tmp_path / "t.sqlite", sending=True)
-        kept.keep([RECORD])
+        kept = Ledger(tmp_path / "t.sqlite")
+        kept.keep([RECORD], to=Somebody(collector.url))
 
-        assert anyio.run(Sender(kept, collector.url).flush)
+        assert anyio.run(Sender(kept).flush)
 
-    assert kept.waiting(10) == []
+    assert kept.collectors() == []
+
+
+def test_a_collector_that_is_away_does_not_keep_another_from_its_records(tmp_path: Path) -> None:
+    with collecting() as collector:
+        kept = Ledger(tmp_path / "t.sqlite")
+        kept.keep([RECORD], to=Somebody("http://127.0.0.1:9"))
+        kept.keep([{**RECORD, "event_id": str(UUID(int=7))}], to=Somebody(collector.url))
+
+        assert not anyio.run(Sender(kept).flush)
+
+    assert [body["event_id"] for _, _, body in collector.seen] == [str(UUID(int=7))]
+    assert kept.collectors() == ["http://127.0.0.1:9"]
+
+
+def test_only_one_process_sends_at_a_time(tmp_path: Path) -> None:
+    with collecting() as collector:
+        kept = Ledger(tmp_path / "t.sqlite")
+        kept.keep([RECORD], to=Somebody(collector.url))
+        kept.claim("another process", 1e11, 30)
+
+        anyio.run(Sender(kept).flush)
+
+    assert collector.seen == []
+    assert kept.collectors() == [collector.url]
+
+
+def test_a_run_that_names_a_collector_is_told_there(tmp_path: Path) -> None:
+    store = a_run(tmp_path)
+    told = {"endpoint_url": "https://there.example", "auth_token_env": "WORD", "project": "p"}
+    config = {"product_name": "Shop", "telemetry": told}
+    new = NewRun(
+        run_id=OTHER, product_slug="shop", config=config, shown_config=config, config_hash="h"
+    )
+    store.create(new, [Draft("RUN_CREATED", {"required_sections": ["docs"]})], TRACE)
+    watching = watch(tmp_path, store)
+
+    watching.catch_up(OTHER)
+    watching.catch_up(RUN_ID)
+
+    [message] = watching.ledger.waiting("https://there.example", 10)
+    assert (message.token, json.loads(message.body)["run_id"]) == ("WORD", OTHER)
+    assert json.loads(message.body)["context_json"]["project"] == "p"
 
 
 def test_an_outbox_that_grows_too_large_loses_its_oldest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledgers, "OUTBOX_CAP", 1000)
-    kept = Ledger(tmp_path / "t.sqlite", sending=True)
+    kept, to = Ledger(tmp_path / "t.sqlite"), Somebody("https://there.example")
 
     for number in range(20):
-        kept.keep([{**RECORD, "event_id": str(UUID(int=number)), "item_name": str(number)}])
+        record = {**RECORD, "event_id": str(UUID(int=number)), "item_name": str(number)}
+        kept.keep([record], to=to)
 
-    waiting = [json.loads(each.body)["item_name"] for each in kept.waiting(50)]
+    waiting = [json.loads(each.body)["item_name"] for each in kept.waiting(to.url, 50)]
     assert waiting[-1] == "19"
     assert 0 < len(waiting) < 20
     assert kept.dropped == 20 - len(waiting)

@@ -256,6 +256,14 @@ class Settings:
         "Addresses, besides this machine's own, that may be sent those tokens.",
         private=True,
     )
+    launch_telemetry: str = _setting(
+        "",
+        "Where records of runs are sent, besides being kept here; runs may name another place.",
+        private=True,
+    )
+    launch_telemetry_token: str = _setting(
+        "", "The variable of `launch_secrets` that holds the token for it.", private=True
+    )
     launch_hugo: str = _setting(
         "",
         "The program that builds sites; the one of `cleats[launch]` or on the path if not set.",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cleats.settings import Settings, surroundings
+from cleats.toolsets.launch.drive.course import Observe
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.source.git import kept
 from cleats.toolsets.launch.store.sqlite import SqliteStore
@@ -18,18 +19,24 @@ def folder(settings: Settings) -> Path:
     return settings.data_dir / "launch"
 
 
-def engine(settings: Settings) -> Engine:
-    """The engine; its store is opened, nothing is started."""
-    environ = surroundings(settings)
+def engine(settings: Settings, observe: Observe = lambda _run, _events: None) -> Engine:
+    """The engine; its store is opened, nothing is started. `observe` hears of every record."""
     place = folder(settings)
     return Engine(
         SqliteStore(place / STORE),
         place / "runs",
         settings=worker_settings(settings),
-        secrets={name: environ[name] for name in settings.launch_secrets if name in environ},
+        secrets=secrets(settings),
         env=_environment(settings),
         grace=settings.grace,
+        observe=observe,
     )
+
+
+def secrets(settings: Settings) -> dict[str, str]:
+    """The tokens that runs may use, by the names of their variables."""
+    environ = surroundings(settings)
+    return {name: environ[name] for name in settings.launch_secrets if name in environ}
 
 
 def worker_settings(settings: Settings) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from cleats.contract.tools import Changed, Context
 from cleats.settings import Settings, surroundings
 from cleats.toolsets.launch.artifacts import compact
 from cleats.toolsets.launch.events import Trace
+from cleats.toolsets.launch.telemetry.ledger import Collector
+from cleats.toolsets.launch.telemetry.watch import Watch
 
 if TYPE_CHECKING:
     from cleats.toolsets.launch.drive.course import Caller
@@ -44,15 +46,31 @@ class Launches:
         """The engine, over the store of the data folder."""
         from cleats.toolsets.launch.engine import engine  # noqa: PLC0415 - when a call needs it
 
-        made = engine(self._settings)
+        made = engine(self._settings, lambda run, _events: self.watch.moved(run.run_id))
         if self._life is not None:
             self._life.callback(made.store.close)
         return made
 
+    @cached_property
+    def watch(self) -> Watch:
+        """The records of runs and calls, for those who watch many."""
+        url, token = self._settings.launch_telemetry, self._settings.launch_telemetry_token
+        return Watch(
+            self._settings.data_dir / "launch",
+            lambda: self.engine.store,
+            Collector(url, token) if url else None,
+            self._tokens,
+        )
+
+    def _tokens(self) -> Mapping[str, str]:
+        from cleats.toolsets.launch.engine import secrets  # noqa: PLC0415 - as above
+
+        return secrets(self._settings)
+
     @asynccontextmanager
     async def running(self, _changed: Changed) -> AsyncIterator[None]:
         """Drive runs in the background while the server lives."""
-        async with AsyncExitStack() as life:
+        async with self.watch.running(), AsyncExitStack() as life:
             self._life = life
             try:
                 yield

@@ -17,6 +17,7 @@ from cleats.settings import Settings
 from cleats.toolsets.launch import shapes
 from cleats.toolsets.launch.resources import Artifacts
 from cleats.toolsets.launch.service import Launches
+from cleats.toolsets.launch.telemetry.api import Api
 
 if TYPE_CHECKING:
     from cleats.contract.tools import Schema
@@ -350,14 +351,17 @@ def toolset(settings: Settings) -> Toolset:
 
 
 def over(launches: Launches) -> Toolset:
-    """The tools over some runs."""
+    """The tools over some runs, every call of them recorded."""
+    watch = launches.watch
+    watching = Api(lambda: watch.ledger, watch.catch_up, watch.journal)
     return Toolset(
         name="launch",
         purpose=(
             "Write the pages of a product from its repository, check them and open the pull "
             "request."
         ),
-        tools=tools(launches),
+        tools=[watch.around(tool) for tool in tools(launches)],
         running=launches.running,
         resources=Artifacts(launches),
+        routes=watching.routes(),
     )

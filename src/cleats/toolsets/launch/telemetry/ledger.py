@@ -32,6 +32,8 @@ CREATE INDEX IF NOT EXISTS records_by_time ON records (start_time, event_id);
 CREATE TABLE IF NOT EXISTS read (run_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
+  collector TEXT NOT NULL,
+  token TEXT NOT NULL,
   method TEXT NOT NULL,
   path TEXT NOT NULL,
   body BLOB NOT NULL
@@ -49,10 +51,20 @@ FILTERS: Final = ("run_id", "parent_run_id", "job_type", "agent_name", "status")
 
 
 @dataclass(frozen=True, slots=True)
+class Collector:
+    """Somebody elsewhere who wants records."""
+
+    url: str
+    token: str = ""
+    """The name of the secret that it wants to see; the secret itself is never written down."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A request that waits to be sent."""
 
     id: int
+    token: str
     method: str
     path: str
     body: bytes
@@ -61,9 +73,8 @@ class Message:
 class Ledger:
     """Safe for threads and for several processes."""
 
-    def __init__(self, path: Path, *, sending: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._sending = sending
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self.dropped = 0
@@ -111,8 +122,9 @@ class Ledger:
         ended: Iterable[tuple[str, Mapping[str, Any]]] = (),
         *,
         read: tuple[str, int, int] | None = None,
+        to: Collector | None = None,
     ) -> bool:
-        """Take in records and what is known of them later, in one go.
+        """Take in records and what is known of them later, in one go; send them `to` somebody.
 
         `read` is a run, how far its journal had been read and how far it is now; False, and
         nothing is taken in, when somebody else has read on in the meantime.
@@ -122,14 +134,17 @@ class Ledger:
                 return False
             for record in begun:
                 if _insert(database, record):
-                    self._post(database, "POST", "/api/v1/runs", record)
+                    _post(database, to, "POST", "/api/v1/runs", record)
             for event_id, update in ended:
                 if _update(database, event_id, update):
-                    self._post(database, "PATCH", f"/api/v1/runs/{event_id}", update)
-            self._trim(database)
+                    _post(database, to, "PATCH", f"/api/v1/runs/{event_id}", update)
+            if to is not None:
+                self.dropped += _trimmed(database)
         return True
 
-    def associate(self, event_id: str, commit: Mapping[str, Any]) -> bool:
+    def associate(
+        self, event_id: str, commit: Mapping[str, Any], *, to: Collector | None = None
+    ) -> bool:
         """Add a commit to a record; False when there is no such record."""
         with self._transaction() as database:
             found = _find(database, event_id)
@@ -139,7 +154,7 @@ class Ledger:
             if commit not in commits:
                 commits.append(dict(commit))
                 _write(database, event_id, found)
-                self._post(database, "POST", f"/api/v1/runs/{event_id}/associate-commit", commit)
+                _post(database, to, "POST", f"/api/v1/runs/{event_id}/associate-commit", commit)
         return True
 
     def find(self, event_id: str) -> dict[str, Any] | None:
@@ -187,42 +202,59 @@ class Ledger:
             )
         return True
 
-    def waiting(self, limit: int) -> Sequence[Message]:
-        """What waits to be sent, the oldest first."""
-        with self._lock, closing(self._open().execute(_WAITING, (limit,))) as rows:
+    def collectors(self) -> Sequence[str]:
+        """Where something is to be sent to."""
+        sql = "SELECT collector FROM outbox GROUP BY 1 ORDER BY min(id)"
+        with self._lock, closing(self._open().execute(sql)) as rows:
+            return [row[0] for row in rows.fetchall()]
+
+    def waiting(self, collector: str, limit: int) -> Sequence[Message]:
+        """What waits to be sent to somebody, the oldest first."""
+        with self._lock, closing(self._open().execute(_WAITING, (collector, limit))) as rows:
             return [Message(*row) for row in rows.fetchall()]
 
     def sent(self, message: Message) -> None:
         with self._transaction() as database:
             database.execute("DELETE FROM outbox WHERE id = ?", (message.id,))
 
-    def _post(
-        self, database: sqlite3.Connection, method: str, path: str, body: Mapping[str, Any]
-    ) -> None:
-        if self._sending:
-            values = (method, path, msgspec.json.encode(body))
-            database.execute("INSERT INTO outbox (method, path, body) VALUES (?, ?, ?)", values)
-
-    def _trim(self, database: sqlite3.Connection) -> None:
-        if not self._sending:
-            return
-        with closing(database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox")) as rows:
-            total = rows.fetchone()[0]
-        while total > OUTBOX_CAP:
-            with closing(database.execute(_OLDEST)) as rows:
-                number, size = rows.fetchone()
-            database.execute("DELETE FROM outbox WHERE id = ?", (number,))
-            self.dropped += 1
-            total -= size
-
 
 _READ: Final = "SELECT seq FROM read WHERE run_id = ?"
-_WAITING: Final = "SELECT id, method, path, body FROM outbox ORDER BY id LIMIT ?"
+_WAITING: Final = (
+    "SELECT id, token, method, path, body FROM outbox WHERE collector = ? ORDER BY id LIMIT ?"
+)
 _OLDEST: Final = "SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1"
 _FAMILY: Final = (
     "SELECT body FROM records WHERE run_id = ? OR parent_run_id = ? ORDER BY start_time, event_id"
 )
 _INSERT: Final = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _post(
+    database: sqlite3.Connection,
+    to: Collector | None,
+    method: str,
+    path: str,
+    body: Mapping[str, Any],
+) -> None:
+    if to is not None:
+        database.execute(
+            "INSERT INTO outbox (collector, token, method, path, body) VALUES (?, ?, ?, ?, ?)",
+            (to.url, to.token, method, path, msgspec.json.encode(body)),
+        )
+
+
+def _trimmed(database: sqlite3.Connection) -> int:
+    """Keep the outbox below its cap; how many messages that took away."""
+    with closing(database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox")) as rows:
+        total = rows.fetchone()[0]
+    dropped = 0
+    while total > OUTBOX_CAP:
+        with closing(database.execute(_OLDEST)) as rows:
+            number, size = rows.fetchone()
+        database.execute("DELETE FROM outbox WHERE id = ?", (number,))
+        dropped += 1
+        total -= size
+    return dropped
 
 
 def _moved(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:

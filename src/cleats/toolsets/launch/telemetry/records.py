@@ -93,9 +93,15 @@ def _created(
             "product_family": config.get("family", ""),
             "platform": config.get("target_platform", ""),
             "git_repo": config.get("github_repo_url", ""),
-            "context_json": _trace(event),
+            "context_json": {**_trace(event), **_told(config)},
         }
     )
+
+
+def _told(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the configuration wants its records to be known by."""
+    wanted = config.get("telemetry", {})
+    return {name: wanted[name] for name in ("project", "run_tags") if wanted.get(name)}
 
 
 def _state(

@@ -8,7 +8,7 @@ in it makes that the same as once.
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
 from typing import TYPE_CHECKING, Final
@@ -45,8 +45,8 @@ class Sender:
     """The way from the outbox to the collector."""
 
     ledger: Ledger
-    url: str
-    token: str = field(default="", repr=False)
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By the names that messages have for them."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     _owner: str = field(default_factory=lambda: secrets.token_hex(8))
     _failures: int = 0
@@ -58,52 +58,51 @@ class Sender:
             await self.sleep(pause)
 
     async def flush(self) -> bool:
-        """Send what waits; False when the collector is away."""
-        import httpx2  # noqa: PLC0415 - only where a collector is configured
-
-        client: httpx2.AsyncClient | None = None
+        """Send what waits; False when a collector is away. The others get theirs all the same."""
         try:
-            while waiting := await self._next():
-                client = client or self._client()
-                for message in waiting:
-                    if not await self._sent(client, message):
-                        self._failures += 1
-                        return False
-                    self._failures = 0
-                    await to_thread.run_sync(self.ledger.sent, message)
+            collectors = await to_thread.run_sync(self._claimed)
+            if not collectors:
+                return True
+            async with self._client() as client:
+                there = [await self._flushed(client, each) for each in collectors]
         except OSError as error:  # a full disk, say: the outbox is as it was
             log.warning("telemetry.outbox error=%s", type(error).__name__)
-        finally:
-            if client is not None:
-                await client.aclose()
+            return True
+        self._failures = 0 if all(there) else self._failures + 1
+        return all(there)
+
+    def _claimed(self) -> Sequence[str]:
+        collectors = self.ledger.collectors()
+        leads = collectors and self.ledger.claim(self._owner, time(), LEAD)
+        return collectors if leads else ()
+
+    async def _flushed(self, client: "httpx2.AsyncClient", collector: str) -> bool:
+        while waiting := await to_thread.run_sync(self.ledger.waiting, collector, BATCH):
+            for message in waiting:
+                if not await self._sent(client, collector, message):
+                    return False
+                await to_thread.run_sync(self.ledger.sent, message)
         return True
 
-    async def _next(self) -> list[Message]:
-        def look() -> list[Message]:
-            waiting = self.ledger.waiting(BATCH)
-            leads = waiting and self.ledger.claim(self._owner, time(), LEAD)
-            return list(self.ledger.waiting(BATCH)) if leads else []
-
-        return await to_thread.run_sync(look)
-
     def _client(self) -> "httpx2.AsyncClient":
-        import httpx2  # noqa: PLC0415 - as above
+        import httpx2  # noqa: PLC0415 - only where there is a collector
 
         headers = {"content-type": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
-        if self.token:
-            headers["authorization"] = f"Bearer {self.token}"
         return httpx2.AsyncClient(
             headers=headers, timeout=TIMEOUT, trust_env=False, follow_redirects=False
         )
 
-    async def _sent(self, client: "httpx2.AsyncClient", message: Message) -> bool:
+    async def _sent(self, client: "httpx2.AsyncClient", collector: str, message: Message) -> bool:
         """Whether a message need not be sent again: it arrived, or it never will."""
         import httpx2  # noqa: PLC0415 - as above
 
         try:
             with anyio.fail_after(TIMEOUT):
                 reply = await client.request(
-                    message.method, self.url.rstrip("/") + message.path, content=message.body
+                    message.method,
+                    collector.rstrip("/") + message.path,
+                    content=message.body,
+                    headers=self._authorization(message),
                 )
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL):
             return False
@@ -112,3 +111,7 @@ class Sender:
         if reply.status_code >= 400:
             log.warning("telemetry.refused path=%s status=%d", message.path, reply.status_code)
         return True
+
+    def _authorization(self, message: Message) -> dict[str, str]:
+        token = self.tokens.get(message.token)
+        return {"authorization": f"Bearer {token}"} if token else {}

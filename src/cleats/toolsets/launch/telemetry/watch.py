@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from cleats.contract.errors import ToolError
 from cleats.contract.tools import Context, Handler, Tool
 from cleats.toolsets.launch.store.port import RunStore
 from cleats.toolsets.launch.telemetry import records
-from cleats.toolsets.launch.telemetry.ledger import Ledger
+from cleats.toolsets.launch.telemetry.ledger import Collector, Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
 
 log = logging.getLogger(__name__)
@@ -38,15 +39,16 @@ class Watch:
 
     folder: Path
     store: Callable[[], RunStore]
-    collector: str = ""
-    token: str = field(default="", repr=False)
+    collector: Collector | None = None
+    """Who gets the records of runs that name nobody."""
+    tokens: Callable[[], Mapping[str, str]] = dict
     _jobs: list[Callable[[], object]] = field(default_factory=list)
     _wake: anyio.Event | None = None
 
     @cached_property
     def ledger(self) -> Ledger:
         """The records; opened when something is first written or read."""
-        return Ledger(self.folder / FILE, sending=bool(self.collector))
+        return Ledger(self.folder / FILE)
 
     def moved(self, run_id: str) -> None:
         """A run has new events. Costs nothing; safe from the event loop only."""
@@ -54,7 +56,7 @@ class Watch:
 
     def called(self, record: Mapping[str, Any]) -> None:
         """A tool was called."""
-        self._later(lambda: self.ledger.keep([record]))
+        self._later(lambda: self.ledger.keep([record], to=self.collector))
 
     def _later(self, job: Callable[[], object]) -> None:
         if self._wake is not None and len(self._jobs) < WAITING:
@@ -68,19 +70,29 @@ class Watch:
         events = store.events(run_id, before)
         if not events:
             return
-        made = records.read(run_id, store.get(run_id).shown_config, events)
-        if self.ledger.keep(made.begun, made.ended, read=(run_id, before, events[-1].seq)):
+        config = store.get(run_id).shown_config
+        made = records.read(run_id, config, events)
+        to, read = self._collector(config), (run_id, before, events[-1].seq)
+        if self.ledger.keep(made.begun, made.ended, read=read, to=to):
             for record, commit in made.commits:
-                self.ledger.associate(record, commit)
+                self.ledger.associate(record, commit, to=to)
+
+    def _collector(self, config: Mapping[str, Any]) -> Collector | None:
+        wanted = config.get("telemetry", {})
+        if "endpoint_url" not in wanted:
+            return self.collector
+        return Collector(wanted["endpoint_url"], wanted.get("auth_token_env", ""))
+
+    def journal(self, run_id: str) -> list[Mapping[str, Any]]:
+        """The events of a run, as others may read them."""
+        return [each.as_json() for each in self.store().events(run_id)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Write down and send what comes, until the block ends; then what is left, for a moment."""
         self._wake = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._work)
-            if self.collector:
-                tasks.start_soon(Sender(self.ledger, self.collector, self.token).run)
+            tasks.start_soon(self._work, tasks)
             try:
                 yield
             finally:
@@ -91,12 +103,16 @@ class Watch:
             if "ledger" in self.__dict__:
                 self.ledger.close()
 
-    async def _work(self) -> None:
+    async def _work(self, tasks: TaskGroup) -> None:
+        sending = False
         while True:
             assert self._wake is not None  # noqa: S101 - inside `running`
             await self._wake.wait()
             self._wake = anyio.Event()
             await to_thread.run_sync(self._drain)
+            if not sending:  # not before the first record: a start must cost nothing
+                sending = True
+                tasks.start_soon(Sender(self.ledger, self.tokens()).run)
 
     def _drain(self) -> None:
         while self._jobs:
