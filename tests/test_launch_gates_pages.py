@@ -1,6 +1,6 @@
 """Gates that read pages: front matter, Markdown, tokens, marks of merges, secrets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture
-def broken(launch: World) -> object:
+def broken(launch: World) -> Iterator[World]:
     """The shared launch; what a test writes is undone."""
     before = {path: (launch.job.site / path).read_bytes() for path in (GUIDE, START, INSTALLATION)}
     yield launch

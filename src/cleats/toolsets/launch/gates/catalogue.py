@@ -20,6 +20,10 @@ ALIASES: Mapping[str, str] = {
     "rs": "rust",
     "kt": "kotlin",
     "yml": "yaml",
+    "sh": "bash",
+    "zsh": "bash",
+    "shell": "bash",
+    "console": "bash",
 }
 
 

@@ -25,12 +25,14 @@ def check(site: Site) -> Iterator[Said]:
 def _fence(
     file: PageFile, fence: Fence, catalogue: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    if fence.language in SHELLS | PROSE:
+    if fence.language in PROSE:
         return
     if wrong := fault(fence):
         message = f"the code does not parse: {wrong}"
         yield error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
     code = normal(fence.code)
+    if fence.language in SHELLS:
+        return  # commands are no snippets; those that install are the consistency gate's
     if code and code not in catalogue:
         message = "the code is not in the catalogue of snippets"
         yield error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
