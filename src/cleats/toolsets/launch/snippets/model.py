@@ -20,7 +20,6 @@ class Snippet:
     checked: bool = True
     """Whether there was a parser for its language."""
     dependencies: tuple[str, ...] = ()
-    notes: str = ""
 
     @property
     def snippet_id(self) -> str:
@@ -28,6 +27,8 @@ class Snippet:
 
     def as_json(self) -> dict[str, Any]:
         requirements: dict[str, Any] = {"dependencies": list(self.dependencies)}
+        if not self.checked:
+            requirements["runtime_notes"] = "There is no parser to check this language with."
         return {
             "snippet_id": self.snippet_id,
             "language": self.language,
@@ -39,8 +40,11 @@ class Snippet:
                 "end_line": max(self.start, self.end),
             },
             "code": self.code,
-            "requirements": requirements | ({"runtime_notes": self.notes} if self.notes else {}),
-            "validation": {"syntax_ok": not self.fault, "runnable_ok": "unknown"},
+            "requirements": requirements,
+            "validation": {
+                "syntax_ok": self.checked and not self.fault,
+                "runnable_ok": "unknown",
+            },
         }
 
 

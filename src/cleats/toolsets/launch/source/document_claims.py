@@ -15,6 +15,7 @@ from cleats.toolsets.launch.source.statements import (
     from_limitation,
     from_paragraph,
 )
+from cleats.toolsets.launch.source.verbs import wordset
 
 _FEATURES: Final = re.compile(
     r"\b(features?|highlights?|capabilit(y|ies)|functionality|what it (does|can do)"
@@ -40,6 +41,15 @@ _LEADS_IN: Final = re.compile(
     r"\b(features?|supports?|provides?|includes?|offers?|points|capabilities|library|gives you)\b",
     re.IGNORECASE,
 )
+_EMPTY: Final = wordset(
+    "the of and or to in for with featur includ support provid can it is an as on"
+)
+_SAME: Final = 0.8
+"""The share of the words of the shorter sentence that makes two sentences one."""
+
+_BLOCKS: Final = 600
+"""Blocks looked at; what comes later in a document is not its beginning."""
+
 WORKFLOWS: Final = 12
 """Workflows told at most: a page for each would be too many already."""
 
@@ -58,21 +68,34 @@ class Workflow:
 def features(ledger: Ledger, subject: Subject, blocks: list[Block]) -> None:
     """Claim what feature lists and opening paragraphs say about the product."""
     leading = ""
-    for number, block in enumerate(blocks):
-        if block.kind == "paragraph":
-            leading = block.text
-            if _is_opening(block, blocks):
-                for sentence in from_paragraph(block, subject):
-                    _add(ledger, sentence, "feature", block, "key_features")
-        elif (
-            block.kind == "item" and block.depth == 1 and _is_feature_list(block, leading, subject)
-        ):
-            if sentence := from_item(block, subject):
-                _add(ledger, sentence, "feature", block, "key_features")
-        elif block.kind == "heading":
+    for block in blocks[:_BLOCKS]:
+        sentences: list[str] = []
+        if block.kind == "heading":
             leading = ""
-        if number > 400:
-            break
+        elif block.kind == "paragraph":
+            leading = leading if block.quoted or not block.text else block.text
+            sentences = from_paragraph(block, subject) if _is_opening(block, blocks) else []
+        elif block.kind == "item" and block.depth == 1:
+            is_feature = _is_feature_list(block, leading, blocks, subject)
+            sentences = [from_item(block, subject)] if is_feature else []
+        for sentence in sentences:
+            if sentence and not _is_told(ledger, sentence):
+                _add(ledger, sentence, "feature", block, "key_features")
+
+
+def _is_told(ledger: Ledger, sentence: str) -> bool:
+    """Whether another feature says nearly the same, in other words or another order."""
+    words = _stems(sentence)
+    for claim in ledger.claims:
+        others = _stems(claim.text) if claim.kind == "feature" and claim.text != sentence else set()
+        if others and len(words & others) >= _SAME * min(len(words), len(others)):
+            return True
+    return False
+
+
+def _stems(text: str) -> set[str]:
+    found = re.findall(r"[a-z0-9]{2,}", text.lower())
+    return {re.sub(r"(ing|ed|es|s)$", "", word) for word in found} - _EMPTY
 
 
 def limitations(ledger: Ledger, subject: Subject, blocks: Iterable[Block]) -> list[str]:
@@ -88,10 +111,13 @@ def limitations(ledger: Ledger, subject: Subject, blocks: Iterable[Block]) -> li
 
 
 def shown(
-    ledger: Ledger, subject: Subject, blocks: Iterable[Block], language: str
-) -> list[Workflow]:
-    """The parts of a document that show something with code in the product's language."""
-    made: dict[str, Workflow] = {}
+    ledger: Ledger,
+    subject: Subject,
+    blocks: Iterable[Block],
+    language: str,
+    made: dict[str, Workflow],
+) -> None:
+    """Add the parts of a document that show something with code in the product's language."""
     for block in blocks:
         if block.kind != "code" or not block.section or len(made) >= WORKFLOWS:
             continue
@@ -105,7 +131,6 @@ def shown(
         text = f'The {document} of {subject.name} has a code example under the heading "{title}".'
         claim = ledger.add(text, "workflow", [_cite(block)], group="workflow_claims", is_fact=True)
         made[tag] = Workflow(tag, title, claim, block.path)
-    return list(made.values())
 
 
 def slug(title: str) -> str:
@@ -114,7 +139,9 @@ def slug(title: str) -> str:
 
 
 def clean_title(text: str) -> str:
-    """A heading without numbers, signs and a closing mark."""
+    """A heading without numbers, signs and a closing mark; "" for one that asks or shouts."""
+    if "!" in text or "?" in text:
+        return ""
     text = re.sub(r"^[\d.]+\s+", "", text)
     text = re.sub(r"[^\w`\"'()+#./,& -]", "", text).strip(" :-")
     return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and '"' not in text else ""
@@ -139,14 +166,24 @@ def _headings_before(block: Block, blocks: list[Block]) -> int:
     return sum(each.kind == "heading" and each.line < block.line for each in blocks)
 
 
-def _is_feature_list(block: Block, leading: str, subject: Subject) -> bool:
+def _is_feature_list(block: Block, leading: str, blocks: list[Block], subject: Subject) -> bool:
+    """A list under a heading of features, or one at the top that is no table of contents."""
     if block.section and _FOREIGN.search(block.section[-1]):
         return False
     if block.section and _FEATURES.search(block.section[-1]):
         return True
+    if _headings_before(block, blocks) > 1 and not _introduces(block, subject):
+        return False
+    if not leading:
+        return True
     named = any(re.search(rf"\b{re.escape(each)}\b", leading.lower()) for each in subject.aliases)
-    opening = len(block.section) <= 1
-    return opening and leading.rstrip().endswith(":") and (named or bool(_LEADS_IN.search(leading)))
+    return leading.rstrip().endswith(":") and (named or bool(_LEADS_IN.search(leading)))
+
+
+def _introduces(block: Block, subject: Subject) -> bool:
+    return bool(block.section) and (
+        bool(_OPENING.match(block.section[-1].strip())) or subject.is_named_by(block.section[-1])
+    )
 
 
 def _titled(block: Block, pattern: re.Pattern[str], *, last: bool) -> bool:

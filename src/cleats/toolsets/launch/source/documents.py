@@ -60,7 +60,9 @@ def _markdown(text: str, path: str) -> list[Block]:
             if block.kind == "heading":
                 _enter(place, int(tokens[number - 1].tag[1:]), block.text)
             found.append(block)
-        elif token.type in ("fence", "code_block"):
+        elif (
+            token.type in ("fence", "code_block") and (spoken := _language(token.info)) is not None
+        ):
             found.append(
                 Block(
                     "code",
@@ -69,12 +71,22 @@ def _markdown(text: str, path: str) -> list[Block]:
                     first,
                     max(first, last),
                     place.section,
-                    language=token.info.split()[0] if token.info.strip() else "",
+                    language=spoken,
                     quoted=bool(place.quotes),
                     fenced=token.type == "fence",
                 )
             )
     return found
+
+
+def _language(info: str) -> str | None:
+    """What the line of a fence says: a language, or a directive, of which few hold code."""
+    words = info.split()
+    if not words or not words[0].startswith("{"):
+        return words[0] if words else ""
+    if words[0].strip("{}") in rst.CODE:
+        return words[1] if len(words) > 1 else ""
+    return None
 
 
 def _move(place: _Place, token: Token) -> None:

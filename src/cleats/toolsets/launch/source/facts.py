@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from cleats.toolsets.launch.snippets.model import snippet_id
-from cleats.toolsets.launch.source import documents, formats
+from cleats.toolsets.launch.source import documents, formats, prose
 from cleats.toolsets.launch.source.api import node, python
 from cleats.toolsets.launch.source.api.model import Surface, Symbol
 from cleats.toolsets.launch.source.blocks import Block
@@ -35,7 +35,26 @@ _WHOLE: Final = re.compile(
 )
 """Documents that speak of the product as a whole."""
 
+_TITLES: Final = {
+    "javascript": "JavaScript",
+    "typescript": "TypeScript",
+    "nodejs": "Node.js",
+    "dotnet": ".NET",
+    "cpp": "C++",
+    "php": "PHP",
+}
 _LANGUAGES: Final = {"dotnet": "csharp", "node": "javascript", "nodejs": "javascript"}
+
+
+def platform_of(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+    """The platform that the run is for, else the one that the repository has."""
+    return str(config.get("target_platform") or inventory["repo_profile"]["platform_family"])
+
+
+def language_of(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+    """The language that code for the product is written in."""
+    platform = platform_of(config, inventory)
+    return _LANGUAGES.get(platform, platform)
 
 
 @dataclass(frozen=True)
@@ -48,7 +67,7 @@ class Sources:
 
     @property
     def platform(self) -> str:
-        return str(self.config.get("target_platform") or self.family)
+        return platform_of(self.config, self.inventory)
 
     @property
     def family(self) -> str:
@@ -57,7 +76,7 @@ class Sources:
     @property
     def language(self) -> str:
         """The language that examples for the product are written in."""
-        return _LANGUAGES.get(self.platform, self.platform)
+        return language_of(self.config, self.inventory)
 
     @cached_property
     def roots(self) -> Roots:
@@ -101,7 +120,12 @@ class Sources:
         ]
         imports = [each.value for each in self.distribution.imports] if self.distribution else []
         known = [name, self._own_name(), *titles[:1], *imports]
-        texts = [block.text for found in self.blocks.values() for block in found]
+        texts = [
+            block.text
+            for found in self.blocks.values()
+            for block in found
+            if block.kind == "paragraph"
+        ]
         aliases = frozenset(each.lower() for each in known if each)
         return Subject(name, aliases, proper_words(texts))
 
@@ -229,8 +253,7 @@ def _workflows(
     )
     parts: dict[str, Workflow] = {}
     for found in sources.blocks.values():
-        for part in shown(ledger, sources.subject, found, sources.language):
-            parts.setdefault(part.tag, part)
+        shown(ledger, sources.subject, found, sources.language, parts)
     inventory = [_example(sources, each) for each in examples]
     taken = {each.tag for each in examples}
     told: list[Example | Workflow] = [
@@ -263,17 +286,18 @@ def _example(sources: Sources, example: Example) -> dict[str, Any]:
 
 
 def _positioning(sources: Sources, ledger: Ledger, summary: str) -> dict[str, str]:
-    """The product in a sentence: what it is, said by its readme or its manifest."""
+    """The product in a sentence: what its readme says it is, else its manifest, else a feature."""
     name = sources.subject.name
-    told = [claim for claim in ledger.claims if claim.kind == "feature" and _says_what(claim, name)]
-    best = ledger.find(summary) if summary and not told else next(iter(told), None)
+    told = [claim for claim in ledger.claims if claim.kind == "feature"]
+    what = [claim for claim in told if _says_what(claim, name)]
+    summed = [ledger.find(summary)] if summary else []
+    best = next(iter([*what, *summed, *told]), None)
     manifest = sources.manifest
-    said = manifest.description.value if manifest and manifest.description else ""
-    plain = " ".join(said.split()).rstrip(".")
-    claim_text = best.text if best else ""
-    usable = plain if plain and summary else ""
-    tagline = usable or claim_text.rstrip(".") or f"{name} for {sources.platform}"
-    found = {"tagline": tagline, "short_description": claim_text or f"{tagline}."}
+    said = manifest.description.value if manifest and manifest.description and summary else ""
+    plain = prose.sentences(said)[0].rstrip(".") if said.strip() else ""
+    platform = _TITLES.get(sources.platform, sources.platform.capitalize())
+    tagline = plain or (best.text.rstrip(".") if best else f"{name} for {platform}")
+    found = {"tagline": tagline, "short_description": best.text if best else f"{tagline}."}
     return found | ({"claim_id": best.claim_id} if best else {})
 
 

@@ -77,7 +77,8 @@ def settings(tree: Tree, path: str = "") -> Mapping[str, Any]:
     config = read(tree)
     if path not in {build for _, _, build in config.matrix}:
         return config.settings
-    return _lower(_load(tree, path) or {})
+    own: dict[str, Any] = _lower(_load(tree, path) or {})
+    return own
 
 
 def facts(config: HugoConfig) -> dict[str, Any]:

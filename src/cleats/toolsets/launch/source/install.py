@@ -43,6 +43,8 @@ class Distribution:
     commands: tuple[str, ...]
     extras: tuple[str, ...]
     imports: tuple[Said, ...]
+    programs: tuple[str, ...] = ()
+    """What can be typed once it is installed."""
 
     def as_json(self, claim_id: str) -> dict[str, Any]:
         document: dict[str, Any] = {
@@ -51,6 +53,7 @@ class Distribution:
             "install_commands": list(self.commands),
             "extras": list(self.extras),
             "import_names": [each.value for each in self.imports],
+            "commands": list(self.programs),
         }
         return document | ({"claim_id": claim_id} if claim_id else {})
 
@@ -68,7 +71,12 @@ def distribution(tree: Tree, manifest: Manifest, roots: Roots) -> Distribution:
     )
     imports = _python_imports(tree, manifest, roots) if manifest.ecosystem == "pip" else ()
     return Distribution(
-        _METHODS[manifest.ecosystem], name, commands, extras, imports or manifest.imports
+        _METHODS[manifest.ecosystem],
+        name,
+        commands,
+        extras,
+        imports or manifest.imports,
+        tuple(each.value for each in manifest.commands),
     )
 
 

@@ -9,7 +9,9 @@ from cleats.toolsets.launch.source.blocks import Block
 _RULE: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
 _DIRECTIVE: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
-_CODE: Final = frozenset({"code", "code-block", "sourcecode", "highlight", "doctest", "testcode"})
+CODE: Final = frozenset(
+    {"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"}
+)
 _ROLE: Final = re.compile(r":[\w:.+-]+:`~?!?([^`<]+?)(?:\s*<[^>]*>)?`")
 _LINK: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
 _LITERAL: Final = re.compile(r"``(.+?)``")
@@ -64,7 +66,7 @@ class _Reader:
         indent = len(line) - len(line.lstrip())
         self.at += 1
         body = self._indented(indent)
-        if directive and directive[1] in _CODE:
+        if directive and directive[1] in CODE:
             kept = [each for each in body if not re.match(r"\s*:[\w-]+:", each[1])]
             self._code(kept, directive[2].strip() or "python")
         elif directive and directive[1] in ("note", "warning", "important", "caution"):

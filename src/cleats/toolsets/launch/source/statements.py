@@ -22,6 +22,24 @@ _NOT_A_NOUN: Final = wordset(
     only see here there yes no more most very well plus based built written member part used made
     """
 )
+_COUNTED: Final = wordset(
+    """
+    api app application backend browser builder cache cli client collection command compiler console
+    converter database debugger decorator editor engine extension file format formatter framework
+    function generator handler helper implementation importer exporter interface interpreter
+    iterator language layer lexer library linter loader method mode model module package parser
+    plugin port printer processor program prompt protocol reader recorder renderer router runner
+    scheduler schema scraper script server service shell system template terminal tokenizer tool
+    toolkit translator type utility validator view viewer widget wrapper writer
+    """
+)
+"""Nouns that stand in the singular only with an article."""
+
+_BROKEN: Final = re.compile(
+    r", but\b|\bif you\b|\s[-\u2013\u2014]\s|[!?]|\.\s|\bdone right\b", re.IGNORECASE
+)
+"""Marks of something that is more, or less, than one phrase."""
+
 _DANGLING: Final = wordset(
     """
     and or with for to of the a an in on by as etc including
@@ -106,7 +124,7 @@ def from_paragraph(block: Block, subject: Subject) -> list[str]:
 
 def summary_sentence(summary: str, subject: Subject) -> str:
     """What a package says of itself in a few words, as a sentence; "" when it only praises."""
-    text = " ".join(summary.split()).rstrip(".")
+    text = prose.sentences(summary)[0].rstrip(".") if summary.strip() else ""
     words = text.split()
     if len(words) < 2 or len(text) > 200 or prose.is_praise(text) or prose.is_unproven(text):
         return ""
@@ -119,7 +137,8 @@ def summary_sentence(summary: str, subject: Subject) -> str:
         made = f"{subject.name} {'' if first in THIRD else 'can '}{first} {' '.join(words[1:])}."
     else:
         made = f'{subject.name} describes itself as "{text}".'
-    return made if prose.is_clean(made) and not prose.is_speculative(made) else ""
+    usable = prose.is_clean(made) and not prose.is_speculative(made) and "!" not in made
+    return made if usable else ""
 
 
 def lower_first(text: str, subject: Subject) -> str:
@@ -168,9 +187,39 @@ def _noun_phrase(text: str, words: list[str], subject: Subject) -> str:
     first, last = words[0].lower(), words[-1].strip("`)").lower()
     if first in _NOT_A_NOUN or first in PLAIN or _ADJECTIVES.search(words[-1]) or len(words) > 18:
         return ""
-    if not re.match(r"[A-Za-z0-9`.]", text) or last in PLAIN - NOUNS_TOO:
+    if not re.match(r"[A-Za-z0-9`.]", text) or last in PLAIN - NOUNS_TOO or _BROKEN.search(text):
         return ""
-    return f"The features of {subject.name} include {lower_first(text, subject)}."
+    phrase = lower_first(_without_title_case(text, subject), subject)
+    return f"The features of {subject.name} include {_with_article(phrase)}."
+
+
+def _without_title_case(text: str, subject: Subject) -> str:
+    """`Multipart File Uploads` as it would stand in a sentence."""
+    words = text.split()
+    capital = [word for word in words[1:] if word[:1].isupper() and word[1:].islower()]
+    if not capital or any(word.islower() and len(word) > 4 for word in words[1:]):
+        return text
+    return " ".join(_small(word, subject) for word in words)
+
+
+def _small(word: str, subject: Subject) -> str:
+    parts = re.split(r"([-/])", word)
+    usual = [
+        part[:1].isupper() and part[1:].islower() and part not in subject.proper for part in parts
+    ]
+    return "".join(
+        part.lower() if is_usual else part for part, is_usual in zip(parts, usual, strict=True)
+    )
+
+
+def _with_article(phrase: str) -> str:
+    """`immutable API` is one of them: the nouns that need an article get theirs."""
+    head = re.split(r" (?:for|of|with|to|in|on|from|that|which|via|by|as|and|or) ", phrase)[0]
+    last = head.split()[-1].strip("`,").lower()
+    if last not in _COUNTED or head.split()[0].lower() in _DETERMINER:
+        return phrase
+    sounds = re.match(r"[aeio]|u(?!n[ist]|s[eiu])|(?:[AEFHILMNORSX][A-Z0-9])", phrase)
+    return f"{'an' if sounds else 'a'} {phrase}"
 
 
 def _own_subject(sentence: str, subject: Subject) -> bool:
