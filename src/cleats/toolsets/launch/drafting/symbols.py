@@ -1,0 +1,78 @@
+"""The names a product offers to programs, as tables.
+
+A name is listed only with its own description from the source: a list of bare names helps nobody.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cleats.toolsets.launch.drafting.material import Material, marker, sentence
+from cleats.toolsets.launch.gates.wording import share
+
+_ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
+_RAISED = re.compile(r"^(?:raised|thrown)\b", re.IGNORECASE)
+
+SUPPORTED = 0.6
+"""How much of a description its claim has to hold: a little more than the truth lock asks for."""
+
+SIGNATURE = 80
+"""Characters of a signature that a table has room for."""
+
+Symbol = Mapping[str, Any]
+
+
+def is_error(symbol: Symbol) -> bool:
+    """Whether a class is something that is raised, by its name or its own words."""
+    name = str(symbol["name"]).rsplit(".", 1)[-1]
+    return bool(_ERROR_NAME.search(name) or _RAISED.match(str(symbol.get("summary", ""))))
+
+
+def split(symbols: Iterable[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
+    """Classes to use, and classes that are raised."""
+    listed = list(symbols)
+    return [e for e in listed if not is_error(e)], [e for e in listed if is_error(e)]
+
+
+def table(material: Material, symbols: Iterable[Symbol], limit: int, head: str) -> str:
+    """The symbols that have a description which may be stated; empty when none has."""
+    rows = [
+        f"| `{_cell(_written(each))}` | {_cell(text)} {marker(each['claim_id'])} |"
+        for each in symbols
+        if (text := described(material, each))
+    ]
+    if not rows:
+        return ""
+    return "\n".join([f"| Name | {head} |", "| --- | --- |", *rows[:limit]])
+
+
+def described(material: Material, symbol: Symbol) -> str:
+    """What a symbol is, in its own words as far as its claim holds them; empty without a claim."""
+    claim = material.claims.get(str(symbol.get("claim_id")))
+    if claim is None:
+        return ""
+    said = str(claim["claim_text"])
+    summary = sentence(str(symbol.get("summary", "")))
+    if summary and "{{" not in summary and share(summary, said) >= SUPPORTED:
+        return summary
+    return _predicate(said)
+
+
+def _predicate(text: str) -> str:
+    """What a claim says of its subject, for a table that names the subject in another column."""
+    said = re.sub(r"^`[^`]+`\s+(?:is\s+)?", "", text)
+    return sentence(said[:1].upper() + said[1:])
+
+
+def _written(symbol: Symbol) -> str:
+    """A name with its arguments, unless they would fill the table."""
+    name = str(symbol["name"])
+    module, _, last = name.rpartition(".")
+    signature = str(symbol.get("signature") or "")
+    if not signature.startswith(f"{last}(") or len(signature) > SIGNATURE:
+        return name
+    return f"{module}.{signature}" if module else signature
+
+
+def _cell(text: str) -> str:
+    return str(text).replace("|", "\\|")

@@ -1,0 +1,143 @@
+"""Text about tasks: the first program, the guide through all of them, the page of one."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cleats.toolsets.launch.drafting.context import Context
+from cleats.toolsets.launch.drafting.forms import claims, is_short, shown
+from cleats.toolsets.launch.drafting.material import Material, Snippet
+from cleats.toolsets.launch.drafting.symbols import table
+
+STARTERS = (
+    "quickstart",
+    "quick-start",
+    "getting-started",
+    "basic-usage",
+    "basic-example",
+    "readme",
+)
+"""Tags of code that is written for somebody who has just installed the product, the best first."""
+
+PLACE = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
+"""A claim that only says where code stands."""
+
+
+def first_example(context: Context) -> str:
+    """The code to begin with."""
+    found = _starters(context)
+    return shown(found[0]) if found else ""
+
+
+def more_examples(context: Context) -> str:
+    """What a beginner reads after it."""
+    found = [each for each in _starters(context)[1:] if set(STARTERS[:-1]) & set(each.tags)]
+    return "\n\n".join(shown(each) for each in found[:2])
+
+
+def _starters(context: Context) -> list[Snippet]:
+    """Code to begin with, the best first; something short wherever there is any."""
+    material = context.material
+    language = _code_language(context)
+    tagged = [each for tag in STARTERS for each in material.tagged((tag,), language)]
+    rest = [each for each in material.snippets if each.language == language]
+    found = list(dict.fromkeys([*tagged, *rest]))
+    return [each for each in found if is_short(each)] or found[:1]
+
+
+def _code_language(context: Context) -> str:
+    platform = str(context.material.config.get("target_platform", ""))
+    return {"dotnet": "csharp"}.get(platform, platform)
+
+
+def workflows(context: Context) -> str:
+    """A section for each task.
+
+    Code for beginners has a page of its own; of other code there is what the length of a page allows.
+    """
+    material = context.material
+    parts: list[str] = []
+    lines = 80
+    seen: set[str] = set()
+    own = {each.title: each for each in context.children}
+    for flow in material.workflows:
+        code = [
+            each
+            for each in flow_snippets(material, flow)
+            if each.snippet_id not in seen and is_short(each) and not is_starter(flow)
+        ][:1]
+        blocks = [_flow_lead(context, flow), *(shown(each) for each in code)]
+        if flow["title"] in own:
+            blocks.append(f"[{flow['title']}]({own[flow['title']].url}) shows more of it.")
+        body = "\n\n".join(block for block in blocks if block)
+        if not code or lines + body.count("\n") > context.max_lines:
+            body = claims(context, material.known(flow["claim_ids"])[:2])
+        if body:
+            seen.update(each.snippet_id for each in code)
+            parts.append(f"## {flow['title']}\n\n{body}")
+            lines += body.count("\n") + 4
+    return "\n\n".join(parts)
+
+
+def is_starter(flow: Mapping[str, Any]) -> bool:
+    """Whether a task is to begin at all."""
+    return bool(set(STARTERS[:-1]) & {str(flow["workflow_tag"]), *flow["snippet_tags"]})
+
+
+def _flow_lead(context: Context, flow: Mapping[str, Any]) -> str:
+    """What a task is about: its own words where its evidence holds them, else its claims.
+
+    A claim that only says where the code stands is left out: the code says it, too.
+    """
+    material = context.material
+    ids = material.known(flow["claim_ids"])
+    telling = [each for each in ids if not PLACE.search(material.claims[each]["claim_text"])]
+    if telling or not ids:
+        return claims(context, telling[:4])
+    description = str(flow.get("description") or "")
+    return material.say(ids[0], description) if description and "{{" not in description else ""
+
+
+def flow_snippets(material: Material, flow: Mapping[str, Any]) -> list[Snippet]:
+    """The code of a task, the best first."""
+    by_id = {each.snippet_id: each for each in material.snippets}
+    named = [
+        by_id[step["snippet_id"]]
+        for step in flow.get("steps", ())
+        if step.get("snippet_id") in by_id
+    ]
+    return list(dict.fromkeys([*named, *material.tagged(flow["snippet_tags"])]))
+
+
+def subject_title(context: Context) -> str:
+    """The name of what the page is about."""
+    return context.subject.title if context.subject else ""
+
+
+def subject_lead(context: Context) -> str:
+    """What the page is about, in statements."""
+    if context.subject is None:
+        return ""
+    for flow in context.material.workflows:
+        if flow["workflow_tag"] == context.subject.key:
+            return _flow_lead(context, flow)
+    return claims(context, context.material.known(context.subject.claim_ids)[: context.items])
+
+
+def subject_code(context: Context) -> str:
+    """Its code."""
+    snippets = context.subject.snippets if context.subject else ()
+    return "\n\n".join(shown(each) for each in snippets[:3])
+
+
+def subject_symbols(context: Context) -> str:
+    """The names of the product that its code uses."""
+    if context.subject is None:
+        return ""
+    code = "\n".join(each.code for each in context.subject.snippets[:3])
+    used = [each for each in context.material.symbols if _uses(code, each["name"])]
+    return table(context.material, used, context.rows, "What it is")
+
+
+def _uses(code: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name.rsplit('.', 1)[-1])}(?!\w)", code) is not None
