@@ -36,6 +36,9 @@ MENDABLE = frozenset({ErrorCode.TOOLCHAIN_MISSING, ErrorCode.COMMIT_SERVICE_ERRO
 """What an operator can put right, by installing a tool or giving another token: the run waits,
 though trying again at once would not help."""
 
+PUBLISHED = frozenset({State.PR_OPENED, State.DONE})
+"""Where a run has reached its end: a later look at its worktree that fails takes nothing back."""
+
 CONFLICT = "LINKER_PATCHER_CONFLICT_UNRESOLVABLE"
 
 REWIND_LIMIT = 3
@@ -216,7 +219,8 @@ class Course:
             await self._record([*before, gone, *moved], span)
             raise error
         drafts = [*before, *records.failed(self.run.snapshot, work, item, error)]
-        if not error.retryable and error.code not in MENDABLE:
+        lasting = not error.retryable and error.code not in MENDABLE
+        if lasting and self.view.state not in PUBLISHED:
             drafts += records.doomed(self.view.state, error)
         await self._record(drafts, span)
         raise error
