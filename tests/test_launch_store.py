@@ -26,21 +26,25 @@ from cleats.toolsets.launch.store.port import (
     Step,
     StepRecorded,
 )
+from cleats.toolsets.launch.store.postgres import PostgresStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from tests.launch_world import ROOT
+from tests.postgres import database
 from tests.requirements import requirement
 
 Factory = Callable[[], RunStore]
 """Opens the same store once more, as another process would."""
 
 
-@pytest.fixture
-def store_factory(tmp_path: Path) -> Iterator[Factory]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_factory(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Factory]:
     opened: list[RunStore] = []
+    address = database() if request.param == "postgres" else ""
 
     def open_store() -> RunStore:
-        opened.append(SqliteStore(tmp_path / "runs.db"))
-        return opened[-1]
+        made = PostgresStore(address) if address else SqliteStore(tmp_path / "runs.db")
+        opened.append(made)
+        return made
 
     yield open_store
     for store in opened:
@@ -348,6 +352,7 @@ STARTS = """
 import sys, threading
 from pathlib import Path
 from cleats.toolsets.launch.events import NO_TRACE
+from cleats.toolsets.launch.store.postgres import PostgresStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from tests.test_launch_store import CREATED, new
 

@@ -1,336 +1,83 @@
 """Runs in one SQLite file that any number of processes on a machine share.
 
 Write-ahead log with full sync: what was recorded survives a power cut, and readers never wait for
-a writer. Writers wait for each other, each for a moment only: no work is done inside a
-transaction.
+a writer.
 """
 
-import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from cleats.toolsets.launch.events import Draft, Event, Tail, Trace, verify
-from cleats.toolsets.launch.snapshot import Snapshot, replay
-from cleats.toolsets.launch.states import State
-from cleats.toolsets.launch.store.journal import Written, append, begin, to_state
-from cleats.toolsets.launch.store.port import (
-    Lease,
-    LeaseLost,
-    Listed,
-    NewRun,
-    Run,
-    Step,
-    StepRecorded,
-    claimed,
-    not_found,
-    refuse_cancel,
-)
+from cleats.toolsets.launch.store.sql import SqlStore
 from cleats.toolsets.launch.store.tables import open_file
 
-_RUN: Final = (
-    "SELECT run_id, number, product_slug, config_hash, request_hash, started_at, finished_at,"
-    " epoch, owner, expires, config, shown_config, snapshot, event_count, last_hash FROM runs"
-)
 
-
-class SqliteStore:
-    """The store of one user on one machine. Its file is opened when it is first needed."""
+class _File:
+    """A connection to the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writing = threading.Lock()
-        self._reading = threading.Lock()
+        self.lock = threading.Lock()
 
     @cached_property
-    def _writer(self) -> sqlite3.Connection:
+    def connection(self) -> sqlite3.Connection:
         return open_file(self._path)
 
-    @cached_property
-    def _reader(self) -> sqlite3.Connection:
-        return open_file(self._path)
-
-    def create(self, new: NewRun, drafts: Iterable[Draft], trace: Trace) -> tuple[Run, bool]:
-        with self._transaction() as database:
-            if new.key and (found := _by_key(database, new.key)):
-                return claimed(found, new), False
-            written = begin(new, drafts, trace)
-            run = written.run
-            database.execute(
-                "INSERT INTO runs (run_id, idempotency_key, config_hash, request_hash,"
-                " product_slug, state, started_at, finished_at, owner, epoch, expires,"
-                " event_count, last_hash, config, shown_config, snapshot)"
-                " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    run.run_id,
-                    new.key or None,
-                    run.config_hash,
-                    run.request_hash,
-                    run.product_slug,
-                    run.state.value,
-                    run.started_at,
-                    run.finished_at,
-                    run.owner,
-                    run.epoch,
-                    run.expires,
-                    *run.tail,
-                    json.dumps(run.config),
-                    json.dumps(run.shown_config),
-                    json.dumps(run.snapshot),
-                ),
-            )
-            _add(database, written.events)
-            return _run(database, run.run_id), True
-
-    def find(self, key: str) -> Run | None:
-        with self._reading:
-            return _by_key(self._reader, key)
-
-    def get(self, run_id: str) -> Run:
-        with self._reading:
-            return _run(self._reader, run_id)
-
-    def snapshot(self, run_id: str) -> Snapshot:
-        with self._reading:
-            row = self._reader.execute(
-                "SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)
-            ).fetchone()
-        if row is None:
-            raise not_found(run_id)
-        snapshot: Snapshot = json.loads(row[0])
-        return snapshot
-
-    def list(
-        self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
-    ) -> Sequence[Listed]:
-        wanted = {"product_slug = ?": product_slug, "state = ?": state, "number < ?": before}
-        given = {rule: value for rule, value in wanted.items() if value}
-        where = f" WHERE {' AND '.join(given)}" if given else ""
-        # Only our own words are put together here; every value is bound.
-        query = (
-            "SELECT run_id, number, product_slug, state, started_at, finished_at FROM runs"  # noqa: S608
-            f"{where} ORDER BY number DESC LIMIT ?"
-        )
-        with self._reading:
-            rows = self._reader.execute(query, (*given.values(), limit)).fetchall()
-        return [
-            Listed(
-                run_id=run_id,
-                number=number,
-                product_slug=slug,
-                state=State(at),
-                started_at=started,
-                finished_at=finished,
-            )
-            for run_id, number, slug, at, started, finished in rows
-        ]
-
-    def steps(self, run_id: str) -> Sequence[Step]:
-        with self._reading:
-            rows = self._reader.execute(
-                "SELECT step, output, seconds FROM steps WHERE run_id = ? ORDER BY place", (run_id,)
-            ).fetchall()
-        return [Step(step, json.loads(output), seconds) for step, output, seconds in rows]
-
-    def events(self, run_id: str, after: int = 0) -> Sequence[Event]:
-        with self._reading:
-            return _events(self._reader, run_id, after)
-
-    def verify(self, run_id: str) -> bool:
-        with self._reading:
-            self._reader.execute("BEGIN")  # one moment for the run and its log
-            try:
-                run = _run(self._reader, run_id)
-                events = _events(self._reader, run_id, 0)
-            finally:
-                self._reader.execute("COMMIT")
-        verify(run_id, events, run.tail)
-        return replay(run_id, events) == run.snapshot
-
-    def rebuild(self, lease: Lease) -> None:
-        with self._transaction() as database:
-            run = _run(database, lease.run_id)
-            if run.epoch != lease.epoch:
-                raise LeaseLost(lease.run_id)
-            told = replay(run.run_id, _events(database, run.run_id, 0))
-            _save(database, Written(replace(run, snapshot=told), ()))
-
-    def acquire(self, run_id: str, owner: str, seconds: float) -> Lease | None:
-        now = time.time()
-        with self._transaction() as database:
-            run = _run(database, run_id)
-            if run.owner and run.expires > now:
-                return None
-            database.execute(
-                "UPDATE runs SET owner = ?, epoch = ?, expires = ? WHERE run_id = ?",
-                (owner, run.epoch + 1, now + seconds, run_id),
-            )
-            return Lease(run_id, owner, run.epoch + 1)
-
-    def renew(self, lease: Lease, seconds: float) -> None:
-        with self._transaction() as database:
-            changed = database.execute(
-                "UPDATE runs SET expires = ? WHERE run_id = ? AND epoch = ?",
-                (time.time() + seconds, lease.run_id, lease.epoch),
-            )
-            if changed.rowcount != 1:
-                raise LeaseLost(lease.run_id)
-
-    def held(self, lease: Lease) -> bool:
-        with self._reading:
-            row = self._reader.execute(
-                "SELECT epoch FROM runs WHERE run_id = ?", (lease.run_id,)
-            ).fetchone()
-        return row is not None and row[0] == lease.epoch
-
-    def release(self, lease: Lease) -> None:
-        with self._transaction() as database:
-            database.execute(
-                "UPDATE runs SET owner = '', expires = 0 WHERE run_id = ? AND epoch = ?",
-                (lease.run_id, lease.epoch),
-            )
-
-    def record(
-        self,
-        lease: Lease,
-        drafts: Iterable[Draft],
-        trace: Trace,
-        *,
-        step: Step | None = None,
-    ) -> tuple[Run, Sequence[Event]]:
-        with self._transaction() as database:
-            run = _run(database, lease.run_id)
-            if run.epoch != lease.epoch:
-                raise LeaseLost(lease.run_id)
-            written = append(run, drafts, trace)
-            if step is not None:
-                _put(database, lease, step, run.tail.count)
-            _save(database, written)
-            return written
-
-    def cancel(
-        self, run_id: str, drafts: Iterable[Draft], trace: Trace
-    ) -> tuple[Run, Sequence[Event]]:
-        with self._transaction() as database:
-            run = _run(database, run_id)
-            if run.state is State.CANCELLED:
-                return run, ()
-            if run.state in {State.DONE, State.FAILED}:
-                raise refuse_cancel(run_id, run.state)
-            written = append(run, [*drafts, to_state(run.state, State.CANCELLED)], trace)
-            _save(database, written)
-            database.execute(
-                "UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?",
-                (run_id,),
-            )
-            return written
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(statement, values)
 
     def close(self) -> None:
-        with self._writing, self._reading:
-            for name in ("_writer", "_reader"):
-                if (database := self.__dict__.pop(name, None)) is not None:
-                    database.close()
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+    def now(self) -> float:
+        return time.time()
+
+    def alone(self, name: str) -> None:
+        """Nothing: there is one writer at a time, whatever it writes."""
+
+    def add(self, statement: str, values: Sequence[Any]) -> bool:
+        try:
+            self.connection.execute(statement, values)
+        except sqlite3.IntegrityError:
+            return False
+        return True
+
+
+class SqliteStore(SqlStore):
+    """The store of one user on one machine. Its file is opened when it is first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = _File(path)
+        self._reader = _File(path)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._writing:
-            self._writer.execute("BEGIN IMMEDIATE")
+    def _writing(self) -> Iterator[_File]:
+        with self._transaction(self._writer, "BEGIN IMMEDIATE"):
+            yield self._writer
+
+    @contextmanager
+    def _reading(self) -> Iterator[_File]:
+        with self._transaction(self._reader, "BEGIN"):
+            yield self._reader
+
+    @contextmanager
+    def _transaction(self, file: _File, begin: str) -> Iterator[None]:
+        with file.lock:
+            file.execute(begin)
             try:
-                yield self._writer
+                yield
             except BaseException:
-                self._writer.execute("ROLLBACK")
+                file.execute("ROLLBACK")
                 raise
-            self._writer.execute("COMMIT")
+            file.execute("COMMIT")
 
-
-def _by_key(database: sqlite3.Connection, key: str) -> Run | None:
-    row = database.execute(f"{_RUN} WHERE idempotency_key = ?", (key,)).fetchone()
-    return None if row is None else _read(row)
-
-
-def _run(database: sqlite3.Connection, run_id: str) -> Run:
-    row = database.execute(f"{_RUN} WHERE run_id = ?", (run_id,)).fetchone()
-    if row is None:
-        raise not_found(run_id)
-    return _read(row)
-
-
-def _read(row: tuple[Any, ...]) -> Run:
-    return Run(
-        run_id=row[0],
-        number=row[1],
-        product_slug=row[2],
-        config_hash=row[3],
-        request_hash=row[4],
-        started_at=row[5],
-        finished_at=row[6],
-        epoch=row[7],
-        owner=row[8],
-        expires=row[9],
-        config=json.loads(row[10]),
-        shown_config=json.loads(row[11]),
-        snapshot=json.loads(row[12]),
-        tail=Tail(*row[13:]),
-    )
-
-
-def _events(database: sqlite3.Connection, run_id: str, after: int) -> list[Event]:
-    rows = database.execute(
-        "SELECT run_id, seq, event_id, ts, type, payload, trace_id, span_id, parent_span_id,"
-        " prev_hash, event_hash FROM events WHERE run_id = ? AND seq > ? ORDER BY seq",
-        (run_id, after),
-    )
-    return [_event(*row) for row in rows]
-
-
-def _event(  # noqa: PLR0917 - one for each column
-    run_id: str,
-    seq: int,
-    event_id: str,
-    ts: str,
-    kind: str,
-    text: str,
-    trace_id: str,
-    span_id: str,
-    parent: str,
-    prev_hash: str,
-    event_hash: str,
-) -> Event:
-    trace = Trace(trace_id, span_id, parent)
-    return Event(run_id, seq, event_id, ts, kind, text, trace, prev_hash, event_hash)
-
-
-def _add(database: sqlite3.Connection, events: Iterable[Event]) -> None:
-    database.executemany(
-        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-        [
-            (e.run_id, e.seq, e.event_id, e.ts, e.type, e.text, *e.trace, e.prev_hash, e.event_hash)
-            for e in events
-        ],
-    )
-
-
-def _put(database: sqlite3.Connection, lease: Lease, step: Step, place: int) -> None:
-    try:
-        database.execute(
-            "INSERT INTO steps (run_id, step, place, epoch, seconds, output) VALUES (?,?,?,?,?,?)",
-            (lease.run_id, step.step, place, lease.epoch, step.seconds, json.dumps(step.output)),
-        )
-    except sqlite3.IntegrityError:
-        raise StepRecorded(step.step) from None
-
-
-def _save(database: sqlite3.Connection, written: Written) -> None:
-    run = written.run
-    database.execute(
-        "UPDATE runs SET state = ?, finished_at = ?, event_count = ?, last_hash = ?, snapshot = ?"
-        " WHERE run_id = ?",
-        (run.state.value, run.finished_at, *run.tail, json.dumps(run.snapshot), run.run_id),
-    )
-    _add(database, written.events)
+    def close(self) -> None:
+        for file in (self._writer, self._reader):
+            with file.lock:
+                file.close()

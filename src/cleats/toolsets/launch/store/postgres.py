@@ -1,0 +1,179 @@
+"""Runs in a PostgreSQL that any number of machines share.
+
+The same tables and laws as in the file. A run is locked by its row while it is written, so runs do
+not wait for each other; leases are measured by the database's clock, which is one for all machines.
+A connection that breaks is opened again by the next call; the call that it broke under fails and
+may be repeated.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime import postgres
+from cleats.toolsets.launch.store.sql import Rows, SqlStore
+
+if TYPE_CHECKING:
+    from cleats.runtime.postgres import Connection
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS cleats_runs (
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run_id TEXT NOT NULL UNIQUE,
+  idempotency_key TEXT UNIQUE,
+  config_hash TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  product_slug TEXT NOT NULL,
+  state TEXT NOT NULL,
+  started_at TEXT NOT NULL,
+  finished_at TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  expires DOUBLE PRECISION NOT NULL,
+  event_count BIGINT NOT NULL,
+  last_hash TEXT NOT NULL,
+  config TEXT NOT NULL,
+  shown_config TEXT NOT NULL,
+  snapshot TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS cleats_runs_by_product ON cleats_runs (product_slug, number);
+CREATE INDEX IF NOT EXISTS cleats_runs_by_state ON cleats_runs (state, number);
+CREATE TABLE IF NOT EXISTS cleats_steps (
+  run_id TEXT NOT NULL,
+  step TEXT NOT NULL,
+  place BIGINT NOT NULL,
+  epoch BIGINT NOT NULL,
+  seconds DOUBLE PRECISION NOT NULL,
+  output TEXT NOT NULL,
+  PRIMARY KEY (run_id, step)
+);
+CREATE TABLE IF NOT EXISTS cleats_events (
+  run_id TEXT NOT NULL,
+  seq BIGINT NOT NULL,
+  event_id TEXT NOT NULL,
+  ts TEXT NOT NULL,
+  type TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  trace_id TEXT NOT NULL,
+  span_id TEXT NOT NULL,
+  parent_span_id TEXT NOT NULL,
+  prev_hash TEXT NOT NULL,
+  event_hash TEXT NOT NULL,
+  PRIMARY KEY (run_id, seq)
+);
+"""
+
+_NAMES: Final = (
+    ("FROM runs", "FROM cleats_runs"),
+    ("INTO runs", "INTO cleats_runs"),
+    ("UPDATE runs", "UPDATE cleats_runs"),
+    ("FROM steps", "FROM cleats_steps"),
+    ("INTO steps", "INTO cleats_steps"),
+    ("FROM events", "FROM cleats_events"),
+    ("INTO events", "INTO cleats_events"),
+    ("?", "%s"),
+)
+
+
+class _Server:
+    """A connection to the server, opened when it is needed."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection | None = None
+        self.lock = threading.Lock()
+
+    def open(self) -> "Connection":
+        if self._connection is None or self._connection.closed:
+            self._connection = postgres.connect(self._url)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        return self.open().execute(_theirs(statement), values)
+
+    def now(self) -> float:
+        row = self.open().execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+        assert row is not None  # noqa: S101 - a query without a table has one row
+        return float(row[0])
+
+    def alone(self, name: str) -> None:
+        self.execute("SELECT pg_advisory_xact_lock(?, ?)", (_KIND, _number(name)))
+
+    def add(self, statement: str, values: Sequence[Any]) -> bool:
+        return self.execute(f"{statement} ON CONFLICT DO NOTHING", values).rowcount == 1
+
+
+class PostgresStore(SqlStore):
+    """The store of a fleet."""
+
+    def __init__(self, url: str) -> None:
+        self._writer = _Server(url)
+        self._reader = _Server(url)
+        self._made = False
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Server]:
+        with self._transaction(self._writer):
+            yield self._writer
+
+    @contextmanager
+    def _reading(self) -> Iterator[_Server]:
+        with self._transaction(self._reader):
+            self._reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield self._reader
+
+    @contextmanager
+    def _transaction(self, server: _Server) -> Iterator[None]:
+        import psycopg  # noqa: PLC0415 - an extra
+
+        with server.lock:
+            try:
+                connection = server.open()
+                if not self._made:
+                    postgres.make_tables(connection, TABLES)
+                    connection.commit()
+                    self._made = True
+                with connection.transaction():
+                    yield
+            except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+                with suppress(psycopg.Error):
+                    server.close()
+                raise _away(error) from None
+
+    def close(self) -> None:
+        for server in (self._writer, self._reader):
+            with server.lock:
+                server.close()
+
+
+_KIND: Final = crc32(b"cleats run") - (1 << 31)
+"""The first half of our locks, so that they are nobody else's."""
+
+
+def _number(name: str) -> int:
+    """A name as the second half of a lock. Two names may share one: they wait, and no more."""
+    return crc32(name.encode()) - (1 << 31)
+
+
+def _theirs(statement: str) -> str:
+    for ours, theirs in _NAMES:
+        statement = statement.replace(ours, theirs)
+    return statement
+
+
+def _away(error: Exception) -> ToolError:
+    return ToolError(
+        ErrorCode.INTERNAL,
+        "The database of the runs cannot be reached.",
+        hint="Try again; nothing was half written.",
+        retryable=True,
+        details={"cause_class": type(error).__name__},
+    )
