@@ -76,47 +76,45 @@ class Api:
         return replies.done({"tools": listed}, request_id(request))
 
     async def call(self, request: Request) -> Response:
-        tool = self._tool(request.path_params["name"])
+        tool = await self._tool(request, request.path_params["name"])
         arguments = await json_object(request, self.body_limit)
         return await self.caller.answer(request, tool, arguments)
 
     async def call_stream(self, request: Request) -> Stream:
-        tool = self._tool(request.path_params["name"])
+        tool = await self._tool(request, request.path_params["name"])
         arguments = await json_object(request, self.body_limit)
         return self._stream(request, tool, arguments, start={"tool": tool.name})
 
     async def search(self, request: Request) -> Response:
-        tool = self._tool(*SEARCH)
+        tool = await self._tool(request, *SEARCH)
         arguments = await self._named(request, tool)
         return await self.caller.answer(request, tool, arguments, self._shape("search"))
 
     async def search_stream(self, request: Request) -> Stream:
-        tool = self._tool(*SEARCH)
+        tool = await self._tool(request, *SEARCH)
         arguments = await self._named(request, tool)
         return self._stream(request, tool, arguments, self._shape("search"))
 
     async def status(self, request: Request) -> Response:
-        tool = self._tool(*STATUS)
+        tool = await self._tool(request, *STATUS)
         arguments = await self._named(request, tool)
         return await self.caller.answer(request, tool, arguments, self._shape("status"))
 
     async def status_stream(self, request: Request) -> Stream:
-        tool = self._tool(*STATUS)
+        tool = await self._tool(request, *STATUS)
         arguments = await self._named(request, tool)
         return self._stream(request, tool, arguments, self._shape("status"), repo=True)
 
-    def _tool(self, *names: str) -> Tool:
+    async def _tool(self, request: Request, *names: str) -> Tool:
         """The first of these tools that is served.
 
         Raises:
             Refusal: 404.
         """
         for name in names:
-            try:
+            if self.registry.has(name):
                 return self.registry.find(name)
-            except ToolError as error:
-                missing = error
-        raise Refusal(missing)
+        raise Refusal(await self.caller.missed(request, names[0]))
 
     async def _named(self, request: Request, tool: Tool) -> Mapping[str, Any]:
         """The arguments of a route that stands for a tool, under the route's names for them."""

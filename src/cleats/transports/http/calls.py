@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
+from cleats.contract.errors import ToolError
 from cleats.contract.outcome import Done, Outcome
-from cleats.contract.payload import ENVELOPE, Meta
+from cleats.contract.payload import ENVELOPE, Meta, error_of
 from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
 from cleats.runtime.dispatcher import Dispatcher
@@ -58,10 +59,17 @@ class Caller:
         self, request: Request, tool: Tool, arguments: Mapping[str, Any], shape: Shape = as_it_is
     ) -> Response:
         """Run a call and answer with its end."""
-        call = self._call(request, tool, arguments)
+        call = self._call(request, tool.name, arguments)
         with self._attended(call, request.receive):
             outcome = await self._dispatcher.dispatch(call)
         return replies.reply(_shaped(tool, outcome, call, shape), call.meta)
+
+    async def missed(self, request: Request, name: str) -> ToolError:
+        """What is wrong with a call of a tool that is not there; it is recorded like any other."""
+        call = self._call(request, name, {})
+        error = error_of(await self._dispatcher.dispatch(call))
+        assert error is not None  # noqa: S101 - there is no such tool
+        return error
 
     def stream(
         self,
@@ -72,7 +80,7 @@ class Caller:
         start: Mapping[str, Any] | None = None,
     ) -> Stream:
         """Run a call and tell of it as it goes: start, progress, result or error, done."""
-        call = self._call(request, tool, arguments)
+        call = self._call(request, tool.name, arguments)
 
         async def work(emit: Emit, receive: Receive) -> None:
             async def report(report: Report) -> None:
@@ -89,10 +97,10 @@ class Caller:
 
         return Stream(work)
 
-    def _call(self, request: Request, tool: Tool, arguments: Mapping[str, Any]) -> Call:
+    def _call(self, request: Request, tool: str, arguments: Mapping[str, Any]) -> Call:
         shown = request_id(request) or f"{self._prefix}-{next(self._numbers)}"
         return Call(
-            tool=request.path_params.get("name", tool.name),  # an alias is to be told so
+            tool=request.path_params.get("name", tool),  # an alias is to be told so
             arguments=arguments,
             id=shown,
             surface="http",

@@ -6,6 +6,7 @@ A line that cannot be written is lost and counted; a full disk fails no call.
 import logging
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import time
@@ -51,7 +52,8 @@ class LineFile:
             self.lost += batch.count(b"\n")
 
     def _write(self, batch: bytes) -> None:
-        if self._size() + len(batch) > self._limit:
+        size = self._size()
+        if size and size + len(batch) > self._limit:
             self._turn()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         file = os.open(self._path, flags, 0o600)
@@ -65,11 +67,13 @@ class LineFile:
             os.close(file)
 
     def _size(self) -> int:
+        """The bytes that could be turned over; none of what is not a file."""
         try:
-            return self._path.stat().st_size
+            found = self._path.stat()
         except FileNotFoundError:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return -self._limit  # there is nothing to turn over
+            return 0
+        return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
     def _turn(self) -> None:
         for number in range(KEPT - 1, 0, -1):
