@@ -10,11 +10,16 @@ CODE_LINES = 60
 
 
 def claims(context: Context, ids: Sequence[str]) -> str:
-    """One claim is a sentence, several are a list."""
+    """One claim is a sentence, several are a list, in which the product is "it"."""
     material = context.material
     if len(ids) == 1:
         return material.say(ids[0])
-    return "\n".join(f"- {material.say(each)}" for each in ids)
+    name = f"{material.product_name} "
+    texts = {each: str(material.claims[each]["claim_text"]) for each in ids}
+    return "\n".join(
+        f"- {material.say(each, f'It {text[len(name) :]}' if text.startswith(name) else text)}"
+        for each, text in texts.items()
+    )
 
 
 def shown(snippet: Snippet) -> str:

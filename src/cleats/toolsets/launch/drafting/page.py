@@ -16,6 +16,7 @@ class Written:
 
     title: str
     purpose: str
+    """What the page is for, as other pages say it when they lead to it."""
     body: str
     headings: tuple[str, ...]
     claim_ids: tuple[str, ...]
@@ -27,12 +28,13 @@ def write(template: Template, context: Context) -> Written:
     """Fill a template for one page."""
     values = blocks.values(context)
     front = template.filled_front(values)
+    purpose = str(front.pop("purpose", front["description"]))
     body = template.filled(values)
     codes = {each.code: each.snippet_id for each in context.material.snippets}
     shown = [fence.code.rstrip("\n") for fence in pages.fences(body)]
     return Written(
         title=str(front["title"]),
-        purpose=str(front["description"]),
+        purpose=purpose,
         body=body,
         headings=tuple(each.text for each in pages.headings(body) if each.level == 2),
         claim_ids=tuple(dict.fromkeys(each.claim_id for each in pages.claims(body))),

@@ -53,7 +53,7 @@ def _code_language(context: Context) -> str:
 def workflows(context: Context) -> str:
     """A section for each task.
 
-    Code for beginners has a page of its own; of other code there is what the length of a page allows.
+    Code for beginners has a page of its own; of the rest there is what a page has room for.
     """
     material = context.material
     parts: list[str] = []
