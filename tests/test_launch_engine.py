@@ -1,0 +1,532 @@
+"""The run engine: the way of a run, what stops it, and what it leaves behind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch import artifacts
+from cleats.toolsets.launch.drive.course import CONFLICT, Caller
+from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.drive.exports import render
+from cleats.toolsets.launch.drive.steps import publication
+from cleats.toolsets.launch.events import Trace
+from cleats.toolsets.launch.folder import RunFolder
+from cleats.toolsets.launch.snapshot import replay
+from cleats.toolsets.launch.states import ORDER, TERMINAL, State
+from cleats.toolsets.launch.store.port import Run
+from tests.launch_world import PACE, config, engine, start
+from tests.requirements import requirement
+from tests.servers.launch_worker import PAGE
+
+pytestmark = pytest.mark.anyio
+
+BAD = {"page": "one BAD1 two BAD2\n"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Engine:
+    return engine(tmp_path, inline=True)
+
+
+def states(engine: Engine, run: Run) -> list[str]:
+    """Every state that the log tells of."""
+    events = engine.store.events(run.run_id)
+    return [event.payload["new_state"] for event in events if event.type == "RUN_STATE_CHANGED"]
+
+
+def kinds(engine: Engine, run: Run) -> list[str]:
+    return [event.type for event in engine.store.events(run.run_id)]
+
+
+def done(engine: Engine, run: Run) -> list[str]:
+    return [step.step for step in engine.store.steps(run.run_id)]
+
+
+async def refused(work: Any) -> ToolError:
+    with pytest.raises(ToolError) as error:
+        await work
+    return error.value
+
+
+async def test_a_run_goes_all_the_way_in_real_processes(tmp_path: Path) -> None:
+    runs = engine(tmp_path)
+    run = await start(runs, config(drive={"auto_fix": True, "auto_pr": True}, test=BAD))
+    heard: list[str] = []
+
+    status = await runs.resume(
+        run.run_id, Caller(Trace("7" * 32, "8" * 16), lambda message, *_: heard.append(message))
+    )
+
+    assert status["state"] == "DONE"
+    assert status["section_states"] == {"docs": "DONE"}
+    assert status["open_issues"] == []
+    assert done(runs, run) == [
+        *("clone", "inventory", "facts", "snippets", "plan", "draft:docs", "link", "apply"),
+        *("validate:1", "fix:1", "apply:fix:1", "validate:2", "fix:2", "apply:fix:2"),
+        *("validate:3", "commit", "request"),
+    ]
+    assert states(runs, run) == [
+        *("CLONED_INPUTS", "INGESTED", "FACTS_READY", "PLAN_READY", "DRAFTING", "DRAFT_READY"),
+        *("LINKING", "VALIDATING", "FIXING", "VALIDATING", "FIXING", "VALIDATING"),
+        *("READY_FOR_PR", "PR_OPENED", "DONE"),
+    ]
+    assert "W1 clone" in heard
+    assert "at clone" in heard
+    events = runs.store.events(run.run_id)
+    assert {event.trace.trace_id for event in events[1:]} == {"7" * 32}
+    assert runs.store.verify(run.run_id)
+    assert replay(run.run_id, events) == runs.store.snapshot(run.run_id)
+
+
+@requirement("e:telemetry:work-items")
+async def test_a_step_leaves_work_items_artifacts_and_gates_in_the_log(runs: Engine) -> None:
+    run = await start(runs, config(test=BAD))
+    await runs.resume(run.run_id)
+
+    told = kinds(runs, run)
+    items = runs.store.snapshot(run.run_id)["work_items"]
+
+    assert told[:6] == [
+        *("RUN_CREATED", "WORK_ITEM_STARTED", "ARTIFACT_WRITTEN", "INPUTS_CLONED"),
+        *("WORK_ITEM_FINISHED", "RUN_STATE_CHANGED"),
+    ]
+    assert told[-8:] == [
+        *("WORK_ITEM_STARTED", "GATE_RUN_STARTED", "GATE_RUN_FINISHED", "ARTIFACT_WRITTEN"),
+        *("ISSUE_OPENED", "ISSUE_OPENED", "SECTION_STATE_CHANGED", "WORK_ITEM_FINISHED"),
+    ]
+    assert items[0]["work_item_id"] == f"{run.run_id}:W1:1:clone"
+    assert {item["status"] for item in items} == {"finished"}
+    assert artifacts.faults("snapshot", runs.store.snapshot(run.run_id)) == []
+
+
+@requirement("e:resume")
+async def test_a_stepwise_run_moves_only_when_it_is_told_and_rests_at_each_boundary(
+    runs: Engine,
+) -> None:
+    run = await start(runs, config("stepwise", test=BAD))
+
+    async with runs.running():
+        assert not runs.drive_in_background(run)
+    seen = [(await runs.resume(run.run_id))["state"] for _ in range(4)]
+
+    assert seen == ["PLAN_READY", "DRAFT_READY", "VALIDATING", "VALIDATING"]
+    assert done(runs, run)[-1] == "validate:1"
+
+
+async def test_a_good_run_rests_before_its_request_and_resume_leaves_it_there(
+    runs: Engine,
+) -> None:
+    run = await start(runs, config())
+
+    first = await runs.resume(run.run_id)
+    count = len(runs.store.events(run.run_id))
+    second = await runs.resume(run.run_id)
+
+    assert first == second
+    assert first["state"] == "READY_FOR_PR"
+    assert len(runs.store.events(run.run_id)) == count
+
+
+@requirement("e:fix")
+async def test_fixes_take_one_issue_each_until_nothing_is_wrong(runs: Engine) -> None:
+    run = await start(runs, config(test=BAD))
+    await runs.resume(run.run_id)
+    first = runs.store.snapshot(run.run_id)["issues"]
+
+    one = await runs.fix_next(run.run_id)
+    two = await runs.fix_next(run.run_id)
+
+    assert [one.issue_id, two.issue_id] == [each["issue_id"] for each in first]
+    assert one.patch_ids == ("patch_BAD1",)
+    assert (one.remaining, two.remaining) == (1, 0)
+    assert two.report["ok"]
+    assert runs.store.get(run.run_id).state is State.READY_FOR_PR
+    assert "ISSUE_RESOLVED" in kinds(runs, run)
+
+
+async def test_a_rule_that_finds_nothing_to_change_counts_and_the_next_issue_has_its_turn(
+    runs: Engine,
+) -> None:
+    run = await start(runs, config(test={"page": "BAD8 BAD1 BAD9"}))
+    await runs.resume(run.run_id)
+
+    nothing = await runs.fix_next(run.run_id)
+    something = await runs.fix_next(run.run_id)
+    error = await refused(runs.fix_next(run.run_id))
+
+    assert (nothing.issue_id, nothing.patch_ids, nothing.remaining) == (None, (), 3)
+    assert something.issue_id is not None
+    assert error.code is ErrorCode.FIX_EXHAUSTED
+    assert error.details == {"reason": "no_fixable_issue"}
+    assert runs.store.get(run.run_id).state is State.VALIDATING
+    assert "validate:3" not in done(runs, run)
+
+
+@requirement("e:fix:stop", "e:code:fix-exhausted")
+async def test_a_run_at_the_cap_fails(runs: Engine) -> None:
+    run = await start(runs, config(max_fix_attempts=1, test=BAD))
+    await runs.resume(run.run_id)
+    await runs.fix_next(run.run_id)
+
+    error = await refused(runs.fix_next(run.run_id))
+
+    assert error.code is ErrorCode.FIX_EXHAUSTED
+    assert error.details == {"reason": "max_fix_attempts", "max_fix_attempts": 1}
+    assert runs.store.get(run.run_id).state is State.FAILED
+    assert kinds(runs, run)[-2:] == ["RUN_FAILED", "RUN_STATE_CHANGED"]
+
+
+async def test_fixing_by_itself_ends_at_the_cap_and_leaves_the_run_to_be_looked_at(
+    runs: Engine,
+) -> None:
+    run = await start(runs, config(max_fix_attempts=1, drive={"auto_fix": True}, test=BAD))
+
+    status = await runs.resume(run.run_id)
+
+    assert status["state"] == "VALIDATING"
+    assert len(status["open_issues"]) == 1
+
+
+async def test_a_later_look_can_find_something_and_takes_the_run_back(
+    runs: Engine, tmp_path: Path
+) -> None:
+    run = await start(runs, config())
+    await runs.resume(run.run_id)
+    page = RunFolder(tmp_path / "runs" / run.run_id).site / PAGE
+
+    good = await runs.validate(run.run_id)
+    page.write_text("BAD1")
+    bad = await runs.validate(run.run_id)
+    resting = await runs.resume(run.run_id)
+    await runs.fix_next(run.run_id)
+
+    assert (good["ok"], bad["ok"]) == (True, False)
+    assert resting["state"] == "VALIDATING"
+    assert states(runs, run)[-4:] == ["VALIDATING", "FIXING", "VALIDATING", "READY_FOR_PR"]
+
+
+@requirement("e:pr")
+async def test_a_request_is_opened_once_and_names_branch_and_commit(runs: Engine) -> None:
+    run = await start(runs, config())
+    await runs.resume(run.run_id)
+
+    made = await runs.open_pr(run.run_id)
+    again = await refused(runs.open_pr(run.run_id))
+
+    assert made.keys() == {"pr_url", "branch", "commit_sha"}
+    assert made["branch"] == f"launch/{run.run_id}/x"
+    assert again.code is ErrorCode.ILLEGAL_STATE
+    assert states(runs, run)[-2:] == ["PR_OPENED", "DONE"]
+    assert kinds(runs, run)[-2:] == ["RUN_COMPLETED", "RUN_STATE_CHANGED"]
+    assert runs.store.get(run.run_id).finished_at
+
+
+async def test_a_finished_run_can_be_looked_at_and_stays_as_it_is(
+    runs: Engine, tmp_path: Path
+) -> None:
+    run = await start(runs, config(drive={"auto_pr": True}))
+    await runs.resume(run.run_id)
+    (RunFolder(tmp_path / "runs" / run.run_id).site / PAGE).write_text("BAD1")
+
+    report = await runs.validate(run.run_id)
+
+    assert not report["ok"]
+    assert runs.store.get(run.run_id).state is State.DONE
+    assert (await runs.status(run.run_id))["section_states"] == {"docs": "DONE"}
+
+
+async def test_a_step_that_may_work_later_leaves_the_run_where_it_is(runs: Engine) -> None:
+    fault = {"facts": {"times": 1, "code": "INTERNAL", "retryable": True}}
+    run = await start(runs, config(test={"raise": fault}))
+
+    error = await refused(runs.resume(run.run_id))
+    between = await runs.status(run.run_id)
+    after = await runs.resume(run.run_id)
+
+    assert error.retryable
+    assert between["state"] == "INGESTED"
+    assert [(each["gate"], each["severity"]) for each in between["open_issues"]] == [
+        ("W2", "blocker")
+    ]
+    assert str(runs.runs) not in json.dumps(between)
+    assert after["state"] == "READY_FOR_PR"
+    assert after["open_issues"] == []
+    attempts = [
+        (item["attempt"], item["status"])
+        for item in runs.store.snapshot(run.run_id)["work_items"]
+        if item["scope_key"] == "facts"
+    ]
+    assert attempts == [(1, "failed"), (2, "finished")]
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "state"),
+    [
+        ("plan", "INTERNAL", State.FAILED),
+        ("apply", "ALLOWED_PATHS_VIOLATION", State.FAILED),
+        ("validate:1", "TOOLCHAIN_MISSING", State.VALIDATING),
+        ("commit", "COMMIT_SERVICE_ERROR", State.READY_FOR_PR),
+        ("commit", "ILLEGAL_STATE", State.READY_FOR_PR),
+    ],
+)
+async def test_what_cannot_work_ends_the_run_unless_somebody_can_put_it_right(
+    runs: Engine, step: str, code: str, state: State
+) -> None:
+    fault = {step: {"code": code, "retryable": False}}
+    run = await start(runs, config(drive={"auto_pr": True}, test={"raise": fault}))
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.code is ErrorCode[code]
+    assert runs.store.get(run.run_id).state is state
+    assert bool(runs.store.snapshot(run.run_id)["issues"]) == (code != "ILLEGAL_STATE")
+
+
+async def test_crashes_and_kills_of_a_worker_are_told_apart(tmp_path: Path) -> None:
+    runs = engine(tmp_path)
+    crashing = await start(runs, config(test={"crash": {"clone": 1}}))
+    dying = await start(runs, config("stepwise", test={"kill": {"clone": 1}}))
+
+    crash = await refused(runs.resume(crashing.run_id))
+    kill = await refused(runs.resume(dying.run_id))
+
+    assert crash.code is kill.code is ErrorCode.INTERNAL
+    assert crash.details == {"cause_class": "ZeroDivisionError"}
+    assert kill.details == {"cause_class": "WorkerKilled"}
+    assert str(tmp_path) not in crash.message
+    assert runs.store.get(crashing.run_id).state is State.FAILED
+    assert runs.store.get(dying.run_id).state is State.CREATED
+    assert (await runs.resume(dying.run_id))["state"] == "PLAN_READY"
+
+
+async def test_patches_that_do_not_fit_any_more_are_planned_anew(
+    runs: Engine, tmp_path: Path
+) -> None:
+    conflict = {"times": 1, "code": "INVALID_INPUT", "details": {"error_code": CONFLICT}}
+    run = await start(runs, config(test={**BAD, "raise": {"apply": conflict}}))
+
+    status = await runs.resume(run.run_id)
+
+    assert status["state"] == "VALIDATING"
+    assert done(runs, run)[6:10] == ["link", "rewind:1", "link:2", "apply:2"]
+    (rewind,) = [e for e in runs.store.events(run.run_id) if e.type == "RESUME_REWIND"]
+    assert (rewind.payload["from_state"], rewind.payload["to_state"]) == ("LINKING", "DRAFT_READY")
+
+
+async def test_a_fix_that_does_not_fit_any_more_is_dropped_and_the_worktree_looked_at(
+    runs: Engine,
+) -> None:
+    conflict = {"times": 1, "code": "INVALID_INPUT", "details": {"error_code": CONFLICT}}
+    run = await start(runs, config(test={**BAD, "raise": {"apply:fix:1": conflict}}))
+    await runs.resume(run.run_id)
+
+    dropped = await runs.fix_next(run.run_id)
+    second = await runs.fix_next(run.run_id)
+
+    assert (dropped.issue_id, dropped.patch_ids) == (None, ())
+    assert second.patch_ids == ("patch_BAD2",)
+    assert done(runs, run)[9:] == [
+        *("fix:1", "rewind:1", "validate:2", "fix:2", "apply:fix:2", "validate:3"),
+    ]
+
+
+async def test_a_worktree_that_never_fits_ends_the_run(runs: Engine) -> None:
+    fault = {"code": "INVALID_INPUT", "details": {"error_code": CONFLICT}}
+    faults = dict.fromkeys(["apply", "apply:2", "apply:3", "apply:4"], fault)
+    run = await start(runs, config(test={"raise": faults}))
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.code is ErrorCode.INVALID_INPUT
+    assert runs.store.get(run.run_id).state is State.FAILED
+
+
+async def test_a_run_may_not_take_longer_than_its_budget(tmp_path: Path) -> None:
+    runs = engine(tmp_path)
+    gate = tmp_path / "gate"
+    test = {"block": {"inventory": str(gate)}}
+    run = await start(runs, config(budgets={"max_runtime_s": 3}, test=test))
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.code is ErrorCode.TOOL_TIMEOUT
+    assert error.details == {"budget": "max_runtime_s", "limit": 3}
+    assert runs.store.get(run.run_id).state is State.FAILED
+
+
+async def test_a_run_with_a_changed_log_is_not_driven(runs: Engine) -> None:
+    run = await start(runs, config("stepwise"))
+    await runs.resume(run.run_id)
+    runs.store._writer.execute("UPDATE events SET payload = '{}' WHERE seq = 1")  # type: ignore[attr-defined]
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.code is ErrorCode.INTERNAL
+    assert error.details["reason"] == "EVENT_CHAIN_BROKEN"
+    assert runs.store.get(run.run_id).state is State.PLAN_READY
+    assert (await runs.status(run.run_id))["state"] == "PLAN_READY"
+
+
+async def test_a_damaged_artifact_is_noticed_when_it_is_read(runs: Engine, tmp_path: Path) -> None:
+    run = await start(runs, config("stepwise"))
+    await runs.resume(run.run_id)
+    await runs.resume(run.run_id)
+    folder = RunFolder(tmp_path / "runs" / run.run_id)
+    index = runs.store.snapshot(run.run_id)["artifacts_index"]
+    (folder.objects / index["drafts/docs/index.md"]["sha256"]).write_text("something else")
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.details["cause_class"] == "ObjectChanged"
+
+
+async def test_at_a_boundary_the_run_can_be_read_as_files(runs: Engine, tmp_path: Path) -> None:
+    run = await start(runs, config(test=BAD))
+    await runs.resume(run.run_id)
+    folder = tmp_path / "runs" / run.run_id
+
+    lines = (folder / "events.ndjson").read_text().splitlines()
+    snapshot = json.loads((folder / "snapshot.json").read_text())
+
+    assert [json.loads(line) for line in lines] == [
+        event.as_json() for event in runs.store.events(run.run_id)
+    ]
+    assert all(artifacts.faults("event", json.loads(line)) == [] for line in lines)
+    assert snapshot == runs.store.snapshot(run.run_id)
+    assert (folder / "artifacts" / "drafts" / "docs" / "index.md").read_text() == BAD["page"]
+    assert "product_slug: zip" in (folder / "run_config.yaml").read_text()
+    stored = runs.store.get(run.run_id)
+    assert render(runs.store, stored, "snapshot.json") == (folder / "snapshot.json").read_bytes()
+
+
+async def test_a_started_run_goes_on_in_the_background_and_a_resume_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    runs = engine(tmp_path, inline=True)
+    run = await start(runs, config(test=BAD))
+
+    async with runs.running():
+        assert runs.drive_in_background(run)
+        status = await runs.resume(run.run_id)
+
+    assert status["state"] == "VALIDATING"
+    assert len(set(done(runs, run))) == len(done(runs, run))
+
+
+async def test_a_resume_that_waits_for_another_driver_tells_where_that_one_ended(
+    tmp_path: Path,
+) -> None:
+    runs = engine(tmp_path, inline=True)
+    run = await start(runs, config(drive={"auto_pr": True}))
+
+    async with runs.running():
+        runs.drive_in_background(run)
+        with anyio.fail_after(30):
+            while runs.store.get(run.run_id).owner == "":
+                await anyio.sleep(0.001)
+        status = await runs.resume(run.run_id)
+
+    assert status["state"] == "DONE"
+
+
+async def test_a_server_that_stops_lets_go_of_its_runs_at_once(tmp_path: Path) -> None:
+    runs = engine(tmp_path)
+    gate = tmp_path / "gate"
+    run = await start(runs, config(test={"block": {"clone": str(gate)}}))
+
+    async with runs.running():
+        runs.drive_in_background(run)
+        with anyio.fail_after(30):
+            while not gate.exists():
+                await anyio.sleep(0.01)
+
+    stored = runs.store.get(run.run_id)
+    assert (stored.owner, stored.state) == ("", State.CREATED)
+    assert not runs.drive_in_background(run)
+
+
+Tool = Callable[[Engine, str], Any]
+
+TOOLS: dict[str, Tool] = {
+    "validate": lambda engine, run_id: engine.validate(run_id),
+    "fix_next": lambda engine, run_id: engine.fix_next(run_id),
+    "resume": lambda engine, run_id: engine.resume(run_id),
+    "open_pr": lambda engine, run_id: engine.open_pr(run_id),
+    "cancel": lambda engine, run_id: engine.cancel(run_id),
+}
+
+ALLOWED: dict[str, set[State]] = {
+    "validate": set(ORDER[ORDER.index(State.LINKING) :]),
+    "fix_next": {State.VALIDATING},
+    "resume": set(State) - TERMINAL,
+    "open_pr": {State.READY_FOR_PR},
+    "cancel": set(State) - {State.DONE, State.FAILED},
+}
+
+
+async def at(runs: Engine, state: State) -> Run:
+    """A run in a state, at rest there or as if its driver had been lost there."""
+    page = "BAD1" if state in {State.VALIDATING, State.FIXING} else "Good."
+    run = await start(runs, config("stepwise", test={"page": page}))
+    rests = state is State.VALIDATING
+    async with runs._course(run.run_id, lambda _run: None, Caller()) as course:
+        if state is State.FAILED:
+            await course.enter(State.FAILED)
+        elif state is State.CANCELLED:
+            await course.enter(State.CANCELLED)
+        else:
+            await course.advance(lambda view: view.state is state and not rests)
+        if state is State.FIXING:
+            await course.enter(State.FIXING)
+        if state in {State.PR_OPENED, State.DONE}:
+            while (work := publication(course.view)) is not None:
+                await course.do(work)
+            await course.advance(lambda view: view.state is state)
+    return run
+
+
+@requirement("e:code:illegal-state", "e:code:cancelled")
+@pytest.mark.parametrize("state", list(State))
+async def test_every_tool_keeps_to_its_states(tmp_path: Path, state: State) -> None:
+    for name, tool in TOOLS.items():
+        runs = engine(tmp_path / name, inline=True, pace=PACE)
+        run = await at(runs, state)
+        assert runs.store.get(run.run_id).state is state
+        if state in ALLOWED[name]:
+            await tool(runs, run.run_id)
+        else:
+            error = await refused(tool(runs, run.run_id))
+            cancelled = state is State.CANCELLED
+            assert error.code is (ErrorCode.CANCELLED if cancelled else ErrorCode.ILLEGAL_STATE)
+            assert runs.store.get(run.run_id).state is state
+            assert error.details["state"] == state.value
+
+
+async def test_without_a_worktree_nothing_is_validated(runs: Engine, tmp_path: Path) -> None:
+    run = await start(runs, config())
+    await runs.resume(run.run_id)
+    site = RunFolder(tmp_path / "runs" / run.run_id).site
+    site.rename(site.with_name("elsewhere"))
+
+    error = await refused(runs.validate(run.run_id))
+
+    assert error.code is ErrorCode.ILLEGAL_STATE
+    assert "worktree" in error.message
+
+
+async def test_an_interrupted_state_is_finished_before_it_is_validated(
+    runs: Engine, tmp_path: Path
+) -> None:
+    linking = await at(runs, State.LINKING)
+    fixing = await at(runs, State.FIXING)
+
+    assert (await runs.validate(linking.run_id))["ok"]
+    assert (await runs.validate(fixing.run_id))["ok"]
+
+    assert done(runs, linking)[-3:] == ["link", "apply", "validate:1"]
+    assert done(runs, fixing)[-3:] == ["fix:1", "apply:fix:1", "validate:2"]
