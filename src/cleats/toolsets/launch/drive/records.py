@@ -118,12 +118,18 @@ def failed(known: Snapshot, work: Work, item: Item, error: ToolError) -> list[Dr
         gate=work.kind.worker,
         severity="blocker",
         message=error.message or error.code.name,
-        error_code=error.code.name,
+        error_code=_cause(error),
         suggested_fix=error.hint,
     )
     if issue.issue_id not in {each.issue_id for each in snapshot.open_issues(known)}:
         drafts.append(Draft("ISSUE_OPENED", {"issue": issue.as_json()}))
     return drafts
+
+
+def _cause(error: ToolError) -> str:
+    """The worker's own code for what went wrong, which says more than the code of the reply."""
+    details = error.details if isinstance(error.details, Mapping) else {}
+    return str(details.get("error_code") or error.code.name)
 
 
 def doomed(state: State, error: ToolError) -> list[Draft]:
