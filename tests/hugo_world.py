@@ -17,14 +17,20 @@ def binary() -> str:
     return str(Path(next(iter(package.submodule_search_locations or ()))) / "binaries" / name)
 
 
-def build(site: Path, target: Path, *, files: Mapping[str, str] | None = None) -> str:
+def build(
+    site: Path, target: Path, *, files: Mapping[str, str] | None = None, config: str = ""
+) -> str:
     """Build a site, `files` written into it first; return what Hugo said."""
     for name, text in (files or {}).items():
         path = site / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [binary(), "--source", str(site), "--destination", str(target), "--noBuildLock"],
+        [
+            binary(),
+            *("--source", str(site), "--destination", str(target), "--noBuildLock"),
+            *(("--config", config) if config else ()),
+        ],
         capture_output=True,
         text=True,
         check=False,
