@@ -302,7 +302,7 @@ class World:
         file.write_bytes(text.encode() if isinstance(text, str) else text)
 
     def read(self, path: str) -> str:
-        return (self.job.site / path).read_text(encoding="utf-8")
+        return (self.job.site / path).read_bytes().decode()
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = self.read(path)
@@ -353,7 +353,7 @@ def world(
         worker="W7",
         config={**CONFIG, **(config or {})},
         artifacts={**documents(base), **(artifacts or {})},
-        facts={"clone": {"site_sha": base}},
+        facts={"clone": {"site_sha": base}, "apply": {}},
         settings=settings,
     )
     made = World(job, base)

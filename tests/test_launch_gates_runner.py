@@ -12,7 +12,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch import artifacts
-from cleats.toolsets.launch.gates import registry
+from cleats.toolsets.launch.gates import registry, worktree
 from cleats.toolsets.launch.gates.model import Gate, Said, blocker, error, warning
 from cleats.toolsets.launch.gates.runner import Verdict, judge, settle
 from cleats.toolsets.launch.gates.site import Site
@@ -188,16 +188,25 @@ def test_what_was_edited_by_hand_is_an_error_unless_it_is_allowed(tmp_path: Path
     assert (strict["ok"], lenient["ok"]) == (False, True)
 
 
-def test_a_later_patch_is_no_edit_by_hand(tmp_path: Path) -> None:
+def edited(job: Job) -> list[str]:
+    async def look() -> list[str]:
+        return worktree.edited(await validate.survey(job, load("plain"), job.root))
+
+    return anyio.run(look)
+
+
+def test_a_later_patch_is_no_edit_by_hand_once_it_was_applied(tmp_path: Path) -> None:
     launch = world(tmp_path)
     text = PAGES[GUIDE]
     patch = update_range(GUIDE, text, 3, 3, "weight: 20\n")
     launch.edit(GUIDE, "weight: 10", "weight: 20")
     job = launch.job
     job.write("patch_bundle.delta.1.json", bundle([patch]))
-    job = replace(job, inputs={**job.inputs, **job.outputs})
+    planned = replace(job, inputs={**job.inputs, **job.outputs})
+    applied = replace(planned, facts={**job.facts, "fix:1": {}, "apply:fix:1": {}})
 
-    assert validated(job)["ok"]
+    assert edited(planned) == [GUIDE]
+    assert edited(applied) == []
 
 
 def test_a_strict_profile_takes_no_warning(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from cleats.toolsets.launch.gates.consistency import (
     other_repository,
     product_name,
 )
+from cleats.toolsets.launch.gates.site import PageFile
+from cleats.toolsets.launch.pages import MARKER
 from cleats.toolsets.launch.patching.front import updated
 
 _KEPT = re.compile(r"`[^`]*`|https?://\S+|\]\([^)]*\)|<[^>]*>")
@@ -87,28 +89,49 @@ def address(case: Case) -> Answer:
 
 
 def heading(case: Case) -> Answer:
-    """Bring back the draft's section; one that was never drafted says what the page is for."""
-    there = {each.text.casefold() for each in case.file.headings}
+    """Bring back a heading: its old words, or the draft's section, or what the page is for."""
     text = ended(case.text or "")
     for wanted in case.file.plan.get("required_headings", ()):
-        if wanted.casefold() in there:
+        file = PageFile(case.path, text, case.file.plan)
+        if wanted.casefold() in {each.text.casefold() for each in file.headings}:
             continue
-        section = _drafted(case, wanted) or f"## {wanted}\n\n{case.file.plan['purpose']}"
-        text = f"{text}\n{section}\n"
+        drafted = _section(case.drafted, wanted) if case.drafted else ""
+        renamed = _renamed(file, case.drafted, drafted)
+        if renamed:
+            lines = text.split("\n")
+            lines[renamed - 1] = drafted.split("\n", 1)[0]
+            text = "\n".join(lines)
+        else:
+            section = _new_to(text, drafted) or f"## {wanted}\n\n{case.file.plan['purpose']}"
+            text = f"{text}\n{section}\n"
     return text
 
 
-def _drafted(case: Case, wanted: str) -> str:
-    draft = case.drafted
-    if draft is None:
-        return ""
-    lines = draft.text.split("\n")
-    for at, each in enumerate(draft.headings):
+def _section(file: PageFile, wanted: str) -> str:
+    """The section under a heading, with the heading."""
+    lines = file.text.split("\n")
+    for at, each in enumerate(file.headings):
         if each.text.casefold() == wanted.casefold():
-            later = (other.line for other in draft.headings[at + 1 :] if other.level <= each.level)
-            end = next(later, len(lines) + 1)
-            return "\n".join(lines[each.line - 1 : end - 1]).strip("\n")
+            later = (other.line for other in file.headings[at + 1 :] if other.level <= each.level)
+            return "\n".join(lines[each.line - 1 : next(later, len(lines) + 1) - 1]).strip("\n")
     return ""
+
+
+def _renamed(file: PageFile, draft: PageFile | None, drafted: str) -> int:
+    """The line of a heading that the draft does not have over the text that the draft has."""
+    known = {each.text.casefold() for each in draft.headings} if draft else set()
+    below = drafted.partition("\n")[2].strip()
+    for each in file.headings:
+        text = _section(file, each.text).partition("\n")[2].strip()
+        if below and text == below and each.text.casefold() not in known:
+            return each.line
+    return 0
+
+
+def _new_to(text: str, section: str) -> str:
+    """A drafted section without the statements that the page makes already."""
+    said = {line.strip() for line in text.split("\n") if MARKER.search(line)}
+    return "\n".join(line for line in section.split("\n") if line.strip() not in said).strip("\n")
 
 
 def install(case: Case) -> Answer:

@@ -44,7 +44,8 @@ def is_draft(case: Case) -> Answer:
 
 def no_front(case: Case) -> Answer:
     values = {key: value for key in _required(case) if (value := _value(case, key)) is not None}
-    if case.text is None or "title" not in values:
+    there = case.file.page is not None and case.file.page.front_kind
+    if case.text is None or "title" not in values or there:
         return None
     return pages.render(values, case.text)
 

@@ -9,7 +9,6 @@ from cleats.toolsets.launch.fixes.model import (
     Answer,
     Case,
     code_lines,
-    each_line,
     ended,
     prose_lines,
     without,
@@ -28,15 +27,15 @@ def token(case: Case) -> Answer:
     known = {
         str(key): str(value) for key, value in case.file.plan.get("token_mappings", {}).items()
     }
-    lines = prose_lines(case.file)
-
-    def change(number: int, line: str) -> str | None:
-        if number not in lines:
-            return line
-        made = _filled(line, known)
-        return None if made != line and _BARE.fullmatch(MARKER.sub("", made)) else made
-
-    text = each_line(case.text or "", change)
+    made = (case.text or "").split("\n")
+    empty = set()
+    for number in prose_lines(case.file):
+        line = made[number - 1]
+        made[number - 1] = _filled(line, known)
+        if made[number - 1] != line and _BARE.fullmatch(MARKER.sub("", made[number - 1])):
+            empty.add(number)
+    text = "\n".join(made)
+    text = without(text, empty) if empty else text
     front = _front(case.file.front, known)
     if "title" in front and not front["title"]:
         front["title"] = case.file.plan.get("title") or None

@@ -4,7 +4,6 @@ Not a gate that a profile can leave out. A report about files that somebody edit
 for one about the launch.
 """
 
-import re
 from collections.abc import Iterator
 
 from cleats.toolsets.launch.gates.model import Said, blocker, error
@@ -12,7 +11,7 @@ from cleats.toolsets.launch.gates.site import Site
 from cleats.toolsets.launch.patching.patches import digest
 
 BUNDLE = "patch_bundle.json"
-_DELTA = re.compile(r"patch_bundle\.delta\.(\d+)\.json")
+FIX = "apply:fix:"
 
 
 def check(site: Site, edited: list[str], *, moved: bool) -> Iterator[Said]:
@@ -30,12 +29,13 @@ def check(site: Site, edited: list[str], *, moved: bool) -> Iterator[Said]:
 
 
 def bundles(site: Site) -> list[str]:
-    """The names of the bundles that were applied, in order."""
-    deltas = {
-        int(found.group(1)): name for name in site.job.inputs if (found := _DELTA.fullmatch(name))
-    }
-    first = [BUNDLE] if site.job.has(BUNDLE) else []
-    return first + [deltas[number] for number in sorted(deltas)]
+    """The names of the bundles that were applied, in order; one that only was planned is none."""
+    applied = (step for step in site.job.facts if step.partition(":")[0] == "apply")
+    names = (
+        f"patch_bundle.delta.{step.removeprefix(FIX)}.json" if step.startswith(FIX) else BUNDLE
+        for step in applied
+    )
+    return list(dict.fromkeys(names))
 
 
 def promised(site: Site) -> dict[str, str]:
