@@ -186,7 +186,8 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
         rows = [
             (each["reason"], each["path"], each["detail"]) for each in found["index"]["skipped"]
         ]
-        click.echo(columns([("WHY", "WHAT", ""), *rows], indent="", cut=True))
+        table = columns([("WHY", "WHAT", ""), *rows], indent="", cut=True)
+        click.echo(table if rows else "Nothing was left out but what ignore files exclude.")
     else:
         click.echo(_state(found))
     fresh = found["freshness"]

@@ -11,7 +11,7 @@ Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 
 START = """\
 ```sh
-cleats http &      # http://127.0.0.1:7345, this machine only; --port 0 --json names a free port
+cleats http --port 7345 &      # this machine only; --port 0 --json takes and names a free port
 curl -s --retry 20 --retry-delay 1 --retry-connrefused localhost:7345/health
 curl -s localhost:7345/tools/check_status -H 'content-type: application/json' -d '{}'
 curl -sN localhost:7345/search/stream -H 'content-type: application/json' -d '{"query": "open"}'

@@ -81,7 +81,8 @@ def ingest(
         return
     counts = ((done[key], key) for key in ("created", "updated", "unchanged"))
     said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none"
-    click.echo(f"{done['total']:,} findings: {said}.")
+    findings = "finding" if done["total"] == 1 else "findings"
+    click.echo(f"{done['total']:,} {findings}: {said}.")
     for error in done["errorDetails"]:
         click.echo(f"  {error['index']}: {error['message']}", err=True)
     if done["errors"] > len(done["errorDetails"]):
