@@ -53,7 +53,7 @@ class Template:
             KeyError: a token is unknown.
         """
         kept = "\n".join(_filled(_sections(self.body.split("\n")), values))
-        return re.sub(r"\n{3,}", "\n\n", kept).strip("\n") + "\n"
+        return _spaced(kept).strip("\n") + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,16 @@ def find(
                     page = pages.parse(file.read_text(encoding="utf-8"))
                     return Template(f"{name}{ending}", page.front, page.body)
     return None
+
+
+def _spaced(text: str) -> str:
+    """Close the gaps that empty tokens left; code keeps its own empty lines."""
+    code = pages.code_lines(text)
+    lines: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line or number in code or (lines and lines[-1]):
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _sections(lines: Sequence[str]) -> list[_Part]:
