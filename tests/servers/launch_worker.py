@@ -4,7 +4,7 @@ The site is one page. `plan` names it, `apply` writes it, `validate` finds every
 in it, `fix` takes away the first that it has a rule for (BAD9 has none). `config["test"]` says
 what goes wrong:
 
-    block    {step: path}: make `path`, and wait until it is gone
+    block    {step: path}: at the first attempt make `path`, and wait until it is gone
     raise    {step: {times, code, retryable, details}}: fail so often, then work
     crash    {step: anything}: raise what no worker should
     kill     {step: anything}: die
@@ -56,7 +56,8 @@ def _trouble(job: Job, plan: Mapping[str, Any]) -> None:
         raise ZeroDivisionError(str(job.root))
     if job.step in plan.get("kill", {}) and job.attempt == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    if (gate := plan.get("block", {}).get(job.step)) is not None:
+    gate = plan.get("block", {}).get(job.step)
+    if gate is not None and job.attempt == 1:
         Path(gate).write_text(str(os.getpid()))
         while Path(gate).exists():
             time.sleep(0.005)
