@@ -10,16 +10,20 @@ CODE_LINES = 60
 
 
 def claims(context: Context, ids: Sequence[str]) -> str:
-    """One claim is a sentence, several are a list, in which the product is "it"."""
+    """Put statements together: those about the product as a list, in which it is "it".
+
+    Other statements stand as their sources have them, so they are a paragraph, one on each line:
+    an item of a list here is never an item that was copied from there.
+    """
     material = context.material
-    if len(ids) == 1:
-        return material.say(ids[0])
     name = f"{material.product_name} "
     texts = {each: str(material.claims[each]["claim_text"]) for each in ids}
-    return "\n".join(
-        f"- {material.say(each, f'It {text[len(name) :]}' if text.startswith(name) else text)}"
-        for each, text in texts.items()
-    )
+    named = {each: text for each, text in texts.items() if text.startswith(name)}
+    if len(named) < 2:
+        return "\n".join(material.say(each) for each in ids)
+    items = [f"- {material.say(each, f'It {text[len(name) :]}')}" for each, text in named.items()]
+    rest = [material.say(each) for each in ids if each not in named]
+    return "\n".join([*items, *([""] if rest else []), *rest])
 
 
 def shown(snippet: Snippet) -> str:

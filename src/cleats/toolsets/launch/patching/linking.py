@@ -19,17 +19,17 @@ from cleats.toolsets.launch.patching.patches import (
     update_by_anchor,
     update_range,
 )
+from cleats.toolsets.launch.source.tree import Tree
 
 HEADINGS = ("links and resources", "related links", "see also")
 NEW_HEADING = "See also"
 
 
 def patches(
-    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], fence: Fence, site: Iterable[str]
+    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], fence: Fence, tree: Tree
 ) -> list[Patch]:
     """Plan every change of the site: the drafts by path, then the links that lead to them."""
-    files = list(site)
-    raised = {folder: _largest(folder, files, drafts, fence) for folder in _folders(drafts)}
+    raised = {folder: _largest(folder, tree, drafts) for folder in _folders(drafts)}
     made: list[Patch] = []
     for path, text in sorted(drafts.items()):
         made.append(create_file(path, _weighted(text, raised[_folder(path)])))
@@ -48,15 +48,12 @@ def _folders(paths: Iterable[str]) -> set[str]:
     return {_folder(path) for path in paths}
 
 
-def _largest(folder: str, files: Iterable[str], drafts: Mapping[str, str], fence: Fence) -> int:
+def _largest(folder: str, tree: Tree, drafts: Mapping[str, str]) -> int:
     """The largest weight of the pages beside, ours left out so that a second plan is the same."""
     weights = [0]
-    for path in files:
-        if path in drafts or _folder(path) != folder:
-            continue
-        text = _text(fence, path)
-        if text is not None:
-            weight = _front(text).get("weight")
+    for path in tree.below(folder):
+        if path.endswith(".md") and path not in drafts and _folder(path) == folder:
+            weight = _front(tree.text(path) or "").get("weight")
             weights.append(weight if isinstance(weight, int) else 0)
     return max(weights)
 

@@ -24,8 +24,7 @@ async def run(job: Job) -> Mapping[str, Any]:
     for section in job.config["required_sections"]:
         for page in job.json(f"drafts/{section}/draft_manifest.json")["pages"]:
             drafts[fence.check(page["output_path"])] = job.read(page["artifact"]).decode()
-    files = [path for path in Tree(job.site).paths if path.endswith(".md")]
-    bundle = patches.bundle(linking.patches(drafts, plan, fence, files))
+    bundle = patches.bundle(linking.patches(drafts, plan, fence, Tree(job.site)))
     within_budgets(bundle, job.config["budgets"])
     if found := patches.conflicts(bundle, fence):
         listed = [conflict.as_json() for conflict in found]
