@@ -148,6 +148,12 @@ class Settings:
         least=1,
         private=True,
     )
+    database_url: str = _setting(
+        "",
+        "A PostgreSQL that several machines share: their runs, jobs and pointers to indexes; "
+        "needs `cleats[fleet]`.",
+        private=True,
+    )
     cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
     )
@@ -250,6 +256,11 @@ class Settings:
     )
     launch_secrets: tuple[str, ...] = _setting(
         (), "Variables that a run may name as its tokens; no other is ever read.", private=True
+    )
+    launch_lease: float = _setting(
+        10.0,
+        "Seconds after which a run may be taken over whose server has died.",
+        least=1,
     )
     launch_endpoints: tuple[str, ...] = _setting(
         ("https://api.github.com",),

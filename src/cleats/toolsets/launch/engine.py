@@ -6,7 +6,9 @@ from typing import Any, Final
 from cleats.settings import Settings, surroundings
 from cleats.toolsets.launch.drive.course import Observe
 from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.source.git import kept
+from cleats.toolsets.launch.store.port import RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 
 STORE: Final = "runs.sqlite"
@@ -23,14 +25,24 @@ def engine(settings: Settings, observe: Observe = lambda _run, _events: None) ->
     """The engine; its store is opened, nothing is started. `observe` hears of every record."""
     place = folder(settings)
     return Engine(
-        SqliteStore(place / STORE),
+        store(settings),
         place / "runs",
         settings=worker_settings(settings),
         secrets=secrets(settings),
         env=_environment(settings),
         grace=settings.grace,
+        pace=Pace(lease=settings.launch_lease, renew=settings.launch_lease / 5),
         observe=observe,
     )
+
+
+def store(settings: Settings) -> RunStore:
+    """Where the runs are: a file of this user, or the database of a fleet."""
+    if settings.database_url:
+        from cleats.toolsets.launch.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
+
+        return PostgresStore(settings.database_url)
+    return SqliteStore(folder(settings) / STORE)
 
 
 def secrets(settings: Settings) -> dict[str, str]:
