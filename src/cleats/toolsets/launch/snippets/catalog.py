@@ -7,6 +7,7 @@ from typing import Any, Final
 from cleats.toolsets.launch.snippets import finding, syntax, tagging
 from cleats.toolsets.launch.snippets.finding import Found
 from cleats.toolsets.launch.snippets.model import Snippet
+from cleats.toolsets.launch.source.document_claims import is_kin
 from cleats.toolsets.launch.source.tree import Tree
 
 MOST: Final = 400
@@ -77,7 +78,7 @@ def _with_quickstart(snippets: list[Snippet], language: str) -> list[Snippet]:
     usable = [
         each
         for each in snippets
-        if each.language == language and not each.fault and "usage" in each.tags
+        if is_kin(each.language, language) and not each.fault and "usage" in each.tags
     ]
     if not usable or any("quickstart" in each.tags for each in usable):
         return snippets

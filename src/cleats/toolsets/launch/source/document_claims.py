@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from cleats.toolsets.launch.snippets.prompts import is_session
 from cleats.toolsets.launch.source import languages
 from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.claims import Citation, Ledger
+from cleats.toolsets.launch.source.contradictions import Referee
 from cleats.toolsets.launch.source.statements import (
     Subject,
     from_item,
@@ -65,7 +67,7 @@ class Workflow:
     description: str = ""
 
 
-def features(ledger: Ledger, subject: Subject, blocks: list[Block]) -> None:
+def features(ledger: Ledger, subject: Subject, blocks: list[Block], referee: Referee) -> None:
     """Claim what feature lists and opening paragraphs say about the product."""
     leading = ""
     for block in blocks[:_BLOCKS]:
@@ -79,7 +81,8 @@ def features(ledger: Ledger, subject: Subject, blocks: list[Block]) -> None:
             is_feature = _is_feature_list(block, leading, blocks, subject)
             sentences = [from_item(block, subject)] if is_feature else []
         for sentence in sentences:
-            if sentence and not _is_told(ledger, sentence):
+            settled = sentence and referee.settles(sentence, block, _cite(block).source)
+            if sentence and not settled and not _is_told(ledger, sentence):
                 _add(ledger, sentence, "feature", block, "key_features")
 
 
@@ -122,10 +125,10 @@ def shown(
         if block.kind != "code" or not block.section or len(made) >= WORKFLOWS:
             continue
         title = clean_title(block.section[-1])
-        spoken = languages.named(block.language)
+        spoken = spoken_in(block)
         tag = slug(title)
-        usual = _FOREIGN.search(title) or _is_install(title) or subject.is_named_by(title)
-        if not title or not tag or usual or spoken != language or tag in made:
+        usual = _FOREIGN.search(title) or _is_usual(title) or subject.is_named_by(title)
+        if not title or not tag or usual or not is_kin(spoken, language) or tag in made:
             continue
         document = "readme" if is_readme(block.path) else "documentation"
         text = f'The {document} of {subject.name} has a code example under the heading "{title}".'
@@ -139,20 +142,33 @@ def slug(title: str) -> str:
 
 
 def clean_title(text: str) -> str:
-    """A heading without numbers, signs and a closing mark; "" for one that asks or shouts."""
-    if "!" in text or "?" in text:
-        return ""
+    """A heading without numbers and signs around it; "" for one that asks, shouts or is code."""
     text = re.sub(r"^[\d.]+\s+", "", text)
-    text = re.sub(r"[^\w`\"'()+#./,& -]", "", text).strip(" :-")
-    return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and '"' not in text else ""
+    text = re.sub(r"^[^\w`.]+|[^\w`)+#]+$", "", text)
+    odd = re.search(r"[^\w`'()+#./,& -]", text)
+    return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and not odd else ""
 
 
 def is_readme(path: str) -> bool:
     return "/" not in path and PurePosixPath(path).stem.lower() == "readme"
 
 
-def _is_install(title: str) -> bool:
-    return bool(re.search(r"\b(install\w*|requirements?|setup|upgrad\w+)\b", title, re.IGNORECASE))
+def is_kin(spoken: str, language: str) -> bool:
+    """Whether code in one language is code for the other: a script may be typed or not."""
+    scripts = ("javascript", "typescript")
+    return spoken == language or (spoken in scripts and language in scripts)
+
+
+def spoken_in(block: Block) -> str:
+    """The language of a piece of code; a session with prompts is Python without saying so."""
+    named = languages.named(block.language)
+    return "python" if named in ("unknown", "text") and is_session(block.text) else named
+
+
+def _is_usual(title: str) -> bool:
+    """Whether a title names a part that every document has."""
+    parts = r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b"
+    return bool(re.search(parts, title, re.IGNORECASE))
 
 
 def _is_opening(block: Block, blocks: list[Block]) -> bool:

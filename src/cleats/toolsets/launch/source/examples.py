@@ -11,7 +11,7 @@ from cleats.toolsets.launch.source.claims import Citation, Ledger
 from cleats.toolsets.launch.source.document_claims import slug
 from cleats.toolsets.launch.source.roots import EXAMPLES
 from cleats.toolsets.launch.source.tree import Tree
-from cleats.toolsets.launch.source.verbs import wordset
+from cleats.toolsets.launch.source.verbs import PLAIN, wordset
 
 _MAIN: Final = ("main", "app", "index", "program", "example", "demo", "__main__")
 _SMALL: Final = wordset("a an and as at by for from in into of on or the to with via")
@@ -42,12 +42,20 @@ def claim_examples(
         if not tag or tag in made or len(made) >= MOST:
             continue
         said, line = _said(tree, path)
-        text = f"The repository of {product} includes the example `{path}`."
+        text = _claimed(product, path, said)
         lines = max(1, (tree.text(path) or "").count("\n"))
         place = Citation(path, 1, min(lines, 40), "source_code")
         claim = ledger.add(text, "workflow", [place], group="workflow_claims")
         made[tag] = Example(path, tag, title, said if line else "", claim, language)
     return list(made.values())
+
+
+def _claimed(product: str, path: str, said: str) -> str:
+    """What the example shows, where its docstring says it as something to do; else that it is."""
+    first, _, rest = said.rstrip(".").partition(" ")
+    if first.lower() in PLAIN and rest and not prose.is_speculative(said):
+        return f"The example `{path}` shows how to {first.lower()} {rest}."
+    return f"The repository of {product} includes the example `{path}`."
 
 
 def _leading(paths: list[str], language: str) -> list[str]:

@@ -12,6 +12,7 @@ from cleats.toolsets.launch.source.api import node, python
 from cleats.toolsets.launch.source.api.model import Surface, Symbol
 from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.claims import Claim, Ledger
+from cleats.toolsets.launch.source.contradictions import Referee
 from cleats.toolsets.launch.source.document_claims import (
     Workflow,
     features,
@@ -119,7 +120,9 @@ class Sources:
             if is_readme(path) and block.kind == "heading"
         ]
         imports = [each.value for each in self.distribution.imports] if self.distribution else []
-        known = [name, self._own_name(), *titles[:1], *imports]
+        own = {_letters(each) for each in (name, self._own_name(), *imports)}
+        titles = [each for each in titles[:1] if _is_name(_letters(each), own)]
+        known = [name, self._own_name(), *titles, *imports]
         texts = [
             block.text
             for found in self.blocks.values()
@@ -132,6 +135,15 @@ class Sources:
     def _own_name(self) -> str:
         said = self.manifest.name if self.manifest else None
         return said.value if said else str(self.config.get("product_slug") or "")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", name.lower())
+
+
+def _is_name(title: str, own: set[str]) -> bool:
+    """Whether a heading is the product's name: `python-tabulate` is, `Quick start` is not."""
+    return any(each and (each in title or title in each) for each in own) and len(title) < 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +164,7 @@ def build(tree: Tree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -
     contradictions: list[dict[str, str]] = []
     told: dict[str, str] = {}
     found_formats: list[dict[str, str]] = []
-    licence_claim = summary = ""
+    licence_claim = summary = runtime = ""
     if sources.manifest and sources.distribution:
         speaker = Speaker(ledger, subject.name, sources.manifest)
         summary = speaker.description(subject)
@@ -163,14 +175,15 @@ def build(tree: Tree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -
         facts["distribution"] = [sources.distribution.as_json(install)]
         speaker.imported(list(sources.distribution.imports))
         speaker.commands()
-        speaker.runtime()
+        runtime = speaker.runtime()
         licence_claim = speaker.licence(licence, licence_places)
         speaker.dependencies()
         speaker.version()
         facts |= _requirements(sources.manifest)
     limits: list[str] = []
+    referee = Referee(ledger, sources.manifest, runtime, contradictions)
     for found in sources.blocks.values():
-        features(ledger, subject, found)
+        features(ledger, subject, found, referee)
         limits += limitations(ledger, subject, found)
     if sources.manifest and sources.distribution:
         if sources.manifest.ecosystem == "pip":
@@ -288,7 +301,11 @@ def _example(sources: Sources, example: Example) -> dict[str, Any]:
 def _positioning(sources: Sources, ledger: Ledger, summary: str) -> dict[str, str]:
     """The product in a sentence: what its readme says it is, else its manifest, else a feature."""
     name = sources.subject.name
-    told = [claim for claim in ledger.claims if claim.kind == "feature"]
+    told = [
+        claim
+        for claim in ledger.claims
+        if claim.kind == "feature" and claim.text.lower().startswith(f"{name.lower()} ")
+    ]
     what = [claim for claim in told if _says_what(claim, name)]
     summed = [ledger.find(summary)] if summary else []
     best = next(iter([*what, *summed, *told]), None)

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from cleats.toolsets.launch.source.api.model import Surface
@@ -27,7 +28,10 @@ KNOWN: Final = {
 """Names that can only mean a file format, in lower case, and how they are written."""
 
 _SYNONYMS: Final = {"htm": "html", "yml": "yaml", "jpg": "jpeg", "tif": "tiff", "md": "markdown"}
-_LIST: Final = re.compile(r"(format|extension|suffix|file_?type|mime)", re.IGNORECASE)
+_LIST: Final = re.compile(r"(formats?|extensions?|suffix(es)?|file_?types?)")
+"""Words of a name, in lower case, that make it a list of formats; a `Formatter` is none."""
+
+_SUPPORTED: Final = re.compile(r"supported|readable|writable|input|output|import|export|load|save")
 _IN: Final = re.compile(r"(read|load|loads|parse|import|from|open|decode)", re.IGNORECASE)
 _OUT: Final = re.compile(r"(write|save|dump|dumps|export|to|encode|render)", re.IGNORECASE)
 
@@ -41,6 +45,9 @@ class Format:
     citations: tuple[Citation, ...]
     said_by: str
     """The constant or function that names it."""
+    is_function: bool = False
+    supported: bool = False
+    """Whether the name says that the formats in it work."""
 
 
 def find(tree: Tree, surface: Surface, packages: list[str]) -> list[Format]:
@@ -50,16 +57,19 @@ def find(tree: Tree, surface: Surface, packages: list[str]) -> list[Format]:
         if symbol.kind == "function" and (named := _in_function(symbol.name)):
             place = Citation(symbol.path, symbol.line, symbol.end, "source_code")
             found.setdefault(named[0], []).append((named[1], place, symbol.name))
+    functions = {symbol.name for symbol in surface.symbols if symbol.kind == "function"}
     for path in tree.below(*packages):
         if path.endswith(".py") and kind_of(path) == "source":
             for name, place, constant in _in_constants(tree, path):
-                found.setdefault(name, []).append(("unknown", place, constant))
+                found.setdefault(name, []).append((_way(path, constant), place, constant))
     return [
         Format(
             KNOWN[name],
             _direction({each[0] for each in places}),
             tuple(dict.fromkeys(each[1] for each in places)),
             places[0][2],
+            is_function="." in places[0][2] and places[0][2] in functions,
+            supported=bool(_SUPPORTED.search(places[0][2].lower())),
         )
         for name, places in sorted(found.items())
     ]
@@ -89,7 +99,7 @@ def _in_constants(tree: Tree, path: str) -> Iterator[tuple[str, Citation, str]]:
     for node, owner in _assignments(module):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         names = [each.id for each in targets if isinstance(each, ast.Name)]
-        if not names or node.value is None or not (_LIST.search(names[0]) or _LIST.search(owner)):
+        if not names or node.value is None or not (_is_list(names[0]) or _is_list(owner)):
             continue
         hidden = names[0].startswith("_")
         for text, line in [] if hidden else _words(node.value):
@@ -100,11 +110,17 @@ def _in_constants(tree: Tree, path: str) -> Iterator[tuple[str, Citation, str]]:
                 yield known, Citation(path, line, line, "source_code"), shown
 
 
+def _is_list(name: str) -> bool:
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
+    pairs = ["_".join(pair) for pair in pairwise(parts)]
+    return any(_LIST.fullmatch(part) for part in (*parts, *pairs))
+
+
 def _assignments(module: ast.Module) -> Iterator[tuple[ast.Assign | ast.AnnAssign, str]]:
     for node in module.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             yield node, ""
-        elif isinstance(node, ast.ClassDef) and _LIST.search(node.name):
+        elif isinstance(node, ast.ClassDef) and _is_list(node.name):
             for inner in node.body:
                 if isinstance(inner, ast.Assign | ast.AnnAssign):
                     yield inner, node.name
@@ -121,6 +137,16 @@ def _words(node: ast.expr) -> list[tuple[str, int]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [(node.value, node.lineno)]
     return []
+
+
+def _way(path: str, constant: str) -> str:
+    """What a list of formats is for, where its name or its module says so."""
+    words = re.split(r"[^a-z]+", f"{path}_{constant}".lower())
+    reads = {"reader", "readers", "import", "importer", "load", "loader", "input", "readable"}
+    writes = {"writer", "writers", "export", "exporter", "save", "saver", "output", "writable"}
+    if reads.intersection(words) and not writes.intersection(words):
+        return "import"
+    return "export" if writes.intersection(words) and not reads.intersection(words) else "unknown"
 
 
 def _direction(seen: set[str]) -> str:

@@ -27,6 +27,7 @@ _RUNTIMES: Final = {
     "gem": "Ruby",
     "swiftpm": "Swift",
 }
+_WAYS: Final = {"import": "reads", "export": "writes", "both": "reads and writes"}
 DEVELOPMENT: Final = re.compile(
     r"(dev|development|tests?|testing|docs?|rtd|lint|linting|coverage|cov|bench\w*|profiling|ci|mypy"
     r"|typing|types|pre[-_]?commit|release|build|all[-_]dev|tox|nox|compare)",
@@ -60,12 +61,12 @@ class Speaker:
         text = summary_sentence(said.value, subject) if said else ""
         return self.ledger.add(text, "feature", [cite(said)]) if said and text else ""
 
-    def runtime(self) -> None:
-        """Which versions of its language or runtime it needs."""
+    def runtime(self) -> str:
+        """Which versions of its language or runtime it needs; the claim's id."""
         said = self.manifest.requires
         name = _RUNTIMES.get(self.manifest.ecosystem, "")
         if said is None:
-            return
+            return ""
         if self.manifest.ecosystem == "nuget":
             frameworks = " and ".join(f"`{each}`" for each in said.value.split(";") if each)
             text = f"{self.product} targets {frameworks}."
@@ -77,7 +78,7 @@ class Speaker:
             text = f"{self.product} requires {name} {said.value}."
         else:
             text = f"{self.product} requires a {name} version that satisfies `{said.value}`."
-        self.ledger.add(text, "other", [cite(said)], group="compatibility_notes")
+        return self.ledger.add(text, "other", [cite(said)], group="compatibility_notes")
 
     def licence(self, licence: Licence | None, more: list[Citation]) -> str:
         """Under which licence it is."""
@@ -153,21 +154,21 @@ class Speaker:
         """What the code says about formats, with its claims."""
         made: list[dict[str, str]] = []
         for each in found:
-            verb = {
-                "import": "reads",
-                "export": "writes",
-                "both": "reads and writes",
-            }.get(each.direction)
-            text = (
-                f"{self.product} {verb} the {each.name} format with `{each.said_by}()`."
-                if verb
-                else f"{self.product} names {each.name} as a file format in `{each.said_by}`."
-            )
+            verb = _WAYS.get(each.direction, "supports")
+            if each.is_function:
+                text = f"{self.product} {verb} the {each.name} format with `{each.said_by}()`."
+            elif each.supported:
+                text = (
+                    f"{self.product} lists {each.name} in `{each.said_by}` as a format it {verb}."
+                )
+            else:
+                text = f"{self.product} names the {each.name} format in `{each.said_by}`."
+            known = each.is_function or each.supported
             claim = self.ledger.add(text, "format", each.citations)
             made.append(
                 {
                     "format": each.name,
-                    "status": "implemented" if verb else "unknown",
+                    "status": "implemented" if known else "unknown",
                     "direction": each.direction,
                     "claim_id": claim,
                 }

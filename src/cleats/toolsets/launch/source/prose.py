@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from cleats.toolsets.launch.source.verbs import wordset
+
 SHORTEST: Final = 12
 LONGEST: Final = 320
 """Characters of a sentence. A shorter one says nothing, a longer one is not read."""
@@ -47,13 +49,16 @@ _CHATTER: Final = re.compile(
     r"|sorry|note that|for (more|further) (information|details?)|as (shown|described|mentioned)"
     r"|(the )?following|below|above|contribut\w+|this (readme|page|document|section|guide)"
     r"|here|issues? tracker|pull requests?|community|maintain(ed|er|ers)|copyright|license[ds]?"
-    r"|discord|slack|twitter|stack ?overflow|mailing list)\b",
+    r"|(you|they) (want|like|need|know|love)|discord|slack|twitter|stack ?overflow|mailing list)\b",
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
     r"https?://|www\.|[<>{}|^\\]|\]\(|\[\[|==|\*\*|::|__|&\w+;|\$\(|/>|:\w+:`|\u2192|\.\.\.|\u2026"
 )
 _ODD: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
+_OPEN_END: Final = wordset("a an the and or of to for with by in on at from as than its their is")
+"""Words that no sentence ends with."""
+
 _CODE: Final = re.compile(r"`[^`]*`")
 _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(`A-Z0-9])")
 _ABBREVIATED: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx|incl|resp|No|Fig|Mr|Dr|St)\.$")
@@ -87,12 +92,24 @@ def is_clean(sentence: str) -> bool:
         and ":" not in bare
         and ";" not in bare
         and len(bare.split()) >= 3
+        and bare.rstrip(".").split()[-1].lower() not in _OPEN_END
     )
 
 
 def is_praise(text: str) -> bool:
     """Whether it praises: such words are nobody's fact."""
     return bool(_PRAISE.search(_CODE.sub("x", text)))
+
+
+def without_leading_praise(text: str) -> str:
+    """`A modern date library` is a date library all the same; `the best one` is nothing at all."""
+    article = re.match(r"(a|an) (?=\S)", text, re.IGNORECASE)
+    rest = text[article.end() :] if article else text
+    while (praise := _PRAISE.match(rest)) and rest[praise.end() :][:1] in (" ", ","):
+        rest = rest[praise.end() :].lstrip(" ,")
+    if not article or rest == text[article.end() :]:
+        return rest
+    return f"{'an' if rest[:1].lower() in 'aeio' else 'a'} {rest}"
 
 
 def is_unproven(text: str) -> bool:

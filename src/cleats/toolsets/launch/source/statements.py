@@ -20,6 +20,7 @@ _NOT_A_NOUN: Final = wordset(
     and or but with for to how why what if when while where which who by from in on at as of it
     its this that these those they you your so because since after before until then also not just
     only see here there yes no more most very well plus based built written member part used made
+    grow shrink learn know    need want stay focus enjoy
     """
 )
 _COUNTED: Final = wordset(
@@ -35,6 +36,10 @@ _COUNTED: Final = wordset(
 )
 """Nouns that stand in the singular only with an article."""
 
+_PREPOSITION: Final = re.compile(r" (?:for|of|with|to|in|on|from|that|which|via|by|as|using) ")
+_JOINT: Final = re.compile(_PREPOSITION.pattern.replace("for|", "for|and|or|"))
+"""Where the first noun of a phrase is over."""
+
 _BROKEN: Final = re.compile(
     r", but\b|\bif you\b|\s[-\u2013\u2014]\s|[!?]|\.\s|\bdone right\b", re.IGNORECASE
 )
@@ -49,7 +54,8 @@ _REFERRING: Final = re.compile(
     r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE
 )
 _ADJECTIVES: Final = re.compile(
-    r"^(fully|strictly|statically|completely|purely)\b|\w+(able|ible|ful|ic|ive|ous|ed)$",
+    r"^(fully|strictly|statically|completely|purely)\b|\w+(able|ible|ful|ic|ive|ous|ed|less)$"
+    r"|^(large|small|big|short|long|high|low|new|old|good|better|free|open|ready|friendly)$",
     re.IGNORECASE,
 )
 
@@ -125,18 +131,26 @@ def from_paragraph(block: Block, subject: Subject) -> list[str]:
 def summary_sentence(summary: str, subject: Subject) -> str:
     """What a package says of itself in a few words, as a sentence; "" when it only praises."""
     text = prose.sentences(summary)[0].rstrip(".") if summary.strip() else ""
-    words = text.split()
-    if len(words) < 2 or len(text) > 200 or prose.is_praise(text) or prose.is_unproven(text):
+    plain = prose.without_leading_praise(text)
+    words = plain.split()
+    if len(words) < 2 or len(plain) > 200 or prose.is_praise(plain) or prose.is_unproven(plain):
         return ""
     first = words[0].lower()
-    if _own_subject(f"{text}.", subject):
-        made = f"{text}."
+    bare = first.strip(",")
+    verb = bare in THIRD or bare in PLAIN - (NOUNS_TOO - {"read", "write", "print"})
+    phrase = lower_first(plain, subject)
+    if _own_subject(f"{plain}.", subject):
+        made = f"{plain}."
     elif first in ("a", "an", "the"):
         made = f"{subject.name} is {first} {' '.join(words[1:])}."
-    elif first in THIRD or first in PLAIN - (NOUNS_TOO - {"read", "write", "print"}):
-        made = f"{subject.name} {'' if first in THIRD else 'can '}{first} {' '.join(words[1:])}."
-    else:
+    elif verb:
+        made = f"{subject.name} {'' if bare in THIRD else 'can '}{first} {' '.join(words[1:])}."
+    elif (counted := _with_article(phrase, _PREPOSITION)) != phrase:
+        made = f"{subject.name} is {counted}."
+    elif plain == text:
         made = f'{subject.name} describes itself as "{text}".'
+    else:
+        made = ""
     usable = prose.is_clean(made) and not prose.is_speculative(made) and "!" not in made
     return made if usable else ""
 
@@ -212,9 +226,9 @@ def _small(word: str, subject: Subject) -> str:
     )
 
 
-def _with_article(phrase: str) -> str:
+def _with_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
     """`immutable API` is one of them: the nouns that need an article get theirs."""
-    head = re.split(r" (?:for|of|with|to|in|on|from|that|which|via|by|as|and|or) ", phrase)[0]
+    head = (end or _JOINT).split(phrase, maxsplit=1)[0]
     last = head.split()[-1].strip("`,").lower()
     if last not in _COUNTED or head.split()[0].lower() in _DETERMINER:
         return phrase

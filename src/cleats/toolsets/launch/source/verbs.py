@@ -40,7 +40,7 @@ PLAIN: Final = wordset(
     trim truncate turn understand undo unescape unify uninstall unlock unpack unregister unwrap
     update upgrade upload use validate verify view visit visualize wait walk warn watch work wrap
     write yield zip
-    deactivate declare style stringify tokenize memoize rank sum swallow tag hook escape
+    deactivate declare style stringify tokenize memoize rank sum tag hook
     """
 )
 """The base form: `parse`."""

@@ -58,17 +58,18 @@ class _Reading:
                 self._declaration(node, inner, data, path, local if wanted or not outer else None)
         for node in exports:
             if source := node.child_by_field_name("source"):
-                self._from(node, _text(source, data).strip("'\"`"), data, path)
+                place = _resolved(self.tree, path, _text(source, data).strip("'\"`"))
+                self._from(node, place, data, wanted)
 
-    def _from(self, node: Node, source: str, data: bytes, path: str) -> None:
-        if not source.startswith("."):
+    def _from(self, node: Node, target: str, data: bytes, wanted: dict[str, str] | None) -> None:
+        """Follow an export of another file's names; under a name of their own they are not ours."""
+        kinds = {each.type for each in node.children}
+        if not target or "namespace_export" in kinds:
             return
-        target = _resolved(self.tree, path, source)
-        clause = next((each for each in node.children if each.type == "export_clause"), None)
-        if target and clause is not None:
-            self.file(target, self._renamed(node, data, None))
-        elif target and "namespace_export" not in {each.type for each in node.children}:
-            self.file(target)
+        if "export_clause" not in kinds:
+            self.file(target, wanted)
+        elif names := self._renamed(node, data, wanted):
+            self.file(target, names)
 
     def _renamed(self, node: Node, data: bytes, wanted: dict[str, str] | None) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -134,6 +135,8 @@ def _parser(path: str) -> Parser:
 
 
 def _resolved(tree: Tree, path: str, source: str) -> str:
+    if not source.startswith("."):
+        return ""
     base = normpath(str(PurePosixPath(path).parent / source))
     stem = re.sub(r"\.[cm]?[jt]s$", "", base)
     places = [f"{stem}{end}" for end in _ENDINGS] + [f"{base}/index{end}" for end in _ENDINGS]

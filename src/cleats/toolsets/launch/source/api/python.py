@@ -16,7 +16,7 @@ from cleats.toolsets.launch.source.roots import kind_of
 from cleats.toolsets.launch.source.tree import Tree
 
 _FEW: Final = 3
-"""Names below which `__init__` is only a door and the modules are the house."""
+"""Names from its modules below which `__init__` is only a door, and they are the house."""
 
 _HOPS: Final = 8
 """How often a name may be imported from somewhere else."""
@@ -66,8 +66,19 @@ class Module:
         for node in _statements(self.body.body):
             if isinstance(node, ast.ImportFrom) and (source := self._absolute(node)):
                 for each in node.names:
-                    found[each.asname or each.name] = (source, each.name)
+                    if each.name != "*":
+                        found[each.asname or each.name] = (source, each.name)
         return found
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules that it imports everything from."""
+        return [
+            source
+            for node in _statements(self.body.body)
+            if isinstance(node, ast.ImportFrom) and (source := self._absolute(node))
+            if any(each.name == "*" for each in node.names)
+        ]
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -111,7 +122,7 @@ class _Package:
         source, there = module.imported.get(name, ("", ""))
         if source and (inner := self.module(source)):
             return self.find(inner, there, hops - 1)
-        for star in (source for source, each in module.imported.values() if each == "*"):
+        for star in module.stars:
             inner = self.module(star)
             if inner and name in inner.public:
                 return self.find(inner, name, hops - 1)
@@ -128,22 +139,26 @@ def surface(tree: Tree, packages: list[str]) -> Surface:
         top = package.module(name)
         if top is None:
             continue
-        own = _offered(package, top, top.exports is not None)
-        documented = [symbol for symbol in own if symbol.doc]
+        own = _offered(package, top, exported=True)
+        passed_on = [symbol for symbol in own if symbol.path != top.path]
         files = _module_names(tree, package.root, name)
         modules += [(each, path) for each, path in files]
-        if len(documented) < _FEW:
+        few = not passed_on if top.exports is not None else len(passed_on) < _FEW
+        if few and top.is_package:
             for each, _path in files:
                 inner = package.module(each)
                 if inner is not None and inner is not top:
-                    own += _offered(package, inner, inner.exports is not None, only_own=True)
+                    exported = inner.exports is not None
+                    own += _offered(package, inner, exported=exported, only_own=True)
+        known = {(each.path, each.line) for each in symbols.values()}
         for symbol in own:
-            symbols.setdefault(symbol.name, symbol)
+            if (symbol.path, symbol.line) not in known:  # a second package with the same names
+                symbols.setdefault(symbol.name, symbol)
     return Surface(tuple(symbols.values()), tuple(modules))
 
 
 def _offered(
-    package: _Package, module: Module, exported: bool, *, only_own: bool = False
+    package: _Package, module: Module, *, exported: bool, only_own: bool = False
 ) -> list[Symbol]:
     found: list[Symbol] = []
     for name in module.public:
@@ -173,8 +188,12 @@ def _symbol(name: str, module: Module, node: Definition, exported: bool) -> Symb
 
 def first_sentence(doc: str) -> str:
     """The first sentence of a docstring without its marks; "" when it begins with none."""
-    paragraph = re.split(r"\n\s*\n|\n\s*(?=[-*:@]|\w+:$|>>>|Args|Param|Return)", doc.strip())[0]
-    found = prose.sentences(rst.plain(paragraph))
+    marks = (
+        r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
+    )
+    paragraph = re.split(rf"\n\s*\n|\n\s*(?={marks})", doc.strip())[0]
+    named = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
+    found = prose.sentences(rst.plain(named))
     return found[0] if found else ""
 
 

@@ -4,17 +4,36 @@ import re
 
 from cleats.toolsets.launch.source import prose
 from cleats.toolsets.launch.source.api.model import Symbol
-from cleats.toolsets.launch.source.verbs import NOUNS_TOO, PLAIN, THIRD, third
+from cleats.toolsets.launch.source.verbs import NOUNS_TOO, PLAIN, THIRD, third, wordset
 
 _SELF = re.compile(
     r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) ",
 )
 
 
+_SECOND = re.compile(
+    r"(\b(?:and|or)(?: then| also| additionally| optionally)?\s+)([A-Za-z-]+)(?=\s)"
+)
+_SUBORDINATE = re.compile(
+    r" (?:that|which|who|whose|to|for|of|with|if|when|whether|while|where|so|because|as|by) "
+)
+_ASIDE = ("to ", "with ", "for ", "in ", "on ", "from ")
+_VERBS = wordset("is are was were has have had must cannot occurred happened failed did")
+_SURE = wordset(
+    """
+    add append apply assign attach call close compute convert create decode delete emit encode
+    ensure exit extract fill generate get insert invoke load make merge normalize open parse
+    print raise read register remove replace resolve return save send set store strip
+    update use validate wait write yield
+    """
+)
+"""Verbs that hardly ever stand for a thing."""
+
+
 def described(symbol: Symbol) -> str:
     """The sentence, or "" when the documentation does not give a plain one."""
     doc = symbol.doc.strip().rstrip(".").strip()
-    if not doc or symbol.deprecated:
+    if not doc or symbol.deprecated or "?" in doc or "!" in doc:
         return ""
     predicate = _predicate(doc, symbol)
     made = f"{_called(symbol)} {predicate}." if predicate else ""
@@ -35,10 +54,12 @@ def _predicate(doc: str, symbol: Symbol) -> str:
     word = first.lower()
     if not rest:
         return ""
-    is_order = word in PLAIN and (symbol.kind == "function" or word not in NOUNS_TOO)
+    is_order = word in PLAIN and not _is_sentence(rest)
+    if symbol.kind == "class":  # what a class does is said of it, unless its user is told to do it
+        is_order = is_order and word not in NOUNS_TOO and not rest.startswith(_ASIDE)
     own = _SELF.match(doc)
     made = ""
-    if is_order:
+    if is_order and not _is_doubtful(rest):
         made = f"{third(word)} {_conjugated(rest)}"
     elif word in THIRD:
         made = f"{word} {rest}"
@@ -58,13 +79,26 @@ def _conjugated(rest: str) -> str:
 
     def turned(match: re.Match[str]) -> str:
         word = match[2].lower()
-        return f"{match[1]}{third(word)}" if word in PLAIN else match[0]
+        return f"{match[1]}{third(word)}" if word in _SURE else match[0]
 
-    return re.sub(r"(\b(?:and|or)(?: then)?\s+)([A-Za-z-]+)(?=\s)", turned, rest)
+    return _SECOND.sub(turned, rest)
+
+
+def _is_doubtful(rest: str) -> bool:
+    """Whether a word after `and` could be a verb or a noun: then nothing is said."""
+    words = {match[2].lower() for match in _SECOND.finditer(rest)}
+    listed = {match[1] for match in re.finditer(r", ([a-z-]+) (?:to|the|a|an|it|them)\b", rest)}
+    return bool(words & (PLAIN - _SURE) or listed & PLAIN)
 
 
 def _has_clause(rest: str) -> bool:
     """Whether a verb of its own follows: `The thing is ...` is a sentence already."""
-    head = re.split(r" (?:that|which|who|to|for|of|with) ", rest, maxsplit=1)[0]
-    words = set(re.findall(r"[a-z]+", head.lower())[1:])
-    return bool(words & (THIRD | {"are", "was", "were", "must", "have"}))
+    head = _SUBORDINATE.split(rest, maxsplit=1)[0]
+    words = re.findall(r"[a-z]+", head.lower())[1:]
+    return bool(set(words) & (THIRD | _VERBS))
+
+
+def _is_sentence(rest: str) -> bool:
+    """`Style was badly formatted` is no order to style something."""
+    head = _SUBORDINATE.split(rest, maxsplit=1)[0]
+    return bool(set(re.findall(r"[a-z]+", head.lower())) & _VERBS)
