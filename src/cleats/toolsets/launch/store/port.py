@@ -127,6 +127,9 @@ class RunStore(Protocol):
     ) -> Sequence[Listed]:
         """Runs, the newest first; `before` is the number of the last one seen."""
 
+    def idle(self, states: Sequence[str], limit: int) -> Sequence[Run]:
+        """Runs in one of these states that nobody has a lease on, the oldest first."""
+
     def steps(self, run_id: str) -> Sequence[Step]:
         """The recorded steps in the order of their records."""
 

@@ -152,6 +152,16 @@ class SqlStore(ABC):
             for run_id, number, slug, at, started, finished in rows
         ]
 
+    def idle(self, states: Sequence[str], limit: int) -> Sequence[Run]:
+        marks = ",".join("?" * len(states))
+        with self._reading() as database:
+            rows = database.execute(
+                f"{_RUN} WHERE state IN ({marks}) AND (owner = '' OR expires < ?)"
+                " ORDER BY number LIMIT ?",
+                (*states, database.now(), limit),
+            ).fetchall()
+        return [_read(row) for row in rows]
+
     def steps(self, run_id: str) -> Sequence[Step]:
         with self._reading() as database:
             rows = database.execute(

@@ -1,0 +1,1 @@
+"""Runs on many machines: who drives what, and who takes over from whom."""
