@@ -47,6 +47,7 @@ FORMATS = frozenset(
 )
 """What a reader takes for a file format when it stands in capitals."""
 _FORMAT = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
+_NOTHING = re.compile(r"(?i)\b(?:no|none|nothing|without)\b")
 _HOLDS = re.compile(
     r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b"
 )
@@ -95,9 +96,9 @@ class Evidence:
         return file.read_bytes().decode("utf-8", "replace").splitlines() or [""]
 
     def sources(self, claim: Mapping[str, Any]) -> str:
-        """Everything that a claim rests on."""
-        cited = (self.cited(each) for each in claim["citations"])
-        return "\n".join(each for each in cited if each is not None)
+        """Everything that a claim rests on: the lines, and the names of their files."""
+        cited = ((each["path"], self.cited(each)) for each in claim["citations"])
+        return "\n".join(f"{path}\n{lines}" for path, lines in cited if lines is not None)
 
 
 def check(site: Site) -> Iterator[Said]:
@@ -187,11 +188,24 @@ def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator
             message = f"the claim {name} cites lines that are not there: {place}"
             yield "GATE_TRUTH_CITATION", message
             return
-    if share(text, evidence.sources(claim)) == 0:
+    if not _absence(claim) and not supports(site, text, evidence.sources(claim)):
         yield "GATE_TRUTH_UNSUPPORTED", f"the lines that the claim {name} cites do not speak of it"
     if forbidden(site, claim):
         message = f"the claim {name} is inferred, and what it speaks of may not be"
         yield "GATE_TRUTH_INFERENCE", message
+
+
+def supports(site: Site, text: str, sources: str) -> bool:
+    """Whether lines speak of what a claim says; that they name the product proves nothing."""
+    name = str(site.facts.get("product_name", ""))
+    rest = text.replace(name, " ") if name else text
+    return share(rest, sources) > 0
+
+
+def _absence(claim: Mapping[str, Any]) -> bool:
+    """Whether a claim says that a manifest lacks something: no line of it can show that."""
+    manifest = all(each.get("source_type") == "manifest" for each in claim["citations"])
+    return manifest and _NOTHING.search(claim["claim_text"]) is not None
 
 
 def forbidden(site: Site, claim: Mapping[str, Any]) -> bool:
