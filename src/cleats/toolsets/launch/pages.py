@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -278,8 +278,9 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def _tokens(body: str) -> list[Token]:
-    return _parser().parse(body)
+@lru_cache(maxsize=64)  # a page is asked many questions in a row; nobody changes the tokens
+def _tokens(body: str) -> tuple[Token, ...]:
+    return tuple(_parser().parse(body))
 
 
 def _line(token: Token, first: int) -> int:
