@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo test lint contract docs conformance bench lock clean
+.PHONY: help setup demo test lint contract docs picture conformance bench lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -33,8 +33,12 @@ lint: $(READY) ## Style, types and the layers
 contract: $(READY) ## Refuse a contract change without its version bump
 	$(BIN)/cleats contract check
 
-docs: $(READY) ## Write the reference pages from the program's own tables
+docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
 	$(BIN)/python -m cleats.cli.reference
+	$(BIN)/python -m book
+
+picture: $(READY) ## Record the picture of a terminal from the running program
+	$(BIN)/python -m book.picture
 
 conformance: $(READY) ## The official MCP conformance suite and the MCP Inspector (needs npm)
 	$(BIN)/python -m conformance

@@ -7,5 +7,6 @@ run. A block that cannot be run says why in a comment above it:
     <!-- not run: the reason -->
 
 Two more comments help the blocks that are: `<!-- file: PATH -->` writes the block to a file that
-later blocks use, and `<!-- exit: 1 -->` says how the commands end that are meant to fail.
+later blocks use, and `<!-- exit: 1 -->` says how the last command of a block ends that is meant to
+fail.
 """
