@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Entry] = {
     "triage": Entry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
     "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),
     "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
+    "launch": Entry("cleats.cli.launch", "Write, check and publish the pages of a product."),
     "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
     "doctor": Entry(
         "cleats.cli.doctor",

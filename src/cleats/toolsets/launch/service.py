@@ -5,6 +5,7 @@ no file.
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,8 +25,11 @@ from cleats.toolsets.launch.telemetry.watch import Watch
 if TYPE_CHECKING:
     from cleats.toolsets.launch.drive.course import Caller
     from cleats.toolsets.launch.drive.driver import Engine
+    from cleats.toolsets.launch.fleet.jobs import Jobs
     from cleats.toolsets.launch.reading import Artifact
     from cleats.toolsets.launch.store.port import Run
+
+log = logging.getLogger(__name__)
 
 Given = Mapping[str, Any]
 Body = dict[str, Any]
@@ -36,10 +40,13 @@ RUN_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 class Launches:
     """The runs of one user."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, background: bool = True) -> None:
+        """Make the service; without `background` a run is only driven by calls that say so."""
         self._settings = settings
+        self._background = background
         self._life: AsyncExitStack | None = None
         self._driving = False
+        self._jobs: Jobs | None = None
 
     @cached_property
     def engine(self) -> "Engine":
@@ -234,13 +241,32 @@ class Launches:
     async def _drive(self, run: "Run", context: Context) -> None:
         """Let a run go on in the background, also one whose server was lost since it began."""
         context.note(run_id=run.run_id)
-        if self._life is None:  # nobody would be there to drive it
+        if self._life is None or not self._background:
+            return
+        if self._settings.database_url:
+            await self._ask_for_a_worker(run, self._life)
             return
         if not self._driving:
             self._driving = True
             engine = self.engine  # made first, so that it is closed last
             await self._life.enter_async_context(engine.running())
         self.engine.drive_in_background(run, _caller(context))
+
+    async def _ask_for_a_worker(self, run: "Run", life: AsyncExitStack) -> None:
+        """Leave a run to the workers of the fleet; they find it themselves if this fails."""
+        from cleats.toolsets.launch.drive.driver import goes_by_itself  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.fleet.jobs import Jobs  # noqa: PLC0415
+
+        if not goes_by_itself(run):
+            return
+        try:
+            if self._jobs is None:
+                jobs = Jobs(self._settings.database_url)
+                await life.enter_async_context(jobs.open())
+                self._jobs = jobs
+            await self._jobs.defer(run.run_id)
+        except OSError as error:
+            log.warning("job.lost run=%s error=%s", run.run_id, type(error).__name__)
 
 
 def _run_id(given: Given, context: Context) -> str:

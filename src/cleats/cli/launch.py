@@ -1,0 +1,215 @@
+"""`cleats launch`: start runs, follow them, decide about them."""
+
+import sys
+from typing import Any
+
+import click
+
+from cleats.cli.launch_calls import Desk, asked, fail, run
+from cleats.cli.launch_drive import exit_code, moved, show, watched
+from cleats.cli.launch_profiles import profiles
+from cleats.cli.launch_start import start
+from cleats.cli.launch_view import rows as table
+from cleats.cli.printing import columns, counted, echo_json, heading
+from cleats.settings import Settings
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_run_id = click.argument("run_id")
+
+
+@click.group()
+def launch() -> None:
+    """Write the pages of a product from its repository, check them, open the pull request.
+
+    A run is kept in your data folder and belongs to nobody: it can be started here, followed in
+    another terminal and finished by an agent. Ctrl-C leaves it at its last recorded step.
+
+    \b
+    Examples:
+      cleats launch start run.yaml
+      cleats launch start --repo-url https://github.com/owner/aspose-3d-foss-python
+      cleats launch watch RUN_ID
+      cleats launch fix RUN_ID && cleats launch open-pr RUN_ID
+
+    \b
+    Every command that is about a run exits
+      0  when the run is ready, done, or at its next boundary,
+      1  when the tool or the run failed, or the run was cancelled,
+      2  when it was asked wrongly: no such run, a configuration that does not fit,
+      3  when the run waits for a decision, because validation found something,
+      130  when Ctrl-C stopped it.
+    """  # noqa: D301 - click reads the backspace
+
+
+launch.add_command(start)
+launch.add_command(profiles)
+
+
+@launch.command()
+@_run_id
+@_json
+@click.pass_obj
+def status(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
+    """Say where a run is, what is wrong and what can be done next."""
+    show(asked(settings, "get_status", run_id=run_id))
+
+
+@launch.command("list")
+@click.option("--product", help="Only runs of this product.")
+@click.option("--state", help="Only runs in this state.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@_json
+@click.pass_obj
+def list_runs(
+    settings: Settings, *, product: str | None, state: str | None, limit: int, as_json: bool
+) -> None:
+    """List runs, the newest first."""
+    wanted = {"product_slug": product, "state": state.upper() if state else None}
+    chosen = {name: value for name, value in wanted.items() if value is not None}
+    found = asked(settings, "list_runs", filter=chosen, limit=limit)
+    if as_json:
+        echo_json(found)
+    elif found["runs"]:
+        click.echo(columns(table(found["runs"])))
+    else:
+        click.echo("There are no such runs." if chosen else "There are no runs yet.")
+
+
+@launch.command()
+@_run_id
+@_json
+@click.pass_obj
+def watch(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
+    """Follow a run until it ends or waits, whoever drives it.
+
+    With --json every event is a line of its own, and the status is what comes last.
+    """
+    answer = run(settings, lambda desk: watched(desk, run_id))
+    show(answer) if answer["ok"] else fail(answer)
+
+
+@launch.command()
+@_run_id
+@_json
+@click.pass_obj
+def resume(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - as above
+    """Go on with a run, here and now, to the next place where it may rest."""
+    answer = run(settings, lambda desk: moved(desk, "resume", run_id))
+    show(answer) if answer["ok"] else fail(answer)
+
+
+@launch.command()
+@_run_id
+@_json
+@click.pass_obj
+def validate(settings: Settings, run_id: str, *, as_json: bool) -> None:
+    """Run the gates on the worktree of a run as it is now, and say what they find.
+
+    The worktree may have been edited by hand: it is `work/site` in the folder of the run.
+    """
+    answer = run(settings, lambda desk: moved(desk, "validate", run_id))
+    if not answer["ok"]:
+        fail(answer)
+    _verdict(answer, as_json=as_json)
+
+
+@launch.command()
+@_run_id
+@click.option("--all", "every", is_flag=True, help="Go on until nothing is left that has a rule.")
+@_json
+@click.pass_obj
+def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
+    """Fix the worst issue that a rule can fix, and validate again."""
+
+    async def work(desk: Desk) -> dict[str, Any]:
+        answer = await moved(desk, "fix_next", run_id)
+        while every and answer["ok"] and not answer["validation_report"]["ok"]:
+            last, answer = answer, await moved(desk, "fix_next", run_id)
+            if not answer["ok"] and answer["error"]["code"] == "FIX_EXHAUSTED":
+                return last
+        return answer
+
+    answer = run(settings, work)
+    if not answer["ok"]:
+        fail(answer)
+    _verdict(answer, as_json=as_json)
+
+
+@launch.command()
+@_run_id
+@_json
+@click.pass_obj
+def cancel(settings: Settings, run_id: str, *, as_json: bool) -> None:
+    """End a run for good, wherever it is driven. Its artifacts can still be read."""
+    answer = asked(settings, "cancel", run_id=run_id)
+    echo_json(answer) if as_json else click.echo(f"{run_id} is cancelled.")
+
+
+@launch.command("open-pr")
+@_run_id
+@_json
+@click.pass_obj
+def open_pr(settings: Settings, run_id: str, *, as_json: bool) -> None:
+    """Commit the pages of a run to a branch and open the request."""
+    answer = run(settings, lambda desk: moved(desk, "open_pr", run_id))
+    if not answer["ok"]:
+        fail(answer)
+    if as_json:
+        echo_json(answer)
+    else:
+        names = ("pr_url", "branch", "commit_sha")
+        click.echo(columns([(name, answer[name]) for name in names]))
+
+
+@launch.command()
+@_run_id
+@click.argument("name", required=False)
+@click.option("-o", "--output", type=click.File("wb"), help="Write the bytes to this file.")
+@_json
+@click.pass_obj
+def artifact(
+    settings: Settings, run_id: str, name: str | None, *, output: Any, as_json: bool
+) -> None:
+    """Print an artifact of a run, or the names of all when none is given."""
+    if name is None:
+        found = asked(settings, "get_status", run_id=run_id)["status"]["artifacts"]
+        rows = [(each["sha256"][:12], each["name"]) for each in found]
+        echo_json(found) if as_json else click.echo(columns(rows) if rows else "None yet.")
+        return
+    answer = asked(settings, "get_artifact", run_id=run_id, artifact_name=name)
+    if as_json:
+        echo_json(answer)
+        return
+    target = output or sys.stdout.buffer
+    target.write(_bytes(answer["artifact"]))
+
+
+def _bytes(found: dict[str, str]) -> bytes:
+    from base64 import b64decode  # noqa: PLC0415 - rarely needed
+
+    if found["content_type"].endswith(";base64"):
+        return b64decode(found["content"])
+    return found["content"].encode()
+
+
+def _verdict(answer: dict[str, Any], *, as_json: bool) -> None:
+    report = answer["validation_report"]
+    if as_json:
+        echo_json(answer)
+    else:
+        if answer.get("fixed_issue_id"):
+            click.echo(f"Fixed {answer['fixed_issue_id']}.")
+        failed = [gate["name"] for gate in report["gates"] if not gate["ok"]]
+        passed = len(report["gates"]) - len(failed)
+        click.echo(f"{counted(passed, 'gate')} passed, {len(failed)} failed.")
+        issues = [(i["severity"], i["gate"], _place(i) + i["message"]) for i in report["issues"]]
+        if issues:
+            click.echo(heading(counted(len(issues), "issue")))
+            click.echo(columns(issues))
+    sys.exit(exit_code("READY_FOR_PR" if report["ok"] else "VALIDATING"))
+
+
+def _place(issue: dict[str, Any]) -> str:
+    location = issue.get("location", {})
+    line = f":{location['line']}" if location.get("line") else ""
+    return f"{location['path']}{line}: " if location else ""
