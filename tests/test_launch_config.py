@@ -234,13 +234,16 @@ def test_an_address_that_only_looks_like_a_listed_one_is_another(address: str) -
     assert not tokens.trusted(address, ["https://api.example.org/v1"])
 
 
-def test_only_secrets_that_were_allowed_are_looked_up() -> None:
+def test_a_step_is_given_only_the_secrets_that_its_own_part_of_the_run_names() -> None:
     config = {
         "llm": {**LLM, "api_base_url": "http://localhost/v1"},
         "publish": {"token_env": "TOKEN"},
-        "telemetry": {"auth_token_env": "OTHER", "endpoint_url": "https://evil.org"},
+        "telemetry": {"auth_token_env": "OTHER", "endpoint_url": "http://localhost"},
     }
-    settings = Settings(launch_secrets=("KEY", "TOKEN", "OTHER"))
-    environ = {"KEY": "1", "TOKEN": "2", "OTHER": "3", "HOME": "4"}
+    secrets = {"KEY": "1", "TOKEN": "2", "OTHER": "3", "MORE": "4"}
 
-    assert tokens.secrets(config, settings, environ) == {"KEY": "1", "TOKEN": "2"}
+    assert tokens.granted("draft", config, secrets) == {"KEY": "1"}
+    assert tokens.granted("commit", config, secrets) == {"TOKEN": "2"}
+    assert tokens.granted("request", config, secrets) == {"TOKEN": "2"}
+    assert tokens.granted("clone", config, secrets) == {}
+    assert tokens.granted("commit", config, {}) == {}

@@ -66,15 +66,21 @@ def trusted(endpoint: str, endpoints: Sequence[str]) -> bool:
     )
 
 
-def secrets(
-    config: Mapping[str, Any], settings: Settings, environ: Mapping[str, str]
-) -> dict[str, str]:
-    """The values of the secrets that a configuration names and the operator allows."""
-    refused = {path for path, _ in refusals(config, settings)}
+USERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "draft": ("/llm/",),
+    "commit": ("/publish/", "/commit_service/"),
+    "request": ("/publish/", "/commit_service/"),
+}
+"""Which kinds of steps need a secret, and from which parts of the configuration."""
+
+
+def granted(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
+    """Of these secrets, what a kind of step is given: those that its own part of the run names."""
+    parts = USERS.get(kind, ())
     return {
-        need.name: environ[need.name]
+        need.name: secrets[need.name]
         for need in needs(config)
-        if not {need.path, need.endpoint_path} & refused and need.name in environ
+        if need.path.startswith(parts) and need.name in secrets
     }
 
 

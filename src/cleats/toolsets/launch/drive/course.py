@@ -13,6 +13,7 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.config.tokens import granted
 from cleats.toolsets.launch.drive import records, steps
 from cleats.toolsets.launch.drive.child import Tell, WorkerError, Workers
 from cleats.toolsets.launch.drive.leases import Held
@@ -174,7 +175,7 @@ class Course:
             root=self.folder.root,
             inputs={name: entry["sha256"] for name, entry in index.items()},
             facts=dict(self.view.done),
-            secrets=self._means.secrets if work.kind.secret else {},
+            secrets=granted(work.kind.name, self.run.config, self._means.secrets),
             settings=self._means.settings,
         )
         self._tell(f"{work.kind.worker} {work.step}", None, None)

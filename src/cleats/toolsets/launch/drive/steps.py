@@ -22,11 +22,10 @@ SECTIONS = ("products", "docs", "reference", "kb", "blog")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of step: who does it, and whether that one is given the secrets."""
+    """A kind of step, and who does it."""
 
     name: str
     worker: str
-    secret: bool = False
 
 
 KINDS: Mapping[str, Kind] = {
@@ -37,13 +36,13 @@ KINDS: Mapping[str, Kind] = {
         Kind("facts", "W2"),
         Kind("snippets", "W3"),
         Kind("plan", "W4"),
-        Kind("draft", "W5", secret=True),  # a model may be asked
+        Kind("draft", "W5"),
         Kind("link", "W6"),
         Kind("apply", "W6"),
         Kind("validate", "W7"),
         Kind("fix", "W8"),
-        Kind("commit", "W9", secret=True),
-        Kind("request", "W9", secret=True),
+        Kind("commit", "W9"),
+        Kind("request", "W9"),
     )
 }
 
