@@ -25,7 +25,7 @@ _PRAISE: Final = re.compile(
     r"|pretty(?!-print)|production[- ](grade|ready)|professional|proven|pythonic|rich set"
     r"|robust\w*|rock[- ]solid|seamless\w*|sensible|simpler?|simplest|simply|slick|smart\w*"
     r"|smooth\w*|sophisticated|stable|state[- ]of[- ]the[- ]art|stunning|super|superb|sweet|tiny"
-    r"|trusted|ultimate|ultra\w*|unique|unparalleled|user[- ]friendly|versatile|well[- ]\w+"
+    r"|trusted|ultimate|ultra\w*|unique|unparalleled|user[- ]friendly|versatile|well-\w+"
     r"|wonderful\w*|world[- ]class|zero[- ](config\w*|effort)|developer experience"
     r"|batteries included"
     r")\b",

@@ -80,7 +80,7 @@ def from_item(block: Block, subject: Subject) -> str:
     if block.only_link or block.html or block.kind != "item":
         return ""
     text = _PICTURE.sub("", _ASIDE.sub("", block.text)).strip()
-    text = re.sub(r"(,?\s+and|[,;])$", "", text).rstrip(" .")
+    text = re.sub(r"(,\s+and|[,;])$", "", text).rstrip(" .")
     text = _without_label(text, block.lead)
     first = prose.sentences(f"{text}.")[0].rstrip(".") if text else ""
     words = first.split()
@@ -93,7 +93,8 @@ def from_item(block: Block, subject: Subject) -> str:
 def from_limitation(block: Block, subject: Subject) -> list[str]:
     """The sentences of a passage about limits; fragments get the product as their subject."""
     found: list[str] = []
-    for sentence in prose.sentences(block.text):
+    for whole in prose.sentences(block.text):
+        sentence = f"{whole.partition(': ')[0]}." if ": " in whole else whole  # the rest explains
         words = sentence.rstrip(".").split()
         if not words or block.only_link:
             continue
@@ -185,7 +186,7 @@ def _sentence(text: str, words: list[str], subject: Subject) -> str:
         predicate = f"can {text.partition(' to ')[2]}"
     elif first in ("no", "zero"):
         predicate = f"has no {rest}"
-    elif first in PLAIN and (first not in NOUNS_TOO or words[1].lower() in _DETERMINER):
+    elif _is_verb(words):
         predicate = f"can {first} {rest}"
     if predicate:
         return f"{subject.name} {predicate}."
@@ -265,7 +266,7 @@ def _without_label(text: str, lead: str) -> str:
     if not mark or "`" in label:
         return text
     words = rest.split()
-    if words and words[0].lower() in THIRD | (PLAIN - NOUNS_TOO):
+    if len(words) > 1 and _is_verb(words):
         return rest.strip()
     return label.strip()
 
@@ -275,6 +276,14 @@ def _has_verb(words: list[str]) -> bool:
     sure = {"is", "are", "was", "were", "can", "cannot", "has", "have", "does", "do", "must"}
     bare = [word.strip("`,.()").lower() for word in words]
     return any(word in sure for word in bare)
+
+
+def _is_verb(words: list[str]) -> bool:
+    """Whether a phrase begins with a verb; one that is a noun too needs its object to tell."""
+    first = words[0].lower().strip(",")
+    if first in THIRD or first in PLAIN - NOUNS_TOO:
+        return True
+    return first in PLAIN and words[1].lower() in _DETERMINER
 
 
 def _is_praised(text: str) -> bool:

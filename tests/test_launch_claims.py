@@ -1,0 +1,244 @@
+"""Sentences from readmes: only whole, plain and supported ones become claims."""
+
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.launch.source import prose
+from cleats.toolsets.launch.source.claims import Citation, Ledger, identity
+from cleats.toolsets.launch.source.documents import blocks
+from tests.launch_source import PYPROJECT, claims, read, tree
+
+PACKAGE = {"pyproject.toml": PYPROJECT, "src/kettle/__init__.py": "__all__ = []\n"}
+
+
+def features(root: Path, readme: str, name: str = "README.md") -> list[str]:
+    built = read(root, {**PACKAGE, name: readme})
+    own = set(claims(read(root / "bare", PACKAGE), "feature"))
+    return [text for text in claims(built, "feature") if text not in own]
+
+
+@pytest.mark.parametrize(
+    ("item", "sentence"),
+    [
+        ("Writes labels as well as logs", "Kettle writes labels as well as logs."),
+        ("Supports three voltages.", "Kettle supports three voltages."),
+        ("Parse recipes from text", "Kettle can parse recipes from text."),
+        ("Support for induction plates", "Kettle supports induction plates."),
+        ("Ability to pour slowly", "Kettle can pour slowly."),
+        ("No moving parts", "Kettle has no moving parts."),
+        ("Zero external dependencies", "Kettle has no external dependencies."),
+        ("Automatic shut-off", "The features of Kettle include automatic shut-off."),
+        ("Boil-dry Protection", "The features of Kettle include boil-dry protection."),
+        ("HTTP and MQTT control", "The features of Kettle include HTTP and MQTT control."),
+        (
+            "Immutable API: methods return a new pot",
+            "The features of Kettle include an immutable API.",
+        ),
+        (
+            "**Scheduling** - Run a recipe at a given hour",
+            "Kettle can run a recipe at a given hour.",
+        ),
+        ("✨ Works on every [stove](https://example.com)", "Kettle works on every stove."),
+        ("It prints a label for each cup", "Kettle prints a label for each cup."),
+        ("The lid is part of the package", "The lid is part of the package."),
+    ],
+)
+def test_an_item_of_a_feature_list_becomes_a_whole_sentence(
+    tmp_path: Path, item: str, sentence: str
+) -> None:
+    assert features(tmp_path, f"# Kettle\n\n## Features\n\n- {item}\n") == [sentence]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "Blazing fast",
+        "Easy to use",
+        "A beautiful and powerful API",
+        "100% test coverage",
+        "Secure by default",
+        "Fully typed",
+        "[Documentation](https://example.com/docs)",
+        "[![badge](https://example.com/b.svg)](https://example.com)",
+        "Grow large",
+        "`valve` - The tap underneath",
+        "Support for gas is planned",
+        "We love tea",
+        "See the guide below",
+        "Standard interface, but with steam if you need it",
+        "Configurable",
+        "and",
+        "<img src='x'> a picture",
+        "Maybe it whistles",
+        "Water, milk and",
+    ],
+)
+def test_praise_links_fragments_and_guesses_become_nothing(tmp_path: Path, item: str) -> None:
+    assert features(tmp_path, f"# Kettle\n\n## Features\n\n- {item}\n") == []
+
+
+def test_only_sentences_about_the_product_are_taken_from_its_introduction(tmp_path: Path) -> None:
+    readme = (
+        "# Kettle\n\n"
+        "Kettle is a library for pouring. It writes a log of every cup. A pump was added later. "
+        "Kettle is the best there is. Kettle will soon brew coffee. We hope that you like it.\n\n"
+        "## Usage\n\nKettle is a thing that is used.\n"
+    )
+
+    assert features(tmp_path, readme) == [
+        "Kettle is a library for pouring.",
+        "Kettle writes a log of every cup.",
+    ]
+
+
+def test_tables_headings_quotes_and_the_lists_of_other_parts_are_no_features(
+    tmp_path: Path,
+) -> None:
+    readme = (
+        "# Kettle\n\n> Kettle is a quoted thing.\n\n"
+        "- [Usage](#usage)\n- [Features](#features)\n\n"
+        "| Kettle | boils |\n|---|---|\n| yes | Supports tea |\n\n"
+        "## Dependencies\n\nKettle needs these:\n\n- Supports nothing\n\n"
+        "## Contributing\n\n- Supports everybody\n"
+    )
+
+    assert features(tmp_path, readme) == []
+
+
+def test_a_list_right_below_the_title_tells_features_too(tmp_path: Path) -> None:
+    readme = "# Kettle\n\n[![b](x.svg)](y)\n\n- Follows the tea standard\n- Writes labels\n"
+
+    assert features(tmp_path, readme) == [
+        "Kettle follows the tea standard.",
+        "Kettle writes labels.",
+    ]
+
+
+def test_the_same_thing_said_twice_is_told_once(tmp_path: Path) -> None:
+    readme = (
+        "# Kettle\n\nKettle reads recipes from a file and can print labels.\n\n"
+        "## Features\n\n- Reads recipes from a file\n- Print labels\n"
+    )
+
+    assert features(tmp_path, readme) == ["Kettle reads recipes from a file and can print labels."]
+
+
+def test_a_restructured_readme_is_read_like_a_marked_down_one(tmp_path: Path) -> None:
+    readme = (
+        "Kettle\n======\n\n.. image:: https://example.com/b.svg\n   :alt: badge\n\n"
+        "Kettle is a tool that pours ``tea`` into `cups <https://example.com>`_.\n\n"
+        "Features\n--------\n\n* Supports :class:`~kettle.Pot` objects\n* **Fast**\n\n"
+        "Usage\n-----\n\n.. code-block:: python\n\n   import kettle\n\nSessions::\n\n"
+        "    >>> kettle.boil()\n    100\n"
+    )
+    found = blocks(tree(tmp_path, {"README.rst": readme}), "README.rst")
+
+    assert [block.text for block in found if block.kind == "heading"] == [
+        "Kettle",
+        "Features",
+        "Usage",
+    ]
+    assert [(block.text, block.line) for block in found if block.kind == "code"] == [
+        ("import kettle\n", 20),
+        (">>> kettle.boil()\n100\n", 24),
+    ]
+    assert features(tmp_path / "whole", readme, "README.rst") == [
+        "Kettle is a tool that pours `tea` into cups.",
+        "Kettle supports `kettle.Pot` objects.",
+    ]
+
+
+def test_limits_are_told_as_sentences(tmp_path: Path) -> None:
+    readme = (
+        "# Kettle\n\n## Limitations\n\n- No support for gas\n- Does not whistle\n"
+        "- Pots cannot be stacked: the lid is round.\n- Tea only\n- Great for tea\n"
+    )
+    built = read(tmp_path, {**PACKAGE, "README.md": readme})
+
+    assert claims(built, "limitation") == [
+        "Kettle has no support for gas.",
+        "Kettle does not whistle.",
+        "Pots cannot be stacked.",
+    ]
+    assert built.product_facts["limitations"] == claims(built, "limitation")
+
+
+def test_a_document_that_contradicts_the_manifest_loses_and_is_kept_as_lost(
+    tmp_path: Path,
+) -> None:
+    readme = "# Kettle\n\nKettle requires Python 3.7 or later. Kettle requires Python 3.10+.\n"
+    built = read(tmp_path, {**PACKAGE, "README.md": readme})
+    evidence = {claim["claim_id"]: claim for claim in built.evidence_map["claims"]}
+
+    (found,) = built.evidence_map["contradictions"]
+    winner, loser = (evidence[found[key]] for key in ("winning_claim_id", "claim_b_id"))
+
+    assert winner["claim_text"] == "Kettle requires Python 3.10 or later."
+    assert [each["path"] for each in winner["citations"]] == ["pyproject.toml", "README.md"]
+    assert loser["claim_text"] == "Kettle requires Python 3.7 or later."
+    assert found["claim_b_id"] not in built.product_facts["claim_groups"]["key_features"]
+
+
+def test_an_install_command_for_another_package_loses_against_the_manifest(
+    tmp_path: Path,
+) -> None:
+    readme = "# Kettle\n\n## Installation\n\n```\npip install pot\n```\n"
+    built = read(tmp_path, {**PACKAGE, "README.md": readme})
+
+    (found,) = built.evidence_map["contradictions"]
+
+    assert found["winning_claim_id"] == built.product_facts["distribution"][0]["claim_id"]
+
+
+def test_every_claim_names_lines_that_are_there(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nKettle is a library for pouring.\n\n```\npip install py-kettle\n```\n"
+    built = read(tmp_path, {**PACKAGE, "README.md": readme, "LICENSE": "MIT License\n"})
+
+    for claim in built.evidence_map["claims"]:
+        assert claim["citations"]
+        for each in claim["citations"]:
+            lines = (tmp_path / each["path"]).read_text().splitlines()
+            assert 1 <= each["start_line"] <= each["end_line"] <= max(1, len(lines))
+
+
+def test_what_a_manifest_or_the_code_says_is_a_fact_and_a_readme_alone_is_not(
+    tmp_path: Path,
+) -> None:
+    built = read(tmp_path, {**PACKAGE, "README.md": "# Kettle\n\nKettle is a thing for tea.\n"})
+    status = {
+        claim["claim_text"]: (claim["truth_status"], claim["source_priority"])
+        for claim in built.evidence_map["claims"]
+    }
+
+    assert status["Kettle is a thing for tea."] == ("inference", 6)
+    assert status["Kettle requires Python 3.10 or later."] == ("fact", 1)
+
+
+def test_the_id_of_a_claim_outlives_spaces_case_and_the_name_of_the_product() -> None:
+    first = identity("Kettle  boils water.", "feature", "Kettle")
+
+    assert first == identity("pot boils Water.", "feature", "Pot")
+    assert first != identity("Kettle boils water.", "limitation", "Kettle")
+
+
+def test_more_evidence_for_the_same_words_is_one_claim_with_the_best_place_first() -> None:
+    ledger = Ledger("Kettle")
+    ledger.add("Kettle boils.", "feature", [Citation("README.md", 3, 3, "readme_technical")])
+    ledger.add("Kettle boils.", "feature", [Citation("a.py", 1, 1, "source_code")])
+
+    (claim,) = ledger.claims
+
+    assert [each.path for each in claim.citations] == ["a.py", "README.md"]
+    assert claim.truth_status == "fact"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Reads e.g. tea. Writes `a. B`. Done.", ["Reads e.g. tea.", "Writes `a. B`.", "Done."]),
+        ("Version 1.2 is out. 3 cups.", ["Version 1.2 is out.", "3 cups."]),
+    ],
+)
+def test_abbreviations_numbers_and_code_do_not_end_a_sentence(text: str, parts: list[str]) -> None:
+    assert prose.sentences(text) == parts

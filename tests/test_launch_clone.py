@@ -1,0 +1,200 @@
+"""The first step of a run: both repositories, and what the site says about itself."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.source import front_matter, hugo
+from cleats.toolsets.launch.source.tree import Tree
+from cleats.toolsets.launch.workers import clone, inventory
+from cleats.toolsets.launch.workers.job import Job
+from tests.git_world import Checkout
+from tests.launch_source import tree
+from tests.launch_world import job
+
+pytestmark = pytest.mark.anyio
+
+ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+LAYOUT = {"content_root": "content", "subdomain_roots": {"docs": "content/docs", "kb": "kb"}}
+
+
+def world(tmp_path: Path, **changes: Any) -> Job:
+    source = Checkout.new(tmp_path / "kettle")
+    source.write("src/kettle.py", "BOIL = 100\n")
+    source.commit(README__md="# Kettle\n")
+    site = Checkout.new(tmp_path / "pages")
+    site.write("content/docs/a.md", "---\ntitle: A\nweight: 1\n---\nText\n")
+    site.write("content/kb/a.md", "---\ntitle: B\ndraft: false\n---\nText\n")
+    site.commit(hugo__toml='defaultContentLanguage = "en"\n')
+    config = {
+        "github_repo_url": str(source.root),
+        "github_ref": source.head,
+        "site_repo_url": site.root.as_uri(),
+        "site_ref": "main",
+        "site_layout": LAYOUT,
+        **changes,
+    }
+    return job(tmp_path / "run", config=config, settings={"git_env": ENV})
+
+
+async def test_both_repositories_lie_in_the_run_at_their_commits(tmp_path: Path) -> None:
+    step = world(tmp_path)
+
+    facts = await clone.run(step)
+
+    refs = step.json("resolved_refs.json")
+    assert (step.repo / "src/kettle.py").is_file()
+    assert (step.site / "hugo.toml").is_file()
+    assert refs["repo"]["resolved_sha"] == facts["repo_sha"] == step.config["github_ref"]
+    assert refs["site"]["requested_ref"] == "main"
+    assert refs["site"]["repo_url"] == "local:pages"
+    assert step.json("site_context.json")["site"]["clone_path"] == "work/site"
+
+
+async def test_the_same_inputs_give_the_same_bytes_and_no_path_of_the_machine(
+    tmp_path: Path,
+) -> None:
+    step = world(tmp_path)
+    await clone.run(step)
+    await inventory.run(step)
+    first = dict(step.outputs)
+
+    await clone.run(step)
+    await inventory.run(step)
+
+    assert step.outputs == first
+    assert all(str(tmp_path).encode() not in step.read(name) for name in first)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "field"),
+    [
+        ({"github_ref": "0" * 40}, ErrorCode.INVALID_INPUT, "github_ref"),
+        ({"github_ref": "main"}, ErrorCode.INVALID_INPUT, "github_ref"),
+        ({"github_repo_url": "/nonexistent/kettle"}, ErrorCode.REPO_NOT_FOUND, "github_repo_url"),
+        ({"site_repo_url": ""}, ErrorCode.INVALID_INPUT, "site_repo_url"),
+        ({"site_ref": "no-such-branch"}, ErrorCode.INVALID_INPUT, "site_ref"),
+    ],
+)
+async def test_a_wrong_address_or_commit_is_said_by_the_name_of_its_field(
+    tmp_path: Path, changes: dict[str, str], code: ErrorCode, field: str
+) -> None:
+    with pytest.raises(ToolError) as failed:
+        await clone.run(world(tmp_path, **changes))
+
+    assert failed.value.code is code
+    assert failed.value.details["field"] == field
+    assert not failed.value.retryable
+
+
+async def test_a_repository_without_files_stops_the_run(tmp_path: Path) -> None:
+    refs = {"repo": {"repo_url": "local:kettle", "resolved_sha": "a" * 40}}
+    step = job(tmp_path, artifacts={"resolved_refs.json": refs})
+
+    with pytest.raises(ToolError) as failed:
+        await inventory.run(step)
+
+    assert failed.value.details["reason"] == "REPO_EMPTY"
+
+
+async def test_front_matter_is_learned_from_the_pages_of_each_section(tmp_path: Path) -> None:
+    step = world(tmp_path)
+
+    await clone.run(step)
+
+    sections = step.json("frontmatter_contract.json")["sections"]
+    assert sections["docs"]["required_keys"] == ["title", "weight"]
+    assert sections["kb"]["key_types"] == {"draft": "boolean", "title": "string"}
+
+
+async def test_a_contract_knows_required_keys_types_and_habits(tmp_path: Path) -> None:
+    pages = {
+        f"content/docs/p{number:02}.md": f"---\ntitle: P{number}\ntype: docs\n"
+        + ("date: 2026-01-02\n" if number else "")
+        + (f"weight: {number}\n" if number < 5 else "weight: 1.5\n")
+        + ("tags: [a, b]\n" if number == 3 else "")
+        + ("mixed: 1\n" if number == 4 else "mixed: a\n")
+        + "---\n"
+        for number in range(12)
+    }
+    broken = {"content/docs/z.md": "---\ntitle: [\n---\n"}
+
+    made = front_matter.contract(
+        tree(tmp_path, pages | broken), {"docs": "content/docs", "kb": "content/kb"}, "u", "s"
+    )["sections"]
+
+    assert list(made) == ["docs"]
+    assert made["docs"]["sample_size"] == 12
+    assert made["docs"]["required_keys"] == ["date", "mixed", "title", "type", "weight"]
+    assert made["docs"]["optional_keys"] == ["tags"]
+    assert made["docs"]["key_types"] == {
+        "date": "date",
+        "mixed": "unknown",
+        "tags": "array_string",
+        "title": "string",
+        "type": "string",
+        "weight": "number",
+    }
+    assert made["docs"]["default_values"]["type"] == "docs"
+
+
+def facts_of(root: Path, files: dict[str, str]) -> dict[str, Any]:
+    return hugo.facts(hugo.read(tree(root, files)))
+
+
+async def test_hugo_facts_are_read_from_any_of_its_forms(tmp_path: Path) -> None:
+    toml = facts_of(
+        tmp_path / "toml",
+        {
+            "hugo.toml": "defaultContentLanguage = 'de'\ndefaultContentLanguageInSubdir = true\n"
+            "[permalinks]\nblog = '/:year/:slug/'\n[languages.de]\nweight = 1\n[languages.en]\n"
+        },
+    )
+    split = facts_of(
+        tmp_path / "split",
+        {
+            "config/_default/hugo.yaml": "defaultContentLanguage: fr\n",
+            "config/_default/languages.toml": "[fr]\nweight = 1\n[it]\nweight = 2\n",
+            "config/_default/taxonomies.json": '{"tag": "tags"}',
+            "config/production/hugo.yaml": "defaultContentLanguage: xx\n",
+        },
+    )
+    bare = facts_of(tmp_path / "bare", {"config.json": '{"title": "x"}', "hugo.toml": "= broken"})
+
+    assert (toml["languages"], toml["default_language"]) == (["de", "en"], "de")
+    assert toml["default_language_in_subdir"] is True
+    assert toml["permalinks"] == {"blog": "/:year/:slug/"}
+    assert (split["languages"], split["default_language"]) == (["fr", "it"], "fr")
+    assert split["taxonomies"] == {"tag": "tags"}
+    assert (bare["languages"], bare["unreadable_files"]) == (["en"], ["hugo.toml"])
+
+
+async def test_a_site_with_a_configuration_for_each_build_has_a_matrix(tmp_path: Path) -> None:
+    files = {
+        "configs/docs.example.org/kettle.toml": "title = 'k'\n",
+        "configs/docs.example.org/common.toml": "title = 'c'\n",
+        "configs/blog.example.org.toml": "title = 'b'\n",
+    }
+    site = tree(tmp_path, files)
+
+    context = hugo.context(site, hugo.read(site))
+
+    assert context["config_root"] == "configs"
+    assert [(each["subdomain"], each["family"]) for each in context["build_matrix"]] == [
+        ("blog.example.org", ""),
+        ("docs.example.org", "kettle"),
+    ]
+
+
+async def test_a_link_out_of_the_checkout_is_never_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret\n")
+    root = tmp_path / "repo"
+    source = tree(root, {"a.py": "1\n"})
+    (root / "link.md").symlink_to(tmp_path / "secret")
+    (root / "folder").symlink_to(tmp_path)
+
+    assert Tree(source.root).paths == ("a.py",)
+    assert source.text("link.md") is None

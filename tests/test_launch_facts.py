@@ -1,0 +1,579 @@
+"""Names, versions, licences, commands and APIs, exactly as the package itself says them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cleats.toolsets.launch import artifacts
+from tests.launch_source import PYPROJECT, claims, read
+
+Files = dict[str, str | bytes]
+
+
+def test_a_python_package_is_known_by_its_manifest_and_its_folders(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {"pyproject.toml": PYPROJECT, "src/kettle/__init__.py": "", "tools/x/__init__.py": ""},
+    )
+    facts = built.product_facts
+
+    assert facts["version"] == "1.4.0"
+    assert facts["license"]["spdx_id"] == "MIT"
+    assert facts["distribution"] == [
+        {
+            "method": "pip",
+            "identifier": "py-kettle",
+            "install_commands": ["pip install py-kettle"],
+            "extras": ["steam"],
+            "import_names": ["kettle"],
+            "commands": ["kettle"],
+            "claim_id": facts["distribution"][0]["claim_id"],
+        }
+    ]
+    assert claims(built) == [
+        "Kettle is a library to boil water.",
+        "Install Kettle with `pip install py-kettle`.",
+        'The optional `steam` extra of Kettle is installed with `pip install "py-kettle[steam]"`.',
+        "Python code imports Kettle as `kettle`.",
+        "Installing Kettle provides the `kettle` command.",
+        "Kettle requires Python 3.10 or later.",
+        "Kettle is licensed under the MIT License (`MIT`).",
+        "Kettle depends on `valve` at run time.",
+        "The version of Kettle in this repository is 1.4.0.",
+    ]
+
+
+def test_the_same_repository_gives_the_same_bytes(tmp_path: Path) -> None:
+    files: Files = {"pyproject.toml": PYPROJECT, "src/kettle/__init__.py": "", "README.md": "# K\n"}
+
+    first, second = read(tmp_path / "a", files), read(tmp_path / "b", files)
+
+    assert artifacts.canonical(first.product_facts) == artifacts.canonical(second.product_facts)
+    assert artifacts.canonical(first.evidence_map) == artifacts.canonical(second.evidence_map)
+    assert str(tmp_path) not in artifacts.canonical(first.evidence_map).decode()
+
+
+SETUP_CFG = """\
+[metadata]
+name = py-kettle
+version = attr: kettle.__version__
+license = BSD 3-Clause
+description = Boil water
+[options]
+python_requires = >=3.9
+install_requires =
+    valve>=2
+    tin
+[options.entry_points]
+console_scripts =
+    kettle = kettle.cli:main
+"""
+SETUP_PY = """\
+from setuptools import setup
+NAME = "py-kettle"
+setup(
+    name=NAME,
+    version="2.0",
+    license="Apache 2.0",
+    python_requires=">=3.8",
+    install_requires=["valve"],
+    packages=["kettle"],
+    description=open("README.md").read(),
+)
+"""
+POETRY = """\
+[tool.poetry]
+name = "py-kettle"
+version = "3.1.0"
+license = "MIT"
+description = "Boil water"
+packages = [{ include = "kettle" }]
+[tool.poetry.dependencies]
+python = "^3.9"
+valve = "^2.1"
+turbine = { version = "1.0", optional = true }
+[tool.poetry.extras]
+steam = ["turbine"]
+"""
+FLIT = """\
+[project]
+name = "py-kettle"
+dynamic = ["version", "description"]
+[tool.flit.module]
+name = "kettle"
+"""
+HATCH = """\
+[project]
+name = "py-kettle"
+dynamic = ["version"]
+[tool.hatch.version]
+path = "src/kettle/__about__.py"
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "version", "spdx", "runtime"),
+    [
+        (
+            {"setup.cfg": SETUP_CFG, "kettle/__init__.py": '__version__ = "4.2"\n'},
+            "4.2",
+            "BSD-3-Clause",
+            "Kettle requires Python 3.9 or later.",
+        ),
+        (
+            {"setup.py": SETUP_PY, "kettle/__init__.py": ""},
+            "2.0",
+            "Apache-2.0",
+            "Kettle requires Python 3.8 or later.",
+        ),
+        (
+            {"pyproject.toml": POETRY, "kettle/__init__.py": ""},
+            "3.1.0",
+            "MIT",
+            "Kettle requires a Python version that satisfies `>=3.9,<4.0`.",
+        ),
+        (
+            {"pyproject.toml": FLIT, "kettle/__init__.py": '"""Boil."""\n__version__ = "5.0"\n'},
+            "5.0",
+            None,
+            None,
+        ),
+        (
+            {
+                "pyproject.toml": HATCH,
+                "src/kettle/__init__.py": "",
+                "src/kettle/__about__.py": "__version__: str = '6.1'\n",
+            },
+            "6.1",
+            None,
+            None,
+        ),
+        (
+            {"pyproject.toml": "[tool.ruff]\n", "setup.cfg": SETUP_CFG, "kettle/__init__.py": ""},
+            None,
+            "BSD-3-Clause",
+            "Kettle requires Python 3.9 or later.",
+        ),
+    ],
+)
+def test_every_form_of_a_python_manifest_is_read(
+    tmp_path: Path, files: Files, version: str | None, spdx: str | None, runtime: str | None
+) -> None:
+    built = read(tmp_path, files)
+    facts = built.product_facts
+
+    assert facts.get("version") == version
+    assert facts.get("license", {}).get("spdx_id") == spdx
+    assert facts["distribution"][0]["install_commands"] == ["pip install py-kettle"]
+    assert facts["distribution"][0]["import_names"] == ["kettle"]
+    assert runtime is None or runtime in claims(built)
+
+
+def test_a_manifest_that_leaves_things_to_a_tool_says_nothing_about_them(tmp_path: Path) -> None:
+    manifest = '[project]\nname = "py-kettle"\ndynamic = ["version", "dependencies"]\n'
+    built = read(tmp_path, {"pyproject.toml": manifest, "kettle/__init__.py": ""})
+
+    assert "version" not in built.product_facts
+    assert not [text for text in claims(built) if "depend" in text]
+
+
+PACKAGE_JSON = """\
+{
+  "name": "@tea/kettle",
+  "version": "1.0.0",
+  "license": "ISC",
+  "description": "Modern water boiler library",
+  "bin": "cli.js",
+  "engines": { "node": ">= 18" },
+  "types": "./dist/index.d.ts",
+  "dependencies": { "valve": "^2.0.0" }
+}
+"""
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <groupId>org.tea</groupId>
+  <artifactId>kettle</artifactId>
+  <version>${revision}</version>
+  <properties>
+    <revision>1.2.0</revision>
+    <maven.compiler.release>17</maven.compiler.release>
+  </properties>
+  <licenses><license><name>Apache License, Version 2.0</name></license></licenses>
+  <dependencies>
+    <dependency><groupId>org.tea</groupId><artifactId>valve</artifactId></dependency>
+    <dependency>
+      <groupId>junit</groupId><artifactId>junit</artifactId><scope>test</scope>
+    </dependency>
+  </dependencies>
+</project>
+"""
+CSPROJ = """\
+<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <TargetFrameworks>net8.0;netstandard2.0</TargetFrameworks>
+    <PackageId>Tea.Kettle</PackageId>
+    <Version>2.3.0</Version>
+    <PackageLicenseExpression>MIT</PackageLicenseExpression>
+  </PropertyGroup>
+  <ItemGroup><PackageReference Include="Valve" Version="2.0" /></ItemGroup>
+</Project>
+"""
+CARGO = """\
+[package]
+name = "tea-kettle"
+version.workspace = true
+license = "MIT OR Apache-2.0"
+rust-version = "1.70"
+[workspace.package]
+version = "0.4.0"
+[dependencies]
+valve = "2"
+steam = { version = "1", optional = true }
+"""
+GO_MOD = "module example.com/tea/kettle\n\ngo 1.22\n\nrequire (\n\texample.com/valve v2.0.0\n)\n"
+COMPOSER = """\
+{
+  "name": "tea/kettle",
+  "license": "MIT",
+  "require": { "php": ">=8.1" },
+  "autoload": { "psr-4": { "Tea\\\\Kettle\\\\": "src/" } }
+}
+"""
+GEMSPEC = """\
+Gem::Specification.new do |spec|
+  spec.name = "tea-kettle"
+  spec.version = Tea::VERSION
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.add_dependency "valve", "~> 2.0"
+end
+"""
+SWIFT = """\
+// swift-tools-version: 5.9
+let package = Package(
+  name: "Kettle",
+  products: [.library(name: "KettleKit", targets: [])]
+)
+"""
+CMAKE = """\
+cmake_minimum_required(VERSION 3.20)
+project(kettle VERSION 1.1.0 DESCRIPTION "Boil")
+set(CMAKE_CXX_STANDARD 20)
+install(TARGETS kettle)
+"""
+MAVEN = """\
+<dependency>
+  <groupId>org.tea</groupId>
+  <artifactId>kettle</artifactId>
+  <version>1.2.0</version>
+</dependency>"""
+
+ECOSYSTEMS: list[tuple[str, Files, dict[str, Any]]] = [
+    (
+        "javascript",
+        {"package.json": PACKAGE_JSON},
+        {
+            "install": ["npm install @tea/kettle"],
+            "imports": ["@tea/kettle"],
+            "version": "1.0.0",
+            "spdx": "ISC",
+            "says": "Kettle requires Node.js 18 or later.",
+        },
+    ),
+    (
+        "java",
+        {"pom.xml": POM, "src/main/java/org/tea/Pot.java": "package org.tea;\nclass Pot {}\n"},
+        {
+            "install": [MAVEN],
+            "imports": ["org.tea"],
+            "version": "1.2.0",
+            "spdx": "Apache-2.0",
+            "says": "Kettle depends on `org.tea:valve` at run time.",
+        },
+    ),
+    (
+        "dotnet",
+        {"src/Kettle/Kettle.csproj": CSPROJ, "test/Kettle.Tests/Kettle.Tests.csproj": CSPROJ},
+        {
+            "install": ["dotnet add package Tea.Kettle"],
+            "imports": ["Kettle"],
+            "version": "2.3.0",
+            "spdx": "MIT",
+            "says": "Kettle targets `net8.0` and `netstandard2.0`.",
+        },
+    ),
+    (
+        "rust",
+        {"Cargo.toml": CARGO, "src/lib.rs": ""},
+        {
+            "install": ["cargo add tea-kettle"],
+            "imports": ["tea_kettle"],
+            "version": "0.4.0",
+            "spdx": "MIT OR Apache-2.0",
+            "says": "Kettle depends on `valve` at run time.",
+        },
+    ),
+    (
+        "go",
+        {"go.mod": GO_MOD, "kettle.go": "package kettle\n"},
+        {
+            "install": ["go get example.com/tea/kettle"],
+            "imports": ["example.com/tea/kettle"],
+            "version": None,
+            "spdx": None,
+            "says": "Kettle requires Go 1.22 or later.",
+        },
+    ),
+    (
+        "php",
+        {"composer.json": COMPOSER},
+        {
+            "install": ["composer require tea/kettle"],
+            "imports": ["Tea\\Kettle"],
+            "version": None,
+            "spdx": "MIT",
+            "says": "Kettle requires PHP 8.1 or later.",
+        },
+    ),
+    (
+        "ruby",
+        {
+            "tea-kettle.gemspec": GEMSPEC,
+            "lib/tea/kettle.rb": "",
+            "lib/tea/version.rb": 'module Tea\n  VERSION = "0.9.1"\nend\n',
+        },
+        {
+            "install": ["gem install tea-kettle"],
+            "imports": ["tea/kettle"],
+            "version": "0.9.1",
+            "spdx": "MIT",
+            "says": 'Ruby code loads Kettle with `require "tea/kettle"`.',
+        },
+    ),
+    (
+        "swift",
+        {"Package.swift": SWIFT},
+        {
+            "install": [],
+            "imports": ["KettleKit"],
+            "version": None,
+            "spdx": None,
+            "says": "Swift code imports Kettle as `KettleKit`.",
+        },
+    ),
+    (
+        "cpp",
+        {"CMakeLists.txt": CMAKE, "kettle.cpp": ""},
+        {
+            "install": ["cmake -S . -B build", "cmake --build build", "cmake --install build"],
+            "imports": [],
+            "version": "1.1.0",
+            "spdx": None,
+            "says": "Kettle is built with C++20.",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "files", "expected"), ECOSYSTEMS, ids=lambda each: str(each)[:12]
+)
+def test_every_ecosystem_has_its_name_command_and_import(
+    tmp_path: Path, target: str, files: Files, expected: dict[str, Any]
+) -> None:
+    built = read(tmp_path, files, target)
+    (way,) = built.product_facts["distribution"]
+
+    assert way["install_commands"] == expected["install"]
+    assert way["import_names"] == expected["imports"]
+    assert built.product_facts.get("version") == expected["version"]
+    assert built.product_facts.get("license", {}).get("spdx_id") == expected["spdx"]
+    assert expected["says"] in claims(built)
+
+
+def test_a_private_package_is_not_installed_from_anywhere(tmp_path: Path) -> None:
+    built = read(tmp_path, {"package.json": '{"name": "kettle", "private": true}'}, "javascript")
+
+    assert built.product_facts["distribution"][0]["install_commands"] == []
+    assert claims(built, "install") == []
+
+
+def test_an_xml_manifest_with_entities_is_not_read(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE p [<!ENTITY a "x">]><project><groupId>&a;</groupId></project>'
+
+    assert "distribution" not in read(tmp_path, {"pom.xml": bomb}, "java").product_facts
+
+
+API = '''\
+"""Pots."""
+from kettle._pots import *
+from kettle._pots import pour as pour
+from kettle.errors import TooHot
+
+__all__ = ["Pot", "TooHot", "boil", "pour", "tip", "old", "watch"]
+'''
+POTS = '''\
+__all__ = ["Pot", "boil", "tip", "old", "watch"]
+
+class Pot:
+    """A vessel for :class:`~kettle.Water`. More words."""
+    def __init__(self, size=1, *, lid=True): ...
+
+def boil(water, to: float = 100.0, **more):
+    """Heat water and return its temperature.
+
+    :param water: how much
+    """
+
+def pour(cup):
+    """Pour a cup."""
+
+def tip():
+    """Is the pot tipped?"""
+
+def old():
+    """Do nothing.
+
+    .. deprecated:: 1.0
+    """
+
+def watch():
+    """The pot is watched."""
+
+def _hidden():
+    """Hide."""
+'''
+
+
+def test_the_public_api_is_followed_to_its_definitions(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "pyproject.toml": PYPROJECT,
+            "src/kettle/__init__.py": API,
+            "src/kettle/_pots.py": POTS.replace("Heat", "Convert"),
+            "src/kettle/errors.py": 'class TooHot(Exception):\n    """Raised when it boils."""\n',
+        },
+    )
+    surface = built.product_facts["api_surface_summary"]
+
+    assert [(each["name"], each["signature"]) for each in surface["classes"]] == [
+        ("kettle.Pot", "Pot(size=1, *, lid=True)"),
+        ("kettle.TooHot", "TooHot"),
+    ]
+    assert surface["functions"][0]["signature"] == "boil(water, to=100.0, **more)"
+    assert surface["functions"][0]["path"] == "src/kettle/_pots.py"
+    assert [text for text in claims(built, "api") if "kettle." in text] == [
+        "`kettle.Pot` is a vessel for `kettle.Water`.",
+        "`kettle.TooHot` is raised when it boils.",
+        "`kettle.boil()` converts water and returns its temperature.",
+        "`kettle.pour()` is a public function of Kettle.",
+        "`kettle.tip()` is a public function of Kettle.",
+        "`kettle.watch()` is a public function of Kettle.",
+    ]
+
+
+def test_the_api_of_a_script_package_is_what_its_types_export(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "package.json": PACKAGE_JSON,
+            "dist/index.d.ts": "export * from './pots';\nexport { inner as pour } from './pour';\n"
+            "export * as hidden from './hidden';\n",
+            "dist/pots.d.ts": "/** Returns the size. */\n"
+            "export declare function size(pot: Pot): number;\n"
+            "export declare class Pot {}\n",
+            "dist/pour.d.ts": "/**\n * Write a cup to {@link Pot}.\n * @deprecated\n */\n"
+            "export declare function inner(): void;\nexport declare function other(): void;\n",
+            "dist/hidden.d.ts": "export declare function secret(): void;\n",
+        },
+        "typescript",
+    )
+
+    surface = built.product_facts["api_surface_summary"]
+    assert [each["name"] for each in surface["functions"]] == ["size", "pour"]
+    assert [text for text in claims(built, "api") if "`@tea" not in text] == [
+        "`size()` returns the size.",
+        "`Pot` is a public class of Kettle.",
+    ]
+
+
+def test_formats_are_those_that_the_code_names(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "pyproject.toml": PYPROJECT,
+            "src/kettle/__init__.py": "from kettle.io import read_csv, to_json\n",
+            "src/kettle/io.py": "SUPPORTED_EXTENSIONS = ['.xlsx', '.tea']\n"
+            "class Formatter:\n    HTML = 'html'\n"
+            "def read_csv(path): ...\ndef to_json(): ...\n",
+        },
+    )
+
+    assert claims(built, "format") == [
+        "Kettle reads the CSV format with `kettle.read_csv()`.",
+        "Kettle writes the JSON format with `kettle.to_json()`.",
+        "Kettle lists XLSX in `SUPPORTED_EXTENSIONS` as a format it supports.",
+    ]
+    assert [each["direction"] for each in built.product_facts["supported_formats"]] == [
+        "import",
+        "export",
+        "unknown",
+    ]
+
+
+def test_examples_and_headings_with_code_are_workflows(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "pyproject.toml": PYPROJECT,
+            "src/kettle/__init__.py": "",
+            "examples/01_brew_tea.py": '"""Print a label and exit."""\nimport kettle\n',
+            "examples/server/app.py": "import kettle\n",
+            "examples/server/views.py": "import kettle\n",
+            "README.md": "# Kettle\n\n## Pouring\n\n```python\nimport kettle\n```\n\n"
+            "## Why?\n\n```python\nimport kettle\n```\n",
+        },
+    )
+
+    assert [(each["workflow_tag"], each["title"]) for each in built.product_facts["workflows"]] == [
+        ("brew-tea", "Brew tea"),
+        ("server", "Server"),
+        ("pouring", "Pouring"),
+    ]
+    assert claims(built, "workflow") == [
+        "The example `examples/01_brew_tea.py` shows how to print a label and exit.",
+        "The repository of Kettle includes the example `examples/server/app.py`.",
+        'The readme of Kettle has a code example under the heading "Pouring".',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("summary", "sentence"),
+    [
+        ("A modern water boiler", "Kettle is a water boiler."),
+        ("Modern water boiler library", "Kettle is a water boiler library."),
+        ("Composable tea toolkit", "Kettle is a composable tea toolkit."),
+        ("HTTP client for tea", "Kettle is an HTTP client for tea."),
+        ("Convert, parse and print labels", "Kettle can convert, parse and print labels."),
+        ("Python tea utilities", 'Kettle describes itself as "Python tea utilities".'),
+        ("The next generation pot", ""),
+        ("Tea, done right!", ""),
+        ("Fast tea", ""),
+    ],
+)
+def test_the_summary_of_a_package_becomes_a_sentence_or_nothing(
+    tmp_path: Path, summary: str, sentence: str
+) -> None:
+    manifest = f'[project]\nname = "kettle"\ndescription = "{summary}"\n'
+    built = read(tmp_path, {"pyproject.toml": manifest, "kettle/__init__.py": ""})
+
+    assert claims(built, "feature") == ([sentence] if sentence else [])
+
+
+def test_a_repository_that_says_nothing_still_has_facts(tmp_path: Path) -> None:
+    built = read(tmp_path, {"notes.txt": "tea\n"})
+
+    assert built.product_facts["positioning"]["tagline"] == "Kettle for Python"
+    assert built.evidence_map["claims"] == []

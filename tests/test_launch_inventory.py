@@ -1,0 +1,127 @@
+"""What is in a source repository, and what each file is for."""
+
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.launch import artifacts
+from cleats.toolsets.launch.source import inventory, licences, platform
+from tests.launch_source import PYPROJECT, SHA, URL, tree
+
+MIT = (
+    "MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining\n"
+    "a copy of this software...\nThe above copyright notice and this permission notice shall be included\n"
+)
+BSD = (
+    "Redistributions of source code must retain the above copyright notice\n"
+    "Redistributions in binary form must reproduce the above copyright notice\n"
+)
+
+FILES: dict[str, str | bytes] = {
+    "pyproject.toml": PYPROJECT,
+    "LICENSE": MIT,
+    "README.md": "# Kettle\n\nSee examples/brew.py, docs/guide and examples/missing.py.\n"
+    "https://example.com/docs/elsewhere is another site.\n",
+    "src/kettle/__init__.py": "BOIL = 100\n",
+    "src/kettle/logo.png": b"\x89PNG\x00",
+    "tests/test_kettle.py": "def test_it(): pass\n",
+    "tests/examples/data.py": "x = 1\n",
+    "examples/brew.py": "import kettle\n",
+    "docs/guide.md": "# Guide\n",
+    "docs/examples/more.py": "import kettle\n",
+    "CHANGELOG.md": "# Changes\n",
+    ".github/workflows/test.yml": "on: push\n",
+}
+
+
+def test_an_inventory_tells_what_every_file_is_for(tmp_path: Path) -> None:
+    found = inventory.take(tree(tmp_path, FILES), URL, SHA)
+    artifacts.check("repo_inventory.json", found)
+
+    assert found["paths"] == sorted(FILES)
+    assert found["source_roots"] == ["src"]
+    assert found["test_roots"] == ["tests"]
+    assert found["example_paths"] == ["docs/examples/more.py", "examples/brew.py"]
+    assert found["binary_assets"] == ["src/kettle/logo.png"]
+    assert found["ci_paths"] == [".github/workflows/test.yml"]
+    assert found["fingerprint"]["license_path"] == "LICENSE"
+    assert found["repo_profile"]["repo_archetype"] == "python_src_pyproject"
+    assert found["repo_profile"]["public_api_entrypoints"] == ["src/kettle/__init__.py"]
+    assert [entry["doc_type"] for entry in found["doc_entrypoint_details"]] == [
+        "readme",
+        "changelog",
+        "guide",
+    ]
+
+
+def test_a_path_that_a_document_names_and_nobody_has_is_a_phantom(tmp_path: Path) -> None:
+    found = inventory.take(tree(tmp_path, FILES), URL, SHA)
+
+    assert found["phantom_paths"] == [
+        {"path": "examples/missing.py", "named_in": "README.md", "line": 3}
+    ]
+
+
+def test_the_fingerprint_follows_paths_and_contents(tmp_path: Path) -> None:
+    first = tree(tmp_path / "a", FILES).fingerprint
+    same = tree(tmp_path / "b", FILES).fingerprint
+    other = tree(tmp_path / "c", {**FILES, "LICENSE": BSD}).fingerprint
+
+    assert first == same != other
+
+
+@pytest.mark.parametrize(
+    ("files", "family"),
+    [
+        ({"pyproject.toml": "", "package.json": "{}", "setup.cfg": "", "tox.ini": ""}, "python"),
+        ({"package.json": "{}", "tsconfig.json": "{}"}, "node"),
+        ({"src/App/App.csproj": "<Project/>"}, "dotnet"),
+        ({"build.gradle": ""}, "java"),
+        ({"go.mod": "module x"}, "go"),
+        ({"Gemfile": ""}, "unknown"),
+        ({"pyproject.toml": "", "Cargo.toml": ""}, "multi"),
+        ({"Cargo.toml": "", "tests/fixture/package.json": "{}"}, "rust"),
+        ({"notes.txt": ""}, "unknown"),
+    ],
+)
+def test_manifests_decide_what_a_repository_is_built_with(
+    tmp_path: Path, files: dict[str, str | bytes], family: str
+) -> None:
+    assert platform.detect(tree(tmp_path, files)).family == family
+
+
+@pytest.mark.parametrize(
+    ("text", "spdx"),
+    [
+        (MIT, "MIT"),
+        (BSD, "BSD-2-Clause"),
+        (BSD + "Neither the name of the owner", "BSD-3-Clause"),
+        (MIT + BSD, ""),
+        ("GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007", "GPL-3.0-only"),
+        ("All rights reserved.", ""),
+    ],
+)
+def test_a_licence_is_known_by_its_text(text: str, spdx: str) -> None:
+    assert licences.from_text(text) == spdx
+
+
+@pytest.mark.parametrize(
+    ("words", "spdx"),
+    [
+        ("MIT", "MIT"),
+        ("mit license", "MIT"),
+        ("License :: OSI Approved :: MIT License", "MIT"),
+        ("Apache License, Version 2.0", "Apache-2.0"),
+        ("Apache 2.0", "Apache-2.0"),
+        ("BSD 3-Clause", "BSD-3-Clause"),
+        ("BSD", ""),
+        ("GPLv3+", "GPL-3.0-or-later"),
+        ("MIT OR Apache-2.0", "MIT OR Apache-2.0"),
+        ("MIT/Apache-2.0", "MIT OR Apache-2.0"),
+        ("MPL-2.0", "MPL-2.0"),
+        ("see the file", ""),
+        ("Proprietary", ""),
+    ],
+)
+def test_the_words_of_a_manifest_are_put_into_spdx(words: str, spdx: str) -> None:
+    assert licences.from_words(words) == spdx

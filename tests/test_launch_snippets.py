@@ -1,0 +1,201 @@
+"""Code to show: found, cleaned of prompts, checked by its parser, tagged, once."""
+
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.launch.snippets import prompts
+from cleats.toolsets.launch.snippets.syntax import check
+from tests.launch_source import PYPROJECT, snippets
+
+SESSION = """\
+Some words.
+
+>>> import kettle
+>>> for cup in range(2):
+...     kettle.pour(cup)
+...
+0
+1
+
+>>> kettle.label("a\\nb")
+'a\\nb'
+"""
+
+
+def test_a_session_is_the_program_that_was_typed() -> None:
+    assert prompts.typed(SESSION) == (
+        'import kettle\nfor cup in range(2):\n    kettle.pour(cup)\n\nkettle.label("a\\nb")\n'
+    )
+
+
+def test_a_shell_session_is_its_commands() -> None:
+    assert prompts.commands("$ kettle --cups \\\n    3\npouring\n$ ls\n") == (
+        "kettle --cups \\\n    3\nls\n"
+    )
+    assert prompts.commands("pip install x\n# done\n") == "pip install x\n# done\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "good", "bad"),
+    [
+        ("python", "async def f():\n    return 1\n", "def f(:\n"),
+        ("python", ">>> print(1)\n1\n", ">>> print(1\n1\n"),
+        ("json", '{"a": 1}', "{a: 1}"),
+        ("yaml", "a: [1, 2]\n", "a: [1, 2\n"),
+        ("toml", "a = 1\n", "a = \n"),
+        ("javascript", "import { a } from 'b';\nconsole.log(a);\n", "const = ;\n"),
+        ("typescript", "const a: number = 1;\n", "const a: = 1;\n"),
+        ("java", 'System.out.println("a");\n', "class { }\n"),
+        ("csharp", "var pot = new Pot();\n", "var = ;\n"),
+        ("go", "pot := New()\n", "func {\n"),
+        ("rust", 'let a = 1;\nprintln!("{a}");\n', "fn {\n"),
+        ("ruby", "puts 'a'\n", "def\n"),
+        ("php", "echo 'a';\n", "<?php function {\n"),
+        ("swift", 'print("a")\n', "func {\n"),
+        ("cpp", "int a = 1;\n", "int = ;\n"),
+        ("kotlin", "val a = 1\n", "val = \n"),
+        ("shell", "$ pip install x\nFetched x (1 MB)\n", "if then\n"),
+    ],
+)
+def test_each_language_is_judged_by_its_parser(language: str, good: str, bad: str) -> None:
+    assert check(good, language) is None
+    assert check(bad, language)
+
+
+def test_a_language_without_a_parser_is_not_judged(tmp_path: Path) -> None:
+    found = snippets(tmp_path, {"README.md": "# K\n\n```brainfuck\n+++\n```\n"})
+
+    assert check("+++", "brainfuck") is None
+    assert found[0]["validation"]["syntax_ok"] is False
+
+
+README = """\
+# Kettle
+
+## Install
+
+```console
+$ pip install py-kettle
+```
+
+## Quick start
+
+```py
+import kettle
+kettle.boil()
+```
+
+## Labels
+
+    >>> import kettle
+    >>> kettle.label("a")
+    'a'
+
+```python
+    import kettle
+    if True:
+        kettle.boil()
+```
+
+## Contributing
+
+```python
+import secret
+```
+"""
+
+FILES = {
+    "pyproject.toml": PYPROJECT,
+    "README.md": README,
+    "src/kettle/__init__.py": '__all__ = ["boil"]\n'
+    'def boil():\n    """Boil water.\n\n    >>> boil()\n    100\n    """\n',
+    "examples/brew_tea.py": "import kettle\nimport teapot\n\nkettle.boil()   \n",
+    "examples/broken.py": "def (:\n",
+    "docs/guide.md": "# Guide\n\n```python\nimport kettle\nkettle.boil()\n```\n",
+}
+
+
+def test_examples_come_first_then_the_readme_then_guides_then_docstrings(tmp_path: Path) -> None:
+    found = snippets(tmp_path, FILES)
+
+    assert [(each["source"]["path"], each["language"]) for each in found] == [
+        ("examples/brew_tea.py", "python"),
+        ("examples/broken.py", "python"),
+        ("README.md", "shell"),
+        ("README.md", "python"),
+        ("README.md", "python"),
+        ("README.md", "python"),
+        ("src/kettle/__init__.py", "python"),
+    ]
+
+
+def test_code_keeps_its_form_but_for_spaces_at_the_ends_of_lines(tmp_path: Path) -> None:
+    code = {each["source"]["path"]: each for each in snippets(tmp_path, FILES)}
+
+    assert code["examples/brew_tea.py"]["code"] == "import kettle\nimport teapot\n\nkettle.boil()\n"
+    assert code["examples/brew_tea.py"]["requirements"] == {"dependencies": ["py-kettle", "teapot"]}
+    assert code["src/kettle/__init__.py"]["code"] == "boil()\n"
+    assert code["src/kettle/__init__.py"]["source"]["start_line"] == 5
+
+
+def test_tags_say_where_code_is_from_and_what_it_is_for(tmp_path: Path) -> None:
+    found = snippets(tmp_path, FILES)
+    tags = [each["tags"] for each in found]
+
+    assert tags[0] == ["example", "brew-tea", "usage"]
+    assert tags[2] == ["readme", "install"]
+    assert tags[3] == ["readme", "quick-start", "usage", "quickstart", "docs", "guide"]
+    assert tags[4] == ["readme", "labels", "usage"]
+    assert tags[6] == ["docstring", "boil"]
+
+
+def test_what_does_not_parse_is_kept_and_said_so(tmp_path: Path) -> None:
+    found = {each["source"]["path"]: each for each in snippets(tmp_path, FILES)}
+
+    assert found["examples/broken.py"]["validation"]["syntax_ok"] is False
+    assert all("import secret" not in each["code"] for each in found.values())
+
+
+def test_indented_code_in_a_fence_is_taken_back_to_the_margin(tmp_path: Path) -> None:
+    codes = [each["code"] for each in snippets(tmp_path, FILES)]
+
+    assert "import kettle\nif True:\n    kettle.boil()\n" in codes
+
+
+def test_tests_are_shown_only_for_want_of_better(tmp_path: Path) -> None:
+    bare = {
+        "pyproject.toml": PYPROJECT,
+        "src/kettle/__init__.py": "",
+        "tests/test_kettle.py": "import kettle\n\n"
+        "def test_it_boils():\n    assert kettle.boil() == 100\n\n"
+        "def test_with_a_fixture(pot):\n    assert kettle.boil() == 100\n",
+    }
+
+    found = snippets(tmp_path, bare)
+
+    assert [each["code"] for each in found] == [
+        "def test_it_boils():\n    assert kettle.boil() == 100\n"
+    ]
+    assert found[0]["tags"][0] == "test"
+
+
+def test_a_product_without_a_beginning_gets_the_first_code_that_uses_it(tmp_path: Path) -> None:
+    found = snippets(
+        tmp_path,
+        {
+            "package.json": '{"name": "kettle", "version": "1.0.0"}',
+            "README.md": "# K\n\n## Pouring\n\n```ts\nimport k from 'kettle'\nk.boil()\n```\n",
+        },
+        "javascript",
+    )
+
+    assert found[0]["tags"] == ["readme", "pouring", "usage", "quickstart"]
+
+
+def test_directives_of_documents_are_no_code(tmp_path: Path) -> None:
+    guide = "# G\n\n```{note}\nHello\n```\n\n```{code-block} python\nimport kettle\n```\n"
+
+    found = snippets(tmp_path, {"pyproject.toml": PYPROJECT, "docs/index.md": guide})
+
+    assert [(each["language"], each["code"]) for each in found] == [("python", "import kettle\n")]
