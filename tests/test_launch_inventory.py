@@ -9,8 +9,9 @@ from cleats.toolsets.launch.source import inventory, licences, platform
 from tests.launch_source import PYPROJECT, SHA, URL, tree
 
 MIT = (
-    "MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining\n"
-    "a copy of this software...\nThe above copyright notice and this permission notice shall be included\n"
+    "MIT License\n\n"
+    "Permission is hereby granted, free of charge, to any person obtaining a copy of it.\n"
+    "The above copyright notice and this permission notice shall be included.\n"
 )
 BSD = (
     "Redistributions of source code must retain the above copyright notice\n"
