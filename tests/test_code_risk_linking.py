@@ -1,12 +1,15 @@
 """Flows from one function to another: which function a call means, and where a flow belongs."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain, count
 
 import pytest
 
 from cleats.toolsets.code.risk import linking, solving
-from cleats.toolsets.code.risk.linking import Linkable, link
+from cleats.toolsets.code.risk.linking import Linkable, link, relink
+from cleats.toolsets.code.risk.links import Links
 from cleats.toolsets.code.risk.resolution import Directory, Function, parameter
 from cleats.toolsets.code.risk.summary import Call, Input, Risk, Sink, Source, Summary
 from tests.risk_world import flows, functions, risks
@@ -332,3 +335,76 @@ def test_a_value_that_comes_back_in_a_loop_is_followed() -> None:
     )
 
     assert [str(flow) for flow in solving.solve(summary, "a.py", {}).flows] == ["s->k"]
+
+
+# What is known between builds
+
+
+def invented(chance: random.Random, path: str, keys: Iterator[int]) -> list[Linkable]:
+    """A file of functions that take, pass, lose and misuse values."""
+    names = ["take", "give", "run", "Store.save", "Store.__init__", "Store", "helper.inner", "main"]
+    made = []
+    for name in chance.sample(names, chance.randrange(1, 6)):
+        calls = [
+            Call(
+                chance.choice(["take", "give", "run", "self.save", "Store", "store.save", "main"]),
+                line=1,
+                count=1,
+                inputs=[Input(0, [chance.randrange(2)])],
+            )
+            for _ in range(chance.randrange(4))
+        ]
+        sources = [Source("input", "in", [], 0.9, chance.randrange(9))] * chance.randrange(2)
+        nodes = [chance.randrange(1 + len(sources) + len(calls))]
+        sinks = [Sink("eval", "out", [], "high", 0.9, 1, nodes)] * (chance.random() < 0.4)
+        summary = Summary(1, sources, sinks, [], calls, nodes, is_callable=name != "Store")
+        imports = chance.sample(["a", "b", "c.d"], chance.randrange(3))
+        made.append(Linkable(next(keys), path, name, "python", imports, ["x"], summary))
+    return made
+
+
+def given(summaries: Mapping[int, Summary | None], _: object) -> Mapping[int, Summary | None]:
+    return summaries
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_follows_from_a_change_is_what_follows_from_everything(seed: int) -> None:
+    chance = random.Random(seed)
+    keys = count()
+    files = {path: invented(chance, path, keys) for path in ("a.py", "b.py", "c/d.py", "e.py")}
+    links = Links()
+    concluded: dict[int, Risk | None] = {}
+    touched = list(files)
+    for _ in range(6):
+        summaries = {one.key: one.summary for one in chain.from_iterable(files.values())}
+        come = list(chain.from_iterable(files.get(path, ()) for path in touched))
+
+        links = Links.load(links.save()) or Links()
+        concluded |= relink(links, touched, come, partial(given, summaries))
+
+        now = {key: risk for key, risk in concluded.items() if risk and key in summaries}
+        assert now == link(chain.from_iterable(files.values()))
+        touched = chance.sample(["a.py", "b.py", "c/d.py", "e.py"], chance.randrange(1, 3))
+        for path in touched:
+            files.pop(path, None)
+            if chance.random() < 0.8:
+                files[path] = invented(chance, path, keys)
+
+
+def test_a_change_concerns_only_what_calls_lead_to_it_from() -> None:
+    chain_of = "def {0}(x):\n    return {1}(x)\n"
+    texts = {"a.py": chain_of.format("first", "second"), "b.py": chain_of.format("third", "fourth")}
+    known = functions(texts, "python")
+    links = Links()
+    summaries = {one.key: one.summary for one in known}
+    relink(links, (), known, lambda _: summaries)
+
+    again = [one for one in known if one.path == "b.py"]
+    found = relink(links, ["b.py"], again, lambda _: summaries)
+
+    assert set(found) == {one.key for one in again}
+
+
+@pytest.mark.parametrize("saved", [b"", b"\x00", Links().save()[:-1], b"\x92\x63\x80"])
+def test_links_that_are_damaged_or_of_another_version_are_not_used(saved: bytes) -> None:
+    assert Links.load(saved) is None

@@ -6,6 +6,7 @@ Imported when a server starts, so whatever opens an index is imported when it is
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -19,6 +20,7 @@ from cleats.toolsets.code.store.generations import Lease, Shelf
 if TYPE_CHECKING:
     import asyncio
 
+    from cleats.toolsets.code.fleet.shared import Shared
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
     from cleats.toolsets.code.workspace import Workspace
 
@@ -59,6 +61,24 @@ class Indexes:
         root = self.repository(within).root
         return Workspace.read(path, root, cache, within=root)
 
+    @cached_property
+    def shared(self) -> "Shared | None":
+        """The index that other machines have too; None when there is none."""
+        if not self._settings.index_url:
+            return None
+        from cleats.toolsets.code.fleet.shared import shared  # noqa: PLC0415 - few have one
+
+        return shared(self._settings, self.repository(None))
+
+    async def ready(self, repository: Repository) -> None:
+        """Wait for what a first search needs: a shared index may have to be fetched.
+
+        Raises:
+            ToolError: NO_INDEX, there is none to fetch.
+        """
+        if self.shared is not None and self.shared.concerns(repository):
+            await self.shared.ready(self.shelf(repository))
+
     def shelf(self, repository: Repository) -> Shelf:
         """Where the generations of a repository are."""
         return Shelf(self._settings.cache_dir, repository)
@@ -93,6 +113,8 @@ class Indexes:
         """
         import asyncio  # noqa: PLC0415 - `cleats index` needs none
 
+        if self.shared is not None and self.shared.reads(repository):
+            return None  # the files it was made of are elsewhere
         watched = self._watch(repository)
         if watched.generation != self.shelf(repository).name():
             watched.until = 0.0
@@ -132,6 +154,21 @@ class Indexes:
         Raises:
             ToolError: it could not be done; the last index is as it was.
         """
+        if self.shared is not None:
+            self.shared.refuse_build(repository)
+        made = await self._built(repository, options, report)
+        if self.shared is None or not self.shared.concerns(repository):
+            return made
+        warning = await self.shared.publish(self.shelf(repository))
+        if not warning:
+            return made
+        import msgspec  # noqa: PLC0415 - as above
+
+        return msgspec.structs.replace(made, warnings=[*made.warnings, warning])
+
+    async def _built(
+        self, repository: Repository, options: Options, report: Callable[[Progress], None]
+    ) -> BuildReport:
         from anyio import to_thread  # noqa: PLC0415
 
         if options.incremental and not options.artifacts:

@@ -95,9 +95,8 @@ class Writing:
         self.warnings += authorship.add(
             catalogue, self.root, git, touched, previous=self.previous, draft=self.draft
         )
-        if touched is None or touched:
-            self.report(Progress("risk", "following values from function to function"))
-            risks.add(catalogue)
+        self.report(Progress("risk", "following values from function to function"))
+        risks.add(catalogue, touched, previous=self.previous, draft=self.draft)
         return self._lint(catalogue, touched)
 
     def _lint(self, catalogue: Catalogue, touched: AbstractSet[str] | None) -> str | None:

@@ -10,51 +10,53 @@ a round only has those for which something changed. So the answer does not depen
 the input, a chain of n calls takes n rounds, and recursion ends when nothing changes any more.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-from cleats.toolsets.code.risk.resolution import Directory, Function, parameter
+from cleats.toolsets.code.risk.links import Linkable, Links
+from cleats.toolsets.code.risk.resolution import parameter
 from cleats.toolsets.code.risk.rules import SEVERITIES
 from cleats.toolsets.code.risk.solving import MOST_HOPS, Danger, Facts, Solved, Target, solve
 from cleats.toolsets.code.risk.summary import Risk, Sanitizer, Sink, Source, Summary
 
+__all__ = ["Linkable", "link", "relink"]
+
 _ROUNDS = MOST_HOPS + 2
 
-
-class Linkable(NamedTuple):
-    """A function as it is kept between builds."""
-
-    key: int
-    path: str
-    name: str
-    lang: str
-    imports: Sequence[str]
-    params: Sequence[str]
-    summary: Summary | None
-
-
-class _Edge(NamedTuple):
-    call: int
-    target: int
+Summaries: TypeAlias = Mapping[int, Summary | None]
 
 
 def link(functions: Iterable[Linkable]) -> dict[int, Risk]:
     """What is concluded about each function, by its key; those without anything are left out."""
-    ordered = sorted(functions, key=lambda each: (each.path, each.name, each.key))
-    directory = Directory([_function(one) for one in ordered])
-    edges = [_edges(directory, ordered, number) for number in range(len(ordered))]
-    callers: list[list[int]] = [[] for _ in ordered]
-    for number, own in enumerate(edges):
-        for edge in own:
-            callers[edge.target].append(number)
-    solved = _fixpoint(ordered, edges, callers)
-    concluded = {}
-    for one, result in zip(ordered, solved, strict=True):
-        summary = one.summary
+    every = list(functions)
+    summaries = {one.key: one.summary for one in every}
+    found = relink(Links(), (), every, lambda _: summaries)
+    return {key: risk for key, risk in found.items() if risk is not None}
+
+
+def relink(
+    links: Links,
+    gone: Iterable[str],
+    come: Iterable[Linkable],
+    read: Callable[[Sequence[int]], Summaries],
+) -> dict[int, Risk | None]:
+    """What is concluded after a change, about all for which it may be something else.
+
+    Args:
+        links: What was known before; it is brought up to date.
+        gone: The files whose functions are no more, or not as they were.
+        come: The functions that these files, and new ones, have now.
+        read: Gives the summaries of functions.
+    """
+    change = links.change(gone, come)
+    summaries = read(list(dict.fromkeys((*change.affected, *change.within))))
+    solved = _fixpoint(links, change.within, summaries)
+    concluded: dict[int, Risk | None] = {}
+    for key in change.affected:
+        summary, result = summaries[key], solved.get(key)
+        concluded[key] = None
         if summary is not None and (result is not None or _speaks(summary)):
-            risk = conclude(summary, result or Solved(capped=summary.capped))
-            if risk is not None:
-                concluded[one.key] = risk
+            concluded[key] = conclude(summary, result or Solved(capped=summary.capped))
     return concluded
 
 
@@ -62,100 +64,52 @@ def _speaks(summary: Summary) -> bool:
     return bool(summary.sources or summary.sinks or summary.sanitizers)
 
 
-def _concerned(
-    functions: Sequence[Linkable],
-    edges: Sequence[Sequence[_Edge]],
-    callers: Sequence[Sequence[int]],
-) -> list[int]:
-    """The functions that a flow may go through.
-
-    Its ends meet in a function from which calls lead both to a source and to a sink; it goes
-    through that one and through what calls lead to from there.
-    """
-    sources = [n for n, one in enumerate(functions) if one.summary and one.summary.sources]
-    sinks = [n for n, one in enumerate(functions) if one.summary and one.summary.sinks]
-    meeting = _reached(sources, callers) & _reached(sinks, callers)
-    callees = [[edge.target for edge in own] for own in edges]
-    return sorted(_reached(meeting, callees))
-
-
-def _reached(start: Iterable[int], steps: Sequence[Sequence[int]]) -> set[int]:
-    seen = set(start)
-    waiting = list(seen)
-    while waiting:
-        for following in steps[waiting.pop()]:
-            if following not in seen:
-                seen.add(following)
-                waiting.append(following)
-    return seen
-
-
-def _function(one: Linkable) -> Function:
-    is_target = one.summary is not None and one.summary.is_callable
-    return Function(one.path, one.name, one.lang, one.imports, one.params, is_target)
-
-
-def _fixpoint(
-    functions: Sequence[Linkable],
-    edges: Sequence[Sequence[_Edge]],
-    callers: Sequence[Sequence[int]],
-) -> list[Solved | None]:
-    solved: list[Solved | None] = [None] * len(functions)
-    facts = [_NOTHING] * len(functions)
-    concerned = _concerned(functions, edges, callers)
-    waiting = [number for number in concerned if functions[number].summary is not None]
-    within = set(waiting)
-    params = {number: _wired(functions, edges[number], number) for number in waiting}
+def _fixpoint(links: Links, within: Sequence[int], summaries: Summaries) -> dict[int, Solved]:
+    """Work out functions and all that they lead to, in the order given."""
+    facts: dict[int, Facts] = {}
+    solved: dict[int, Solved] = {}
+    waiting = [key for key in within if summaries[key] is not None]
+    rank = {key: number for number, key in enumerate(waiting)}
+    callers: dict[int, list[int]] = {key: [] for key in within}
+    for key in waiting:
+        for target in links.targets(key):
+            callers[target].append(key)
+    wired = {key: _wired(links, key, summaries[key] or Summary()) for key in waiting}
     for _ in range(_ROUNDS):
         results = []
-        for number in waiting:
-            one = functions[number]
+        for key in waiting:
             targets = {
-                edge.call: Target(functions[edge.target].name, facts[edge.target], taken)
-                for edge, taken in zip(edges[number], params[number], strict=True)
+                position: Target(links.nodes[target].name, facts.get(target, _NOTHING), taken)
+                for position, target, taken in wired[key]
             }
-            results.append(solve(one.summary or Summary(), one.path, targets))
+            results.append(solve(summaries[key] or Summary(), links.paths[key], targets))
         changed = set[int]()
-        for number, result in zip(waiting, results, strict=True):
-            solved[number] = result
-            if result.facts != facts[number]:
-                facts[number] = result.facts
-                changed.update(within.intersection(callers[number]))
+        for key, result in zip(waiting, results, strict=True):
+            solved[key] = result
+            if result.facts != facts.get(key, _NOTHING):
+                facts[key] = result.facts
+                changed.update(callers[key])
         if not changed:
             return solved
-        waiting = sorted(changed)
-    for number in waiting:
-        unfinished = solved[number]
-        if unfinished is not None:
-            unfinished.capped = True
+        waiting = sorted(changed, key=rank.__getitem__)
+    for key in waiting:
+        solved[key].capped = True
     return solved
 
 
-def _edges(directory: Directory, functions: Sequence[Linkable], number: int) -> list[_Edge]:
-    summary = functions[number].summary
-    if summary is None:
-        return []
-    found = []
-    for position, call in enumerate(summary.calls):
-        if call.cleans:
-            continue
-        target = directory.find(number, call.callee, call.count)
-        if target is not None:
-            found.append(_Edge(position, target))
-    return found
-
-
-def _wired(
-    functions: Sequence[Linkable], edges: Sequence[_Edge], number: int
-) -> list[list[int | None]]:
-    """For each edge, and each input of its call, the parameter that it becomes."""
-    calls = (functions[number].summary or Summary()).calls
+def _wired(links: Links, key: int, summary: Summary) -> list[tuple[int, int, list[int | None]]]:
+    """Each call that goes somewhere, where, and for each of its inputs the parameter it becomes."""
     return [
-        [
-            parameter(functions[edge.target].params, given.position, given.keyword)
-            for given in calls[edge.call].inputs
-        ]
-        for edge in edges
+        (
+            call.position,
+            call.target,
+            [
+                parameter(links.nodes[call.target].params, given.position, given.keyword)
+                for given in summary.calls[call.position].inputs
+            ],
+        )
+        for call in links.nodes[key].calls
+        if call.target is not None
     ]
 
 

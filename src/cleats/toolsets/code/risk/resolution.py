@@ -52,8 +52,6 @@ class Directory:
         """By family, name, and the class or the module they are in."""
         self._made: dict[tuple[str, str], list[int]] = {}
         self._imported: dict[tuple[str, tuple[str, ...]], _Imports] = {}
-        self._parts: dict[str, tuple[str, str]] = {}
-        """What each callee is taken apart into; the same are called again and again."""
         for number, function in enumerate(functions):
             if function.is_target:
                 self._enter(number, function)
@@ -74,10 +72,7 @@ class Directory:
         """The function that a call with this many arguments goes to; None when it is not sure."""
         function = self._functions[caller]
         family = _family(function.lang)
-        parts = self._parts.get(callee)
-        if parts is None:
-            parts = self._parts[callee] = _apart(callee)
-        receiver, last = parts
+        receiver, last = _apart(callee)
         found = self._named.get((family, last))
         if callee.startswith("new ") or found is None:
             return self._nearest(function, self._made.get((family, last), ()))
@@ -146,6 +141,12 @@ class Directory:
         return _only(known or [n for n in found if imports.hold(self._functions[n].path)])
 
 
+def own_name(callee: str) -> str:
+    """The name by which the function of a call is found."""
+    return _apart(callee)[1]
+
+
+@lru_cache(maxsize=1 << 16)  # the same are called again and again
 def _apart(callee: str) -> tuple[str, str]:
     """What a function is called on, and its own name."""
     plain = canonical(callee.removeprefix("new "))
