@@ -359,6 +359,33 @@ async def serve_http(
             log.info("serve.end reason=%s", stop.reason)
 
 
+async def work(settings: Settings, concurrency: int, index: bool) -> None:
+    """Work for a fleet until a signal comes: drive runs, or keep a shared index, or both."""
+    with shutdown.on_signals() as stop:
+        tasks = []
+        if settings.database_url:
+            from cleats.toolsets.launch.engine import worker  # noqa: PLC0415 - only here
+
+            tasks.append(asyncio.create_task(worker(settings, concurrency).run()))
+        if index:
+            from cleats.toolsets.code.fleet.keeping import keep  # noqa: PLC0415 - only here
+
+            tasks.append(asyncio.create_task(keep(settings)))
+        asked = asyncio.create_task(stop.asked.wait())
+        _settle_memory()
+        log.info("work.ready runs=%s index=%s", bool(settings.database_url), index)
+        try:
+            await asyncio.wait({asked, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (asked, *tasks):
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for end in ended:
+            if isinstance(end, Exception):
+                raise end
+        log.info("work.end reason=%s", stop.reason)
+
+
 def _ready_facts(settings: Settings, served: Sequence[Toolset]) -> dict[str, str]:
     names = [toolset.name for toolset in served]
     facts = {"toolsets": ",".join(names)}

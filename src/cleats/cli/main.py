@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
     "http": Entry("cleats.cli.http", "Serve toolsets over HTTP: REST, streams and MCP."),
+    "worker": Entry("cleats.cli.worker", "Work for a fleet: drive runs, publish an index."),
     "token": Entry("cleats.cli.token", "Make a token for a caller of the HTTP API."),
     "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
     "call": Entry("cleats.cli.call", "Call one tool and print its answer."),

@@ -181,6 +181,22 @@ class Settings:
         "which is also the one that is searched; the working folder by default.",
         private=True,
     )
+    index_url: str = _setting(
+        "",
+        "Where the index of this project is shared with other machines: a folder, or "
+        "`s3://bucket/prefix`.",
+        private=True,
+    )
+    index_name: str = _setting(
+        "", "What it is called there; the name of the project's folder by default."
+    )
+    index_share: Literal["read", "publish"] = _setting(
+        "read", "Whether this machine reads the shared index, or builds and publishes it."
+    )
+    index_poll: float = _setting(2.0, "Seconds between two looks for a newer shared index.")
+    index_endpoint: str = _setting(
+        "", "The address of an object store that is not Amazon's.", private=True
+    )
     index_workers: int = _setting(
         0, "Processes that read files while an index is built; 0 for one per core."
     )

@@ -1,7 +1,7 @@
 """The engine as the settings want it: where its store is, what its workers may know."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cleats.settings import Settings, surroundings
 from cleats.toolsets.launch.drive.course import Observe
@@ -10,6 +10,9 @@ from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.source.git import kept
 from cleats.toolsets.launch.store.port import RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from cleats.toolsets.launch.fleet.worker import Worker
 
 STORE: Final = "runs.sqlite"
 
@@ -33,6 +36,16 @@ def engine(settings: Settings, observe: Observe = lambda _run, _events: None) ->
         grace=settings.grace,
         pace=Pace(lease=settings.launch_lease, renew=settings.launch_lease / 5),
         observe=observe,
+    )
+
+
+def worker(settings: Settings, concurrency: int) -> "Worker":
+    """A worker of the fleet that the settings name."""
+    from cleats.toolsets.launch.fleet.jobs import Jobs  # noqa: PLC0415 - an extra
+    from cleats.toolsets.launch.fleet.worker import Worker  # noqa: PLC0415
+
+    return Worker(
+        engine(settings), Jobs(settings.database_url), concurrency=concurrency, drain=settings.drain
     )
 
 

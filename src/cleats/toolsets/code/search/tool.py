@@ -56,6 +56,7 @@ class SearchTool:
         context: Context,
         others: Sequence[Path] = (),
     ) -> dict[str, Any]:
+        await self._indexes.ready(repository)
         if given.get("refresh"):
             await self._refresh(repository, context)
         given_up = threading.Event()
@@ -154,11 +155,15 @@ class SearchTool:
     @asynccontextmanager
     async def running(self, _changed: Changed) -> AsyncIterator[None]:
         """While a server runs: get ready in its first idle moment, and return what is held."""
-        warming = asyncio.create_task(self._warm())
+        tasks = [asyncio.create_task(self._warm())]
+        if (shared := self._indexes.shared) is not None:
+            shelf = self._indexes.shelf(self._indexes.repository(None))
+            tasks.append(asyncio.create_task(shared.follow(shelf)))
         try:
             yield
         finally:
-            warming.cancel()
+            for task in tasks:
+                task.cancel()
             self.let_go()
 
     def let_go(self) -> None:

@@ -152,7 +152,7 @@ class Engine:
 
     def drive_in_background(self, run: Run, by: Caller = NOBODY) -> bool:
         """Drive a run of mode `auto` to its first decision; False when nobody will."""
-        if run.config.get("drive", {}).get("mode", "auto") != "auto":
+        if not goes_by_itself(run):
             return False
         return self._background.start(run.run_id, self._drive(run.run_id, Caller(by.trace)))
 
@@ -351,3 +351,9 @@ def new_run_id(now: float | None = None) -> str:
     """A name for a run: when it began, and eight random digits."""
     moment = datetime.fromtimestamp(time.time() if now is None else now, UTC)
     return f"r_{moment:%Y-%m-%dT%H-%M-%SZ}_{token_hex(4)}"
+
+
+def goes_by_itself(run: Run) -> bool:
+    """Whether somebody drives a run without being asked for each step."""
+    mode: str = run.config.get("drive", {}).get("mode", "auto")
+    return mode == "auto"

@@ -9,7 +9,7 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.drive.driver import Engine, goes_by_itself
 from cleats.toolsets.launch.drive.steps import View, pending
 from cleats.toolsets.launch.fleet.jobs import Jobs
 from cleats.toolsets.launch.states import State
@@ -87,6 +87,5 @@ def abandoned(run: Run, done: Sequence[Step]) -> bool:
     """
     items: Sequence[Mapping[str, Any]] = run.snapshot["work_items"]
     failed = bool(items) and items[-1]["status"] == "failed"
-    auto = run.config.get("drive", {}).get("mode", "auto") == "auto"
     view = View(run.state, {each.step: each.output for each in done}, run.config)
-    return auto and not failed and pending(view) is not None
+    return goes_by_itself(run) and not failed and pending(view) is not None

@@ -1,0 +1,51 @@
+"""`cleats worker`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from cleats.settings import SettingError, Settings
+
+
+@click.command()
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Runs that are driven at the same time.",
+)
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A repository whose index is built and published, and kept up to date.",
+)
+@click.pass_obj
+def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
+    """Work for a fleet until SIGINT or SIGTERM.
+
+    With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and
+    those whose worker was lost. All workers need the same CLEATS_DATA_DIR, on storage they share.
+
+    With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again
+    whenever its files change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it.
+
+    \b
+    Examples:
+      CLEATS_DATABASE_URL=postgresql://db/cleats cleats worker --concurrency 4
+      CLEATS_INDEX_URL=/shared/indexes cleats worker --repo ~/src/project
+    """  # noqa: D301 - click reads the backspace
+    if repo is not None:
+        if not settings.index_url:
+            raise SettingError("index_url: say where to publish the index (CLEATS_INDEX_URL)")
+        settings = replace(settings, project_dir=repo.absolute(), index_share="publish")
+    if not settings.database_url and repo is None:
+        raise SettingError(
+            "database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo"
+        )
+    from cleats import app  # noqa: PLC0415
+    from cleats.runtime.journal import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr(settings.log_level)
+    app.run(app.work, settings, concurrency, repo is not None)
