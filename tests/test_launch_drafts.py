@@ -12,6 +12,7 @@ from cleats.toolsets.launch import pages
 from cleats.toolsets.launch.drafting.blocks import TOKENS
 from cleats.toolsets.launch.drafting.front import front_matter
 from cleats.toolsets.launch.drafting.material import Material
+from cleats.toolsets.launch.drafting.tasks import used_names
 from cleats.toolsets.launch.drafting.templates import BASE, TOKEN, Template
 from cleats.toolsets.launch.profiles import model
 from tests import launch_sites
@@ -377,3 +378,19 @@ def test_a_bundle_is_never_applied_outside_the_allowed_paths(tmp_path: Path) -> 
 
     assert caught.value.code is ErrorCode.ALLOWED_PATHS_VIOLATION
     assert not (run.site / "content/reference/measurekit").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("from rich.console import Console\nconsole = Console()\nconsole.print(1)",
+         {"rich.console.Console"}),
+        ("import humanize as h\nh.intcomma(1)\nprint('Box Office')",
+         {"humanize", "humanize.intcomma"}),
+        ("import os.path\nos.path.join('a')", {"os", "os.path", "os.path.join"}),
+        ("from . import x\nfrom a import b as c\nc.d()", {"a.b", "a.b.d"}),
+        ("not python (", set()),
+    ],
+)  # fmt: skip
+def test_a_name_is_used_only_where_it_was_imported(code: str, names: set[str]) -> None:
+    assert used_names(code) == names

@@ -165,14 +165,20 @@ def _subject_part(number: int) -> Callable[[Context], str]:
 
 
 def _api_part(number: int) -> Callable[[Context], str]:
-    """The same of the whole product."""
+    """The same of the whole product, without the modules that have pages of their own."""
 
     def make(context: Context) -> str:
         parts: tuple[Sequence[Symbol], ...] = (
             *split(context.material.classes),
             context.material.functions,
         )
-        return table(context.material, parts[number], context.rows // 2, HEADS[number])
+        told = {each.title for each in context.children}
+        modules = {
+            each["path"]: each["name"]
+            for each in context.material.facts["api_surface_summary"]["modules"]
+        }
+        here = [each for each in parts[number] if modules.get(each["path"]) not in told]
+        return table(context.material, here, context.rows // 2, HEADS[number])
 
     return make
 

@@ -1,5 +1,6 @@
 """The small forms that text takes: a statement or a list of them, code with its place."""
 
+import re
 from collections.abc import Sequence
 
 from cleats.toolsets.launch.drafting.context import Context
@@ -18,18 +19,34 @@ def claims(context: Context, ids: Sequence[str]) -> str:
     material = context.material
     name = f"{material.product_name} "
     texts = {each: str(material.claims[each]["claim_text"]) for each in ids}
-    named = {each: text for each, text in texts.items() if text.startswith(name)}
+    features = f"The features of {name}"
+    named = {
+        each: f"It {text[len(name) :]}" if text.startswith(name) else text
+        for each, text in texts.items()
+        if text.startswith((name, features))
+    }
     if len(named) < 2:
         return "\n".join(material.say(each) for each in ids)
-    items = [f"- {material.say(each, f'It {text[len(name) :]}')}" for each, text in named.items()]
+    items = [f"- {material.say(each, text)}" for each, text in named.items()]
     rest = [material.say(each) for each in ids if each not in named]
     return "\n".join([*items, *([""] if rest else []), *rest])
 
 
-def shown(snippet: Snippet) -> str:
-    """Code, and where in the repository it stands."""
-    where = f"From `{snippet.path}`:\n\n" if snippet.path else ""
-    return where + fence(snippet.language, snippet.code)
+def shown(*snippets: Snippet) -> str:
+    """Code, and where in the repository it stands; the place once for all that stand there."""
+    blocks: list[str] = []
+    place = ""
+    for each in snippets:
+        if each.path and each.path != place:
+            blocks.append(f"From `{each.path}`:")
+        place = each.path
+        blocks.append(fence(each.language, each.code))
+    return "\n\n".join(blocks)
+
+
+def plain(title: str) -> str:
+    """A title without the marks of Markdown, as front matter and the text of a link have it."""
+    return re.sub(r"[`*]", "", title)
 
 
 def is_short(snippet: Snippet) -> bool:

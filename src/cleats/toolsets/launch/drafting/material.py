@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from cleats.toolsets.launch.gates.consistency import INSTALL, SHELLS
 from cleats.toolsets.launch.gates.truth_lock import TOPICS
 
 _SHORTCODE = re.compile(r"\{\{")
@@ -85,7 +86,10 @@ class Material:
 
     @cached_property
     def snippets(self) -> tuple[Snippet, ...]:
-        """The code that may be shown: it parses, and Hugo takes none of it for its own."""
+        """The code that may be shown: it parses, and Hugo takes none of it for its own.
+
+        A test shows how the product is tested, not how it is used.
+        """
         found = [
             Snippet(
                 each["snippet_id"],
@@ -98,8 +102,24 @@ class Material:
             if each["validation"]["syntax_ok"] is True
             and "{{<" not in each["code"]
             and "{{%" not in each["code"]
+            and "test" not in each["tags"]
+            and not self._installs_otherwise(each)
         ]
         return tuple(sorted(found, key=_rank))
+
+    def _installs_otherwise(self, snippet: Mapping[str, Any]) -> bool:
+        """Whether code installs something in a way that no manifest names."""
+        if snippet["language"] not in SHELLS:
+            return False
+        found = (INSTALL.match(line) for line in snippet["code"].splitlines())
+        known = {" ".join(each.split()) for each in self.install_commands}
+        return any(f and " ".join(f.group("command").split()) not in known for f in found)
+
+    @property
+    def language(self) -> str:
+        """The language that the product's own code is in."""
+        platform = str(self.config.get("target_platform", ""))
+        return {"dotnet": "csharp"}.get(platform, platform)
 
     def tagged(self, tags: Iterable[str], language: str = "") -> list[Snippet]:
         """The snippets with any of these tags, the best first."""
@@ -166,7 +186,7 @@ def sentence(text: str) -> str:
 
 
 def _rank(snippet: Snippet) -> tuple[int, str]:
-    """Whole examples first, then the README, then documents; tests only when nothing else is."""
+    """Whole examples first, then the README, then documents, then the rest."""
     for rank, word in enumerate(_RANKS):
         if any(word in tag for tag in snippet.tags):
             return rank, ""

@@ -37,7 +37,7 @@ def split(symbols: Iterable[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
 def table(material: Material, symbols: Iterable[Symbol], limit: int, head: str) -> str:
     """The symbols that have a description which may be stated; empty when none has."""
     rows = [
-        f"| `{_cell(_written(each))}` | {_cell(text)} {marker(each['claim_id'])} |"
+        f"| `{_cell(_written(material, each, text))}` | {_cell(text)} {marker(each['claim_id'])} |"
         for each in symbols
         if (text := described(material, each))
     ]
@@ -64,14 +64,15 @@ def _predicate(text: str) -> str:
     return sentence(said[:1].upper() + said[1:])
 
 
-def _written(symbol: Symbol) -> str:
-    """A name with its arguments, unless they would fill the table."""
+def _written(material: Material, symbol: Symbol, text: str) -> str:
+    """A name, with its arguments where they are few: they are no part of what its claim says."""
     name = str(symbol["name"])
     module, _, last = name.rpartition(".")
     signature = str(symbol.get("signature") or "")
-    if not signature.startswith(f"{last}(") or len(signature) > SIGNATURE:
-        return name
-    return f"{module}.{signature}" if module else signature
+    whole = f"{module}.{signature}" if module else signature
+    said = str(material.claims[symbol["claim_id"]]["claim_text"])
+    fits = signature.startswith(f"{last}(") and len(signature) <= SIGNATURE
+    return whole if fits and share(f"{whole} {text}", said) >= SUPPORTED else name
 
 
 def _cell(text: str) -> str:

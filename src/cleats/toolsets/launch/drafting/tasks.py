@@ -1,11 +1,12 @@
 """Text about tasks: the first program, the guide through all of them, the page of one."""
 
+import ast
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from cleats.toolsets.launch.drafting.context import Context
-from cleats.toolsets.launch.drafting.forms import claims, is_short, shown
+from cleats.toolsets.launch.drafting.forms import claims, is_short, plain, shown
 from cleats.toolsets.launch.drafting.material import Material, Snippet
 from cleats.toolsets.launch.drafting.symbols import table
 
@@ -32,22 +33,16 @@ def first_example(context: Context) -> str:
 def more_examples(context: Context) -> str:
     """What a beginner reads after it."""
     found = [each for each in _starters(context)[1:] if set(STARTERS[:-1]) & set(each.tags)]
-    return "\n\n".join(shown(each) for each in found[:2])
+    return shown(*found[:2])
 
 
 def _starters(context: Context) -> list[Snippet]:
     """Code to begin with, the best first; something short wherever there is any."""
     material = context.material
-    language = _code_language(context)
-    tagged = [each for tag in STARTERS for each in material.tagged((tag,), language)]
-    rest = [each for each in material.snippets if each.language == language]
+    tagged = [each for tag in STARTERS for each in material.tagged((tag,), material.language)]
+    rest = [each for each in material.snippets if each.language == material.language]
     found = list(dict.fromkeys([*tagged, *rest]))
     return [each for each in found if is_short(each)] or found[:1]
-
-
-def _code_language(context: Context) -> str:
-    platform = str(context.material.config.get("target_platform", ""))
-    return {"dotnet": "csharp"}.get(platform, platform)
 
 
 def workflows(context: Context) -> str:
@@ -56,6 +51,8 @@ def workflows(context: Context) -> str:
     Code for beginners has a page of its own; of the rest there is what a page has room for.
     """
     material = context.material
+    if not material.workflows:
+        return _examples(context)
     parts: list[str] = []
     lines = 80
     seen: set[str] = set()
@@ -67,8 +64,8 @@ def workflows(context: Context) -> str:
             if each.snippet_id not in seen and is_short(each) and not is_starter(flow)
         ][:1]
         blocks = [_flow_lead(context, flow), *(shown(each) for each in code)]
-        if flow["title"] in own:
-            blocks.append(f"[{flow['title']}]({own[flow['title']].url}) shows more of it.")
+        if page := own.get(plain(flow["title"])):
+            blocks.append(f"[{page.title}]({page.url}) shows more of it.")
         body = "\n\n".join(block for block in blocks if block)
         if not code or lines + body.count("\n") > context.max_lines:
             body = claims(context, material.known(flow["claim_ids"])[:2])
@@ -77,6 +74,17 @@ def workflows(context: Context) -> str:
             parts.append(f"## {flow['title']}\n\n{body}")
             lines += body.count("\n") + 4
     return "\n\n".join(parts)
+
+
+def _examples(context: Context) -> str:
+    """What a guide shows of a product that names no tasks: the code there is."""
+    first = _starters(context)[:1]
+    found = [
+        each
+        for each in context.material.snippets
+        if each.language == context.material.language and each not in first and is_short(each)
+    ]
+    return f"## Examples\n\n{shown(*found[: context.items])}" if found else ""
 
 
 def is_starter(flow: Mapping[str, Any]) -> bool:
@@ -106,7 +114,9 @@ def flow_snippets(material: Material, flow: Mapping[str, Any]) -> list[Snippet]:
         for step in flow.get("steps", ())
         if step.get("snippet_id") in by_id
     ]
-    return list(dict.fromkeys([*named, *material.tagged(flow["snippet_tags"])]))
+    found = dict.fromkeys([*named, *material.tagged(flow["snippet_tags"])])
+    own = [each for each in found if each.language == material.language]
+    return own or list(found)  # commands are for those who have no code to read
 
 
 def subject_title(context: Context) -> str:
@@ -127,17 +137,48 @@ def subject_lead(context: Context) -> str:
 def subject_code(context: Context) -> str:
     """Its code."""
     snippets = context.subject.snippets if context.subject else ()
-    return "\n\n".join(shown(each) for each in snippets[:3])
+    return shown(*snippets)
 
 
 def subject_symbols(context: Context) -> str:
     """The names of the product that its code uses."""
     if context.subject is None:
         return ""
-    code = "\n".join(each.code for each in context.subject.snippets[:3])
-    used = [each for each in context.material.symbols if _uses(code, each["name"])]
-    return table(context.material, used, context.rows, "What it is")
+    used = used_names("\n".join(each.code for each in context.subject.snippets))
+    found = [each for each in context.material.symbols if each["name"] in used]
+    return table(context.material, found, context.rows, "What it is")
 
 
-def _uses(code: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name.rsplit('.', 1)[-1])}(?!\w)", code) is not None
+def used_names(code: str) -> frozenset[str]:
+    """The full names that Python code imports or reaches through a module that it imports.
+
+    A word in the code proves nothing: `console.print` is not the `print` of the package.
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                known[name.asname or name.name.split(".")[0]] = (
+                    name.name if name.asname else name.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            known |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
+    found = set(known.values())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (dotted := _dotted(node)):
+            first, _, rest = dotted.partition(".")
+            if first in known:
+                found.add(f"{known[first]}.{rest}")
+    return frozenset(found)
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (above := _dotted(node.value)):
+        return f"{above}.{node.attr}"
+    return ""

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from cleats.toolsets.launch.drafting.context import Subject
+from cleats.toolsets.launch.drafting.forms import plain
 from cleats.toolsets.launch.drafting.material import Material, Snippet
 from cleats.toolsets.launch.drafting.symbols import described
 from cleats.toolsets.launch.drafting.tasks import flow_snippets, is_starter
@@ -23,7 +24,7 @@ MODULE_NAMES = 4
 TASK_CODE = 4
 """Pieces of code that the page of a task shows at most."""
 
-BIG_SURFACE = 12
+BIG_SURFACE = 40
 """With fewer names in all, one page of them is easier to read than several."""
 
 
@@ -75,7 +76,7 @@ def _tasks(material: Material) -> Iterator[Candidate]:
             score=2 * len(claims) + 3 * len(snippets),
             subject=Subject(
                 key=str(flow["workflow_tag"]),
-                title=str(flow["title"]),
+                title=plain(str(flow["title"])),
                 claim_ids=tuple(claims),
                 snippets=tuple(snippets),
             ),
@@ -125,7 +126,7 @@ def _examples(material: Material) -> Iterator[Candidate]:
                 score=3 + 2 * len(claims),
                 subject=Subject(
                     key=str(example["example_id"]),
-                    title=str(example["title"]),
+                    title=plain(str(example["title"])),
                     claim_ids=tuple(claims),
                     snippets=(snippet,),
                 ),

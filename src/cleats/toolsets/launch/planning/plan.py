@@ -22,7 +22,7 @@ from cleats.toolsets.launch.planning.site import PlannedSite
 QUOTAS: Mapping[str, tuple[int, int]] = {
     "landing": (1, 50),
     "toc": (0, 40),
-    "comprehensive_guide": (1, 100),
+    "comprehensive_guide": (0, 100),
     "workflow_page": (0, 20),
     "feature_showcase": (1, 20),
     "troubleshooting": (1, 60),
