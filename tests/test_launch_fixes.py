@@ -232,8 +232,9 @@ BREAKS = [
     ),
     Break("GATE_TRUTH_FIGURE", START, "Stores records", "Stores 250 records", STORED),
     Break("GATE_TRUTH_SPECULATION", START, "Stores records", "Might store records", STORED),
-    Break("GATE_TRUTH_TOPIC", GUIDE, "![The", "It is blazing fast.\n\n![The", "-->\n\n![The"),
-    Break("GATE_TRUTH_FORMAT", GUIDE, "![The", "It can export to PDF.\n\n![The", "-->\n\n![The"),
+    Break("GATE_TRUTH_SENTENCE", GUIDE, "![The", "It can fly.\n\n![The", "-->\n\n![The"),
+    Break("GATE_TRUTH_TOPIC", GUIDE, "![The", "Quite blazing fast.\n\n![The", "-->\n\n![The"),
+    Break("GATE_TRUTH_FORMAT", GUIDE, "![The", "An export to PDF.\n\n![The", "-->\n\n![The"),
     Break("GATE_SNIPPET_UNKNOWN", START, 'shelf.put("a", 1)', 'shelf.put("b", 2)', EXAMPLE),
     Break("GATE_SNIPPET_SYNTAX", START, 'shelf.put("a", 1)', 'shelf.put("a", 1', EXAMPLE),
     Break(

@@ -134,6 +134,21 @@ def test_issues_are_named_and_ordered_the_same_way_each_time(launch: World) -> N
     ]
 
 
+def test_what_a_page_said_before_the_launch_is_not_judged(tmp_path: Path) -> None:
+    old = "---\ntitle: Old\n---\n# A title\n- An old bullet, __OLD__\t.\n"
+    path = "content/docs/shelf/old.md"
+    launch = world(tmp_path, site={path: old})
+    launch.write(path, old + "- A new bullet, __NEW__.\n")
+
+    found = {
+        (issue.error_code, issue.path, issue.line)
+        for gate in ("front_matter", "markdown_lint", "template_tokens", "truth_lock")
+        for issue in launch.verdict(gate).issues
+    }
+
+    assert found == {("GATE_TOKEN_LEAKED", path, 6), ("GATE_TRUTH_UNMARKED", path, 6)}
+
+
 def validated(job: Job) -> dict[str, Any]:
     return dict(anyio.run(validate.run, job))
 

@@ -59,11 +59,19 @@ TRUTH: list[tuple[str, list[str]]] = [
     (marked("Renders scenes with ray tracing hardware.", STORES), ["DRIFT"]),
     (marked("Stores 250 records in an ordered index.", STORES), ["FIGURE"]),
     (marked("Might store records in an ordered index.", STORES), ["SPECULATION"]),
-    ("It is blazing fast.", ["TOPIC"]),
+    ("Nothing is as blazing fast.", ["TOPIC"]),
     ("Files are encrypted at rest.", ["TOPIC"]),
-    ("It is GDPR compliant.", ["TOPIC"]),
-    ("It can export to PDF.", ["FORMAT"]),
-    ("It can export to CSV and JSON.", []),
+    ("All is GDPR compliant.", ["TOPIC"]),
+    ("An export to PDF is there.", ["FORMAT"]),
+    ("An export to CSV and JSON is there.", []),
+    ("Shelf.Kit keeps 3 things in mind. Shelf.Kit supports all.", ["SENTENCE"]),
+    ("Here it is. It can do all of it.", ["SENTENCE"]),
+    ("The package runs anywhere.", ["SENTENCE"]),
+    ("This page shows what Shelf.Kit is.", []),
+    ("Version 2.5 holds 4000 records.", ["FIGURE"]),
+    ("Version `2.5` is at <https://example.org/2.5>.", []),
+    ("| Name | What |\n| --- | --- |\n| `a` | It keeps all of the records. |", ["UNMARKED+2"]),
+    ("| Name | Where |\n| --- | --- |\n| `a` | [here](/docs/shelf/) |", []),
     ("The PDF of the manual is elsewhere.", []),
 ]
 
@@ -74,7 +82,8 @@ def test_every_statement_of_fact_is_proved(broken: World, text: str, codes: list
 
     found = broken.codes("truth_lock")
 
-    assert found == [(f"GATE_TRUTH_{code}", GUIDE, 8) for code in codes]
+    parts = [code.partition("+") for code in codes]
+    assert found == [(f"GATE_TRUTH_{code}", GUIDE, 8 + int(n or 0)) for code, _, n in parts]
 
 
 def evidence(*claims: Mapping[str, Any], contradictions: list[Any] | None = None) -> dict[str, Any]:
@@ -98,6 +107,10 @@ CLAIMED: list[tuple[Mapping[str, Any], list[str]]] = [
     (claim(EXPORTS, EXPORTED, "../site/hugo.toml", 1), ["CITATION"]),
     (claim(EXPORTS, EXPORTED, "/etc/passwd", 1), ["CITATION"]),
     (claim(EXPORTS, EXPORTED, "examples/put.py", 2), ["UNSUPPORTED"]),
+    (claim(EXPORTS, f"Shelf.Kit: {EXPORTED}", "README.md", 1), ["UNSUPPORTED"]),
+    (claim(EXPORTS, f"`Shelf`: {EXPORTED}", "README.md", 1), []),
+    (claim(EXPORTS, f"The readme says so. {EXPORTED}", "README.md", 1), []),
+    (claim(EXPORTS, f"No more than this. {EXPORTED}", "pyproject.toml", 1), []),
     ({**claim(EXPORTS, EXPORTED, "README.md", 5), "citations": []}, ["UNCITED"]),
     (
         claim(EXPORTS, EXPORTED, "README.md", 5, claim_kind="format", truth_status="inference"),

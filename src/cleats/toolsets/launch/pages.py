@@ -202,6 +202,18 @@ def code_lines(body: str) -> frozenset[int]:
     )
 
 
+def row_lines(body: str) -> frozenset[int]:
+    """Number the lines of the body, from 1, that are rows of a table below its heading."""
+    inside = False
+    found = set()
+    for token in _tokens(body):
+        if token.type in {"tbody_open", "tbody_close"}:
+            inside = token.type == "tbody_open"
+        elif inside and token.type == "tr_open" and token.map is not None:
+            found.add(token.map[0] + 1)
+    return frozenset(found)
+
+
 def anchor_of(text: str) -> str:
     """Turn a heading into the anchor it gets when no other heading of its page has it."""
     return _anchor(text, set())

@@ -51,8 +51,11 @@ def span(text: str, fence: Fence) -> range:
 
 def _with_code(text: str, fence: Fence, code: str) -> str:
     lines = text.split("\n")
+    opening = lines[fence.line - 1]
+    lead = opening[: len(opening) - len(opening.lstrip())]  # a block may stand in a list
+    new = [lead + line if line else line for line in code.split("\n")]
     inside = fence.code.count("\n")
-    return "\n".join([*lines[: fence.line], *code.split("\n"), *lines[fence.line + inside :]])
+    return "\n".join([*lines[: fence.line], *new, *lines[fence.line + inside :]])
 
 
 def _like(one: Iterable[str], other: Iterable[str]) -> float:

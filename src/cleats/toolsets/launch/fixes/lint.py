@@ -8,7 +8,7 @@ from cleats.toolsets.launch.fixes.model import Answer, Case, code_lines, each_li
 from cleats.toolsets.launch.fixes.model import prose_lines as prose
 from cleats.toolsets.launch.gates import markdown_lint as lint
 from cleats.toolsets.launch.gates.catalogue import known, normal
-from cleats.toolsets.launch.gates.consistency import INSTALL
+from cleats.toolsets.launch.gates.consistency import only_installs
 
 _LEVEL = re.compile(r"^( {0,3})(#{1,6})(?=\s|$)")
 _IMAGE = re.compile(r"!\[\s*\]\(([^)\s]+)([^)]*)\)")
@@ -114,9 +114,8 @@ def fence_language(case: Case) -> Answer:
         if fence.language:
             continue
         snippet = catalogue.get(normal(fence.code))
-        commands = [line for line in fence.code.splitlines() if line.strip()]
-        shell = commands and all(INSTALL.match(line) for line in commands)
-        names[fence.line] = snippet["language"] if snippet else "bash" if shell else "text"
+        other = "bash" if only_installs(fence) else "text"
+        names[fence.line] = snippet["language"] if snippet else other
 
     def change(number: int, line: str) -> str:
         return line.rstrip() + names[number] if number in names else line

@@ -97,6 +97,7 @@ RULES = {
     "GATE_TRUTH_DRIFT": restated,
     "GATE_TRUTH_FIGURE": restated,
     "GATE_TRUTH_SPECULATION": restated,
+    "GATE_TRUTH_SENTENCE": unmarked,
     "GATE_TRUTH_TOPIC": removed,
     "GATE_TRUTH_FORMAT": removed,
     "GATE_TRUTH_UNCITED": removed,

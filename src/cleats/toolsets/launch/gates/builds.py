@@ -85,6 +85,8 @@ async def hugo(site: Site, build: Build, *words: str) -> process.Completed:
         "HUGO_RESOURCEDIR": str(home / "resources"),
         **FORBIDDEN,
     }
+    around = site.job.settings.get("git_env", {})
+    env |= {name: around[name] for name in ("SYSTEMROOT",) if name in around}  # Windows needs it
     source = ["--source", str(site.job.site), *build.words]
     environment = ["--environment", site.profile.site.environment]
     argv = [site.programs["hugo"], *words, *source, *environment]

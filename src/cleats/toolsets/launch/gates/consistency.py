@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from cleats.toolsets.launch.config.shown import shown
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
 from cleats.toolsets.launch.gates.site import PageFile, Site
+from cleats.toolsets.launch.pages import Fence
 
 SHELLS = frozenset({"", "bash", "bat", "cmd", "console", "powershell", "ps1", "sh", "shell", "zsh"})
 INSTALL = re.compile(
@@ -122,6 +123,12 @@ def known_commands(site: Site) -> list[str]:
     ]
 
 
+def only_installs(fence: Fence) -> bool:
+    """Whether a code block holds nothing but install commands."""
+    lines = [line for line in fence.code.splitlines() if line.strip()]
+    return bool(lines) and all(INSTALL.match(line) for line in lines)
+
+
 def _commands(site: Site, file: PageFile) -> Iterator[Finding]:
     known = {" ".join(command.split()) for command in known_commands(site)}
     for line, command in install_commands(file):
@@ -140,4 +147,6 @@ def install_commands(file: PageFile) -> Iterator[tuple[int, str]]:
                 yield fence.line + below, found.group("command")
 
 
-GATE = Gate(name="consistency", purpose=__doc__, check=check, local=30.0, strict=60.0)
+GATE = Gate(
+    name="consistency", purpose=__doc__, check=check, reads_pages=True, local=30.0, strict=60.0
+)

@@ -82,4 +82,6 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
 }
 
-GATE = Gate(name="front_matter", purpose=__doc__, check=check, local=60.0, strict=120.0)
+GATE = Gate(
+    name="front_matter", purpose=__doc__, check=check, reads_pages=True, local=60.0, strict=120.0
+)

@@ -115,4 +115,6 @@ def _references(site: Site, file: PageFile) -> Iterator[Finding]:
                 yield error("GATE_LINK_REFERENCE", message, file.path, number)
 
 
-GATE = Gate(name="internal_links", purpose=__doc__, check=check, local=120.0, strict=180.0)
+GATE = Gate(
+    name="internal_links", purpose=__doc__, check=check, reads_pages=True, local=120.0, strict=180.0
+)

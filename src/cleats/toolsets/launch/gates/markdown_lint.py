@@ -152,4 +152,6 @@ def _file(file: PageFile) -> Iterator[Finding]:
 
 RULES: tuple[Rule, ...] = (_file, _headings, _spacing, _fences, _links, _html)
 
-GATE = Gate(name="markdown_lint", purpose=__doc__, check=check, local=60.0, strict=120.0)
+GATE = Gate(
+    name="markdown_lint", purpose=__doc__, check=check, reads_pages=True, local=60.0, strict=120.0
+)

@@ -42,6 +42,8 @@ class Gate:
     local: float = 60.0
     strict: float = 120.0
     tools: tuple[str, ...] = ()
+    reads_pages: bool = False
+    """Whether it judges pages line by line: then what a page said before is not its affair."""
 
     def seconds(self, profile: str) -> float:
         """How long the gate may take."""

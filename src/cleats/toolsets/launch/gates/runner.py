@@ -44,6 +44,8 @@ async def judge(gate: Gate, site: Site, *, strict: bool = False) -> Verdict:
     except Exception as crash:  # noqa: BLE001 - a gate that fails must not pass
         message = f"the gate failed: {type(crash).__name__}: {crash}"
         said = [blocker("GATE_CRASHED", message)]
+    if gate.reads_pages:
+        said = [each for each in said if isinstance(each, str) or site.ours(each.path, each.line)]
     return settle(gate.name, said, site, strict=strict)
 
 

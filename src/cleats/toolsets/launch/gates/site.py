@@ -88,6 +88,8 @@ class Change:
     path: str
     kind: str
     mode: int = 0
+    lines: frozenset[int] | None = None
+    """The lines that are new, of a file that was there before; None when all of it is ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,15 @@ class Site:
         for name, program in self.programs.items():
             text = text.replace(program, name)
         return text
+
+    @cached_property
+    def _older(self) -> Mapping[str, frozenset[int]]:
+        return {each.path: each.lines for each in self.changes if each.lines is not None}
+
+    def ours(self, path: str, line: int) -> bool:
+        """Whether a line of a page came with this launch; line 0 is the file as a whole."""
+        planned = any(entry["output_path"] == path for entry in self.plan)
+        return planned or path not in self._older or line in self._older[path]
 
     def document(self, name: str) -> Mapping[str, Any]:
         """An artifact that is a JSON object; empty when the run has none of that name."""

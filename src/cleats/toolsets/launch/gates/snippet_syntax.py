@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cleats.toolsets.launch.gates.catalogue import known, language, normal
-from cleats.toolsets.launch.gates.consistency import SHELLS
+from cleats.toolsets.launch.gates.consistency import SHELLS, only_installs
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
 from cleats.toolsets.launch.gates.site import PageFile, Site
 from cleats.toolsets.launch.pages import Fence
@@ -31,7 +31,7 @@ def _fence(
         message = f"the code does not parse: {wrong}"
         yield error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
     code = normal(fence.code)
-    if fence.language in SHELLS:
+    if fence.language in SHELLS and (fence.language or only_installs(fence)):
         return  # commands are no snippets; those that install are the consistency gate's
     if code and code not in catalogue:
         message = "the code is not in the catalogue of snippets"
@@ -43,4 +43,6 @@ def fault(fence: Fence) -> str:
     return parses(fence.code, language(fence)) or ""
 
 
-GATE = Gate(name="snippet_syntax", purpose=__doc__, check=check, local=60.0, strict=120.0)
+GATE = Gate(
+    name="snippet_syntax", purpose=__doc__, check=check, reads_pages=True, local=60.0, strict=120.0
+)

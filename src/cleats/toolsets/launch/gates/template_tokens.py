@@ -48,4 +48,6 @@ def _texts(front: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
                     yield name, each
 
 
-GATE = Gate(name="template_tokens", purpose=__doc__, check=check, local=30.0, strict=60.0)
+GATE = Gate(
+    name="template_tokens", purpose=__doc__, check=check, reads_pages=True, local=30.0, strict=60.0
+)

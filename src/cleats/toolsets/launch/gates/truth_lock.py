@@ -13,7 +13,14 @@ from typing import Any
 
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker
 from cleats.toolsets.launch.gates.site import PageFile, Site
-from cleats.toolsets.launch.gates.statements import Statement, leads_on, plain, statements
+from cleats.toolsets.launch.gates.statements import (
+    Statement,
+    about,
+    leads_on,
+    names_only,
+    plain,
+    statements,
+)
 from cleats.toolsets.launch.gates.wording import numbers, share, stems
 
 DRIFT = 0.5
@@ -48,6 +55,7 @@ FORMATS = frozenset(
 """What a reader takes for a file format when it stands in capitals."""
 _FORMAT = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
 _NOTHING = re.compile(r"(?i)\b(?:no|none|nothing|without)\b")
+_CODE = re.compile(r"`([^`]+)`")
 _HOLDS = re.compile(
     r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b"
 )
@@ -140,7 +148,7 @@ def _statement(
         message = f"no evidence has the claim {claim_id}"
         yield blocker("GATE_TRUTH_UNKNOWN_CLAIM", message, file.path, statement.line)
     if not statement.claim_ids:
-        yield from _unproved(evidence, file, statement, text)
+        yield from _unproved(site, evidence, file, statement)
         return
     claims = [evidence.claims[each] for each in statement.claim_ids if each not in unknown]
     if not claims:
@@ -160,20 +168,36 @@ def _statement(
 
 
 def _unproved(
-    evidence: Evidence, file: PageFile, statement: Statement, text: str
+    site: Site, evidence: Evidence, file: PageFile, statement: Statement
 ) -> Iterator[Finding]:
-    if statement.bullet and not leads_on(statement.text) and stems(text):
+    text, line = plain(statement.text), statement.line
+    if statement.kind == "bullet" and not leads_on(statement.text) and stems(text):
         message = "a bullet states a fact and names no claim"
-        yield blocker("GATE_TRUTH_UNMARKED", message, file.path, statement.line)
+        yield blocker("GATE_TRUTH_UNMARKED", message, file.path, line)
+        return
+    if statement.kind == "row" and not names_only(statement.text):
+        message = "a row of a table states a fact and names no claim"
+        yield blocker("GATE_TRUTH_UNMARKED", message, file.path, line)
         return
     for topic, words in TOPICS.items():
         if found := words.search(text):
             message = f"{found.group()!r} speaks of {topic} and names no claim"
-            yield blocker("GATE_TRUTH_TOPIC", message, file.path, statement.line)
+            yield blocker("GATE_TRUTH_TOPIC", message, file.path, line)
     if _HOLDS.search(text):
         for name in sorted(found_formats(text) - evidence.formats):
             message = f"no evidence knows the format {name}"
-            yield blocker("GATE_TRUTH_FORMAT", message, file.path, statement.line)
+            yield blocker("GATE_TRUTH_FORMAT", message, file.path, line)
+    if statement.kind == "text" and about(str(site.facts.get("product_name", "")), text):
+        message = "a sentence says what the product is or does and names no claim"
+        yield blocker("GATE_TRUTH_SENTENCE", message, file.path, line)
+    if statement.kind == "text" and (figures := sorted(numbers(_unspanned(statement.text)))):
+        message = f"the figure {figures[0]} stands in a statement that names no claim"
+        yield blocker("GATE_TRUTH_FIGURE", message, file.path, line)
+
+
+def _unspanned(text: str) -> str:
+    """A text without its code and its addresses, whose figures are names."""
+    return re.sub(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|https?://\S+", " ", text)
 
 
 def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -196,7 +220,13 @@ def _claim(site: Site, evidence: Evidence, claim: Mapping[str, Any]) -> Iterator
 
 
 def supports(site: Site, text: str, sources: str) -> bool:
-    """Whether lines speak of what a claim says; that they name the product proves nothing."""
+    """Whether lines speak of what a claim says; that they name the product proves nothing.
+
+    A name in code is another matter: it stands for itself, also when the product is called so.
+    """
+    code = {word for span in _CODE.findall(text) for word in re.findall(r"\w{2,}", span)}
+    if code & set(re.findall(r"\w{2,}", sources)):
+        return True
     name = str(site.facts.get("product_name", ""))
     rest = text.replace(name, " ") if name else text
     return share(rest, sources) > 0
@@ -239,4 +269,6 @@ def found_formats(text: str) -> set[str]:
     return {name.upper() for name in _FORMAT.findall(text)} & FORMATS
 
 
-GATE = Gate(name="truth_lock", purpose=__doc__, check=check, local=60.0, strict=120.0)
+GATE = Gate(
+    name="truth_lock", purpose=__doc__, check=check, reads_pages=True, local=60.0, strict=120.0
+)

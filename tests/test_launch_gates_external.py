@@ -1,0 +1,131 @@
+"""Links to the world outside: asked for politely, and never into a private network."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import anyio
+import pytest
+
+from cleats.toolsets.launch.gates import external_links
+from cleats.toolsets.launch.gates.model import Finding
+from tests.launch_gates_world import GUIDE, page, world
+
+
+class _Pages(BaseHTTPRequestHandler):
+    """Answers by path; notes what it was asked."""
+
+    asked: list[str]
+
+    def _answer(self) -> None:
+        self.asked.append(f"{self.command} {self.path}")
+        status = {"/gone": 404, "/shy": 200, "/broken": 500}.get(self.path, 200)
+        if self.path == "/shy" and self.command == "HEAD":
+            status = 405
+        if self.path in ("/moved", "/loop", "/inside"):
+            status = 302
+        self.send_response(status)
+        to = {"/moved": "/there", "/loop": "/loop", "/inside": "http://localhost:1/"}
+        if self.path in to:
+            self.send_header("Location", to[self.path])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = _answer  # noqa: N815 - names of the library
+
+    def log_message(self, *_said: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, list[str]]]:
+    asked: list[str] = []
+    handler = type("Pages", (_Pages,), {"asked": asked})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join(5)
+
+
+def found(tmp_path: Path, body: str, **settings: object) -> tuple[list[tuple[str, str]], list[str]]:
+    launch = world(tmp_path, settings=settings)
+    launch.write(GUIDE, page("Guide", body))
+
+    async def look() -> list[object]:
+        return list(await external_links.errand(await launch.site()))
+
+    said = anyio.run(look)
+    findings = [(each.severity, each.code) for each in said if isinstance(each, Finding)]
+    return findings, [each for each in said if isinstance(each, str)]
+
+
+ANSWERS = [
+    ("/there", []),
+    ("/moved", []),
+    ("/shy", []),
+    ("/gone", [("error", "GATE_EXTERNAL_GONE")]),
+    ("/broken", [("warn", "GATE_EXTERNAL_UNREACHABLE")]),
+    ("/loop", [("warn", "GATE_EXTERNAL_UNREACHABLE")]),
+    ("/inside", [("warn", "GATE_EXTERNAL_UNREACHABLE")]),
+]
+
+
+def test_each_kind_of_answer_is_told(tmp_path: Path) -> None:
+    with served() as (host, asked):
+        for number, (path, expected) in enumerate(ANSWERS):
+            link = f"[x](http://{host}{path}#part)"
+            findings, _ = found(tmp_path / str(number), link, link_hosts=[host])
+            assert findings == expected, path
+
+    assert "HEAD /there" in asked
+    assert "GET /there" not in asked
+    assert "GET /shy" in asked
+    assert asked.count("HEAD /loop") == external_links.REDIRECTS + 1
+
+
+def test_one_address_is_asked_once_and_told_for_every_place(tmp_path: Path) -> None:
+    with served() as (host, asked):
+        body = f"[x](http://{host}/gone#a)\n\n[y](http://{host}/gone#b)"
+        findings, log = found(tmp_path, body, link_hosts=[host])
+
+    assert len(findings) == 2
+    assert asked == ["HEAD /gone", "GET /gone"]
+    assert log == [f"http://{host}/gone: gone"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://10.0.0.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://[::1]/",
+        "https://user:pass@example.org/",
+        "https://93.184.216.34:8443/",
+        "https://",
+        "ftp://example.org/",
+        "https://example.org:bad/",
+    ],
+)
+def test_only_public_https_addresses_may_be_asked(url: str) -> None:
+    assert not anyio.run(external_links.allowed, url, ())
+
+
+def test_a_public_address_may_be_asked_and_so_may_a_listed_host() -> None:
+    assert anyio.run(external_links.allowed, "https://93.184.216.34/", ())
+    assert anyio.run(external_links.allowed, "http://127.0.0.1:8000/", ("127.0.0.1:8000",))
+    assert not anyio.run(external_links.allowed, "http://127.0.0.1:8001/", ("127.0.0.1:8000",))
+
+
+def test_nothing_is_asked_offline(tmp_path: Path) -> None:
+    with served() as (host, asked):
+        findings, log = found(tmp_path, f"[x](http://{host}/gone)", link_hosts=[host], offline=True)
+
+    assert (findings, asked) == ([], [])
+    assert log == ["not asked: the operator works offline"]
