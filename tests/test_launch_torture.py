@@ -1,0 +1,189 @@
+"""A real launch over MCP, with real git and real Hugo, on a server that is killed in every state.
+
+The client does what any client does: it calls the next tool, and when the server is gone it starts
+another and calls again. In the end there is one run, every step is recorded once, and the site's
+repository has one branch more with one commit on it.
+"""
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cleats.toolsets.launch.folder import RunFolder
+from cleats.toolsets.launch.snapshot import replay
+from cleats.toolsets.launch.store.sqlite import SqliteStore
+from tests.launch_client import REAL, Client, client
+from tests.launch_sites import committed, sample
+from tests.waiting import until
+
+pytestmark = pytest.mark.timeout(600)  # some fifteen servers one after the other
+
+RESTS = ("PLAN_READY", "DRAFT_READY")
+
+
+@dataclass
+class World:
+    """Two repositories, one run, and whoever looks at it from outside."""
+
+    home: Path
+    run_id: str = ""
+    killed: list[str] = field(default_factory=list)
+
+    @property
+    def remote(self) -> Path:
+        return self.home / "site.git"
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.home / f".local/share/cleats/launch/runs/{self.run_id}")
+
+    @property
+    def store(self) -> SqliteStore:
+        return SqliteStore(self.home / ".local/share/cleats/launch/runs.sqlite")
+
+    def config(self) -> dict[str, Any]:
+        source, site = self.home / "source", self.home / "site"
+        sample(source, "source")
+        sample(site, "site")
+        commit = committed(source)
+        committed(site)
+        git(self.home, "clone", "--quiet", "--bare", str(site), str(self.remote))
+        return {
+            "profile": "plain",
+            "family": "sample",
+            "target_platform": "python",
+            "github_repo_url": str(source),
+            "github_ref": commit,
+            "site_repo_url": str(self.remote),
+            "required_sections": ["docs"],
+            "allow_manual_edits": True,
+            "drive": {"mode": "stepwise"},
+        }
+
+    def branches(self) -> list[str]:
+        return git(self.remote, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+
+    def left(self) -> list[int]:
+        """Processes that were started for this home and still live."""
+        found = [each for each in Path("/proc").iterdir() if each.name.isdigit()]
+        return [int(each.name) for each in found if self.ours(each)]
+
+    def ours(self, process: Path) -> bool:
+        try:
+            environ = (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return b"HOME=" + str(self.home).encode() in environ
+
+
+def git(folder: Path, *words: str) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+@contextmanager
+def server(world: World) -> Iterator[Client]:
+    with client(world.home, *REAL, CLEATS_LAUNCH_LEASE="1", CLEATS_LAUNCH_PROFILE="plain") as made:
+        yield made
+
+
+def moments(world: World) -> dict[str, Callable[[], object]]:
+    """The steps that are interrupted, and what has to be there before."""
+    work = world.folder
+
+    def planned() -> bool:
+        return any(work.site.glob("content/docs/sample/**/*.md"))
+
+    now: Callable[[], object] = lambda: True  # noqa: E731 - it is one of many
+    return {
+        "clone": work.repo.exists,
+        "inventory": now,
+        "snippets": now,
+        "plan": now,
+        "draft:docs": now,
+        "apply": planned,
+        "validate:1": (work.root / "work" / "scratch").exists,
+        "fix:1": now,
+        "apply:fix:1": now,
+        "commit": lambda: len(world.branches()) > 1,
+        "request": now,
+    }
+
+
+def attempt(world: World, verb: str) -> str:
+    """Start a server and call a tool; kill the server if it is time. The state afterwards."""
+    store = world.store
+    due = {step: on for step, on in moments(world).items() if step not in world.killed}
+
+    def running() -> str:
+        items = store.snapshot(world.run_id)["work_items"]
+        return next((each["scope_key"] for each in items if each["status"] == "running"), "")
+
+    with server(world) as asked:
+        asked.peer.call("it", f"launch_{verb}", run_id=world.run_id)
+        seen = ""
+
+        def settled() -> bool:
+            nonlocal seen
+            step = running()
+            seen = step if step in due and due[step]() else ""
+            return bool(seen) or any(b'"id":"it"' in line for line in asked.peer.lines)
+
+        until(settled)
+        if seen:
+            asked.peer.signal(signal.SIGKILL)
+            asked.peer.wait()
+            world.killed.append(seen)
+    until(lambda: not world.left())
+    state: str = store.snapshot(world.run_id)["run_state"]
+    store.close()
+    return state
+
+
+def test_a_launch_survives_the_kill_of_its_server_in_every_state(tmp_path: Path) -> None:
+    world = World(tmp_path / "home")
+    world.home.mkdir()
+    config = world.config()
+    with server(world) as asked:
+        world.run_id = asked.call("launch_start_run", run_config=config)["run_id"]
+
+    verbs = {"VALIDATING": "fix_next", "READY_FOR_PR": "open_pr"}
+    states = ["CREATED"]
+    broken, kills = False, 0
+    while states[-1] != "DONE" and len(states) < 60:
+        verb = verbs.get(states[-1], "resume")
+        if len(world.killed) > kills:
+            verb, kills = "resume", len(world.killed)
+        elif states[-1] == "READY_FOR_PR" and not broken:
+            # What a person might leave behind, for the gates to find and the fixer to take away.
+            page = next(world.folder.site.glob("content/docs/sample/**/*.md"))
+            page.write_text(page.read_text() + "\n__BODY_INTRO__\n")
+            verb, broken = "validate", True
+        states.append(attempt(world, verb))
+
+    store = world.store
+    snapshot = store.snapshot(world.run_id)
+    finished = Counter(
+        item["scope_key"] for item in snapshot["work_items"] if item["status"] == "finished"
+    )
+    steps = [step.step for step in store.steps(world.run_id)]
+    log = git(world.remote, "log", "--format=%s", f"main..launch/{world.run_id}/sample")
+    assert states[-1] == "DONE", states
+    assert sorted(world.killed) == sorted(moments(world))
+    assert set(RESTS) <= set(states)  # each server was killed there too, at rest
+    assert finished == Counter(steps)
+    assert "fix:1" in steps
+    assert world.branches() == [f"launch/{world.run_id}/sample", "main"]
+    assert len(log.splitlines()) == 1
+    assert store.verify(world.run_id)
+    assert replay(world.run_id, store.events(world.run_id)) == snapshot
+    store.close()
