@@ -21,9 +21,10 @@ from cleats.toolsets.launch.pages import MARKER
 from cleats.toolsets.launch.patching.fence import Fence
 from cleats.toolsets.launch.patching.patches import after, apply
 from cleats.toolsets.launch.profiles.model import load
-from cleats.toolsets.launch.workers import fix
+from cleats.toolsets.launch.workers import fix, validate
 from cleats.toolsets.launch.workers.job import Job
 from tests.launch_gates_world import (
+    CLAIMS,
     EXAMPLE,
     EXPORTS,
     GUIDE,
@@ -33,6 +34,7 @@ from tests.launch_gates_world import (
     STORES,
     TOC,
     World,
+    documents,
     marked,
     page,
     world,
@@ -357,6 +359,10 @@ def test_a_page_that_says_nothing_is_drafted_anew(launch: World) -> None:
     assert left == []
 
 
+def cited(path: str, line: int) -> dict[str, Any]:
+    return {"path": path, "start_line": line, "end_line": line, "source_type": "source_code"}
+
+
 def issue(code: str, severity: Severity = "error", path: str = "a.md", line: int = 1) -> Issue:
     return Issue.make(
         gate="g",
@@ -552,3 +558,98 @@ def test_an_edit_by_hand_that_is_not_allowed_is_undone_and_kept_in_the_report(
 
 
 NOTE = "content/docs/shelf/note.md"
+
+
+UNPROVED: list[tuple[str, dict[str, Any]]] = [
+    ("GATE_TRUTH_UNCITED", {"citations": []}),
+    ("GATE_TRUTH_CITATION", {"citations": [cited("README.md", 99)]}),
+    ("GATE_TRUTH_UNSUPPORTED", {"citations": [cited("examples/put.py", 2)]}),
+    ("GATE_TRUTH_INFERENCE", {"truth_status": "inference"}),
+]
+
+
+@pytest.mark.parametrize(("code", "about"), UNPROVED)
+def test_a_statement_whose_claim_does_not_hold_goes(
+    tmp_path: Path, code: str, about: dict[str, Any]
+) -> None:
+    claims = [{**each, **about} if each["claim_id"] == EXPORTS else each for each in CLAIMS]
+    document = {**documents()["evidence_map.json"], "claims": claims}
+    launch = world(tmp_path, artifacts={"evidence_map.json": document})
+
+    text, mine, _ = fixed(launch, code)
+
+    assert [each.path for each in mine] == [GUIDE]
+    assert text is not None
+    assert EXPORTS not in text
+
+
+@pytest.mark.parametrize(
+    ("winner", "code"),
+    [(STORES, "GATE_TRUTH_CONTRADICTED"), ("", "GATE_TRUTH_CONTRADICTION")],
+)
+def test_a_statement_that_was_contradicted_goes(tmp_path: Path, winner: str, code: str) -> None:
+    both = {
+        "claim_a_id": EXPORTS,
+        "claim_b_id": STORES,
+        "resolution": "x",
+        "winning_claim_id": winner,
+    }
+    document = {**documents()["evidence_map.json"], "contradictions": [both]}
+    launch = world(tmp_path, artifacts={"evidence_map.json": document})
+
+    text, mine, _ = fixed(launch, code)
+
+    assert mine[0].path == GUIDE
+    assert EXPORTS not in (text or "")
+
+
+def test_a_link_that_differs_in_case_gets_the_page_s_own(launch: World) -> None:
+    launch.edit(GUIDE, "![The", "[i](/docs/Shelf/Installation/)\n\n![The")
+    message = "the link differs in case from the page: /docs/Shelf/Installation/"
+    wrong = Issue.make(
+        gate="internal_links",
+        severity="error",
+        message=message,
+        error_code="GATE_LINK_CASE",
+        path=GUIDE,
+    )
+
+    text = RULES["GATE_LINK_CASE"](Case(site_of(launch), wrong, [wrong], launch.read(GUIDE)))
+
+    assert isinstance(text, str)
+    assert "[i](/docs/shelf/installation/)" in text
+
+
+def test_a_launch_with_many_faults_is_repaired_attempt_by_attempt(tmp_path: Path) -> None:
+    launch = world(tmp_path, config={"allow_manual_edits": True}, artifacts=DRAFTS)
+    launch.edit(GUIDE, "## Export", "## Export __TOKEN__")
+    launch.edit(GUIDE, "weight: 10\n", "")
+    launch.edit(START, STORED, f"{STORED}\n- It flies.\n- It swims.")
+    (launch.job.site / INSTALLATION).unlink()
+    job, attempts = launch.job, []
+    for number in range(1, 9):
+        job = handed_on(job, f"validate:{number}")
+        facts = anyio.run(validate.run, job)
+        if facts["ok"]:
+            break
+        job = handed_on(job, f"fix:{number}")
+        attempts.append(anyio.run(fix.run, job))
+        fence = Fence(job.site, job.config["allowed_paths"])
+        apply(job.json(f"patch_bundle.delta.{number}.json"), fence)
+        done = {f"fix:{number}": attempts[-1], f"apply:fix:{number}": {}}
+        job = replace(job, facts={**job.facts, **done})
+
+    assert facts["ok"]
+    assert [each["error_code"] for each in attempts] == [
+        "GATE_CONTENT_PAGE_MISSING",
+        "GATE_TOKEN_LEAKED",
+        "GATE_TRUTH_UNMARKED",
+        "GATE_FRONTMATTER_KEY_MISSING",
+    ]
+    assert {path: launch.read(path) for path in PAGES} == PAGES
+    assert job.json("validation_report.json")["manual_edits"] is False
+
+
+def handed_on(job: Job, step: str) -> Job:
+    """The job of the next step, with what the one before it wrote."""
+    return replace(job, step=step, inputs={**job.inputs, **job.outputs}, outputs={})
