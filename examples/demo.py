@@ -10,31 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from demo_launch import tour_launch
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from stage import BOLD, DIM, PLAIN, ok, say, shown, title
 
 HERE = Path(__file__).parent
 CACHE = tempfile.mkdtemp(prefix="cleats-demo-")
-BOLD, DIM, GREEN, PLAIN = (
-    ("\033[1m", "\033[2m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "", "")
-)
-
-
-def say(text: str = "") -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def title(number: int, text: str) -> None:
-    say(f"\n{BOLD}{number}. {text}{PLAIN}")
-
-
-def ok(text: str) -> None:
-    say(f"   {GREEN}✓{PLAIN} {text}")
-
-
-def shown(value: Any) -> str:
-    return textwrap.indent(json.dumps(value, indent=2, ensure_ascii=False), "   " + DIM) + PLAIN
 
 
 def server(*arguments: str) -> StdioServerParameters:
@@ -175,6 +157,7 @@ async def main() -> None:
     try:
         await tour_tools()
         await tour_cancel()
+        await tour_launch(server, 10)
     finally:
         shutil.rmtree(CACHE, ignore_errors=True)
     say(f"\nNext: {BOLD}.venv/bin/cleats client-config claude-code{PLAIN} registers it.")
