@@ -15,7 +15,7 @@ from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Failed
-from cleats.contract.payload import FLAT, Meta, Payload
+from cleats.contract.payload import FLAT, LAUNCH, Meta, Payload
 from cleats.transports.legacy.answers import LIFTED
 from tests.peer import Peer, legacy, started
 from tests.shell import Shell
@@ -41,13 +41,21 @@ class Surface(ABC):
         """Call a tool and see its answer."""
 
 
-def failure(payload: Payload, error: Mapping[str, Any]) -> Seen:
-    """What a tool's own payload is for an error that a surface told in its own way."""
+def failure(
+    payload: Payload, error: Mapping[str, Any], arguments: Mapping[str, Any] | None = None
+) -> Seen:
+    """What a tool's own payload is for an error that a surface told in its own way.
+
+    A launch payload also has the run, which such a surface leaves to whoever named it.
+    """
     details = error.get("details")
+    asked = (arguments or {}).get("run_id", "")
+    known = error["code"] not in {"INVALID_REQUEST", "INVALID_INPUT"}
+    meta = Meta(notes={"run_id": asked} if asked and known else {})
     said = ToolError(
         ErrorCode[error["code"]], error["message"], hint=error.get("hint", ""), details=details
     )
-    body = payload.seal(Failed(said), Meta()).body
+    body = payload.seal(Failed(said), meta).body
     assert body is not None
     return Seen(False, _without_meta(body))
 
@@ -91,7 +99,7 @@ class Legacy(Mcp):
         body = json.loads(item["text"])
         if not result.get("isError"):
             return Seen(True, body)
-        if payload is FLAT:
+        if payload in (FLAT, LAUNCH):
             return Seen(False, {k: v for k, v in body.items() if k not in FLAT_ERROR})
         return failure(payload, body)
 
@@ -118,7 +126,7 @@ class Http(Surface):
     def call(self, tool: str, payload: Payload, arguments: Mapping[str, Any]) -> Seen:
         reply = self.web.post(f"/tools/{tool}", dict(arguments))
         if reply.status != 200:
-            return failure(payload, reply.error)
+            return failure(payload, reply.error, arguments)
         result = reply.result
         return Seen(result["ok"] if payload is FLAT else True, result)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cleats import app
+from cleats.contract.soundness import names_of
 from cleats.settings import Settings
 from tests.assets_world import SHOWCASE
 from tests.peer import ROOT
@@ -59,6 +60,23 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("validate_many", {"assets": [TONE], "schema": "tone"}),
     ("diff_assets", {"base": TONE, "new": {**TONE, "frequency": 220}}),
     ("populate_backend", {"asset": TONE}),
+    ("launch_list_runs", {}),
+    ("launch_list_runs", {"filter": {"state": "DONE"}, "limit": 3}),
+    ("launch_list_runs", {"cursor": "nowhere"}),
+    ("launch_list_runs", {"filter": {"colour": "red"}}),
+    ("launch_start_run", {"run_config": {"family": "3d"}}),
+    ("launch_start_run", {}),
+    ("launch_start_run_from_product_url", {"url": "https://example.org/"}),
+    ("launch_start_run_from_url", {"url": "https://docs.aspose.org/3d/en/cobol/"}),
+    ("launch_start_run_from_github_repo_url", {"github_repo_url": "https://example.org/o/n"}),
+    ("launch_get_status", {"run_id": "r_00000000"}),
+    ("launch_get_status", {"run_id": "../x"}),
+    ("launch_get_artifact", {"run_id": "r_00000000", "artifact_name": "page_plan.json"}),
+    ("launch_validate", {"run_id": "r_00000000"}),
+    ("launch_fix_next", {"run_id": "r_00000000"}),
+    ("launch_resume", {"run_id": "r_00000000"}),
+    ("launch_cancel", {"run_id": "r_00000000"}),
+    ("launch_open_pr", {"run_id": "r_00000000"}),
 ]
 """One call that works and some that do not, for each tool; a row is all that a new tool needs."""
 
@@ -80,7 +98,7 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sur
         yield every
 
 
-PAYLOADS = {tool.name: tool.payload for tool in app.catalogue(Settings())}
+PAYLOADS = {name: tool.payload for tool in app.catalogue(Settings()) for name in names_of(tool)}
 
 
 def steady(value: Any) -> Any:
@@ -116,4 +134,4 @@ def test_the_matrix_has_a_good_and_a_bad_call_of_each_shape(
         for tool, arguments in CASES
     }
 
-    assert ends == set(product(("content", "envelope", "flat"), (True, False)))
+    assert ends == set(product(("content", "envelope", "flat", "launch"), (True, False)))

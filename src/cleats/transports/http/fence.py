@@ -25,6 +25,9 @@ PATHS: Final = ("inputPath", "artifactsDir", WORKSPACE)
 Tools that keep to the repository by themselves are not in need of a fence.
 """
 
+CONFIG: Final = "run_config"
+"""The argument whose addresses of repositories may be paths on this machine."""
+
 
 @dataclass(frozen=True)
 class Fence:
@@ -57,10 +60,11 @@ class Fence:
         return replace(toolset, tools=[self._around(tool) for tool in toolset.tools])
 
     def _around(self, tool: Tool) -> Tool:
-        if not self.narrow and not {REPOSITORY, *PATHS} & set(tool.input.get("properties", {})):
+        known = set(tool.input.get("properties", {}))
+        if not self.narrow and not {REPOSITORY, CONFIG, *PATHS} & known:
             return tool
         errors = tuple(dict.fromkeys((*tool.errors, ErrorCode.FORBIDDEN)))
-        named = REPOSITORY in tool.input.get("properties", {})
+        named = REPOSITORY in known
         keep = named and (self.narrow or tool.hints.destructive)
         run = self._checked(tool.run, keep=keep)
         return replace(tool, run=run, errors=errors)
@@ -92,6 +96,9 @@ class Fence:
         for name in PATHS:
             if arguments.get(name):
                 self._inside(name, base / arguments[name])
+        for name, address in arguments.get(CONFIG, {}).items():
+            if isinstance(address, str) and address.startswith(("/", "file:")):
+                self._inside(name, Path(address.removeprefix("file:").removeprefix("//")))
         return arguments
 
     def find(self, given: str) -> Path:

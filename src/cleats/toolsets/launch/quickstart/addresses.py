@@ -179,6 +179,6 @@ def _invalid(message: str, profile: Profile, section: Section, host: str) -> Too
     return ToolError(
         ErrorCode.INVALID_URL,
         message,
-        hint=f"Patterns: {', '.join(known['patterns'])}.",
+        hint="The details have the patterns, and every name that fits into them.",
         details=known,
     )
