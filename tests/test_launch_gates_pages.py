@@ -92,6 +92,7 @@ LINT = [
     ("A\tB\n", [("TAB", 6)]),
     ("A.\n\n\nB.\n", [("BLANK_LINES", 8)]),
     ("```\nx\n```\n", [("FENCE_LANGUAGE", 6)]),
+    ("## A\n\nx\n\n## A\n\ny\n", [("TWIN_HEADING", 10)]),
     ("```python\nx = 1\n", [("OPEN_FENCE", 6)]),
     ("See https://example.org/a_b. Then.\n", [("BARE_URL", 6)]),
     ("[a]()\n", [("EMPTY_LINK", 6)]),

@@ -203,6 +203,25 @@ def test_what_was_edited_by_hand_is_an_error_unless_it_is_allowed(tmp_path: Path
     assert (strict["ok"], lenient["ok"]) == (False, True)
 
 
+def test_a_worktree_that_moves_under_the_gates_is_a_blocker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = world(tmp_path, settings={"hugo": str(tmp_path / "none")})
+
+    def meddle(site: Site) -> Iterator[Said]:
+        launch.write(GUIDE, PAGES[GUIDE] + "\nMore.\n")
+        yield f"{site.level}"
+
+    gate = Gate(name="meddle", purpose="x", check=meddle)
+    monkeypatch.setattr(registry, "chosen", lambda _names: [gate])
+
+    facts = validated(launch.job)
+
+    codes = {each["error_code"] for each in launch.job.json("validation_report.json")["issues"]}
+    assert not facts["ok"]
+    assert codes == {"GATE_WORKTREE_MOVED", "GATE_MANUAL_EDIT"}
+
+
 def edited(job: Job) -> list[str]:
     async def look() -> list[str]:
         return worktree.edited(await validate.survey(job, load("plain"), job.root))

@@ -1,6 +1,7 @@
 """Gates that compare pages with the evidence: truth, code, names, roles."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,16 @@ def test_the_evidence_is_of_the_run_s_own_commit(tmp_path: Path) -> None:
     found = launch.verdict("truth_lock").issues
 
     assert [each.error_code for each in found] == ["GATE_TRUTH_IDENTITY"] * 2
+
+
+def test_without_evidence_nothing_is_true(tmp_path: Path) -> None:
+    launch = world(tmp_path)
+    inputs = {name: sha for name, sha in launch.job.inputs.items() if name != "evidence_map.json"}
+    bare = replace(launch, job=replace(launch.job, inputs=inputs))
+
+    codes = {each.error_code for each in bare.verdict("truth_lock").issues}
+
+    assert codes == {"GATE_TRUTH_NO_EVIDENCE", "GATE_TRUTH_UNKNOWN_CLAIM"}
 
 
 def test_a_run_that_may_infer_may_also_guess(tmp_path: Path) -> None:
@@ -320,5 +331,8 @@ def test_an_artifact_that_does_not_fit_its_schema_is_a_blocker(tmp_path: Path) -
 
     found = launch.verdict("schema").issues
 
-    assert {each.severity for each in found} == {"blocker"}
-    assert any("/repo_sha" in each.message for each in found)
+    assert [(each.error_code, each.severity, each.path) for each in found] == [
+        ("GATE_SCHEMA_INVALID", "blocker", "evidence_map.json"),
+        ("GATE_SCHEMA_UNREADABLE", "blocker", "page_plan.json"),
+    ]
+    assert "/repo_sha" in found[0].message
