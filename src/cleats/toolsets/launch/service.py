@@ -53,10 +53,7 @@ class Launches:
         """The engine, over the store of the data folder."""
         from cleats.toolsets.launch.engine import engine  # noqa: PLC0415 - when a call needs it
 
-        made = engine(self._settings, lambda run, _events: self.watch.moved(run.run_id))
-        if self._life is not None:
-            self._life.callback(made.store.close)
-        return made
+        return engine(self._settings, lambda run, _events: self.watch.moved(run.run_id))
 
     @cached_property
     def watch(self) -> Watch:
@@ -77,12 +74,17 @@ class Launches:
     @asynccontextmanager
     async def running(self, _changed: Changed) -> AsyncIterator[None]:
         """Drive runs in the background while the server lives."""
-        async with self.watch.running(), AsyncExitStack() as life:
-            self._life = life
-            try:
-                yield
-            finally:
-                self._life = None
+        try:
+            async with self.watch.running(), AsyncExitStack() as life:
+                self._life = life
+                try:
+                    yield
+                finally:
+                    self._life = None
+        finally:
+            # The last: records are made from the store until the watch has ended.
+            if "engine" in self.__dict__:
+                self.engine.store.close()
 
     async def start(self, given: Given, context: Context) -> Body:
         from cleats.toolsets.launch.config.normal import normalise  # noqa: PLC0415 - as above
@@ -248,8 +250,7 @@ class Launches:
             return
         if not self._driving:
             self._driving = True
-            engine = self.engine  # made first, so that it is closed last
-            await self._life.enter_async_context(engine.running())
+            await self._life.enter_async_context(self.engine.running())
         self.engine.drive_in_background(run, _caller(context))
 
     async def _ask_for_a_worker(self, run: "Run", life: AsyncExitStack) -> None:
