@@ -299,6 +299,12 @@ class Settings:
     launch_offline: Literal["on", "off"] = _setting(
         "off", "With `on`, runs ask nothing of the network but their repositories.", private=True
     )
+    launch_models: Literal["on", "off"] = _setting(
+        "off",
+        "With `on`, a run may have its pages reworded by the model that it names, at an address "
+        "of `launch_endpoints` or on this machine.",
+        private=True,
+    )
     launch_link_hosts: tuple[str, ...] = _setting(
         (), "Hosts whose links are checked although they are on a private network.", private=True
     )

@@ -72,6 +72,8 @@ def worker_settings(settings: Settings) -> dict[str, Any]:
         "hugo": settings.launch_hugo,
         "offline": settings.launch_offline == "on",
         "link_hosts": list(settings.launch_link_hosts),
+        "models": settings.launch_models == "on",
+        "endpoints": list(settings.launch_endpoints),
     }
 
 
