@@ -1,14 +1,16 @@
 """The reference pages say what the program does, and nothing is left out of them."""
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from cleats import app
 from cleats.cli import reference
-from cleats.cli.main import COMMANDS
+from cleats.cli.main import COMMANDS, cli
 from cleats.contract.errors import ErrorCode
 from cleats.settings import Settings, rows
 
@@ -43,6 +45,31 @@ def _anchors(text: str) -> set[str]:
     return {each.lower().replace(" ", "-") for each in headings} | set(
         re.findall(r'<a id="([\w-]+)">', text)
     )
+
+
+def test_every_example_in_a_help_text_is_a_command_that_there_is() -> None:
+    blocks = re.findall(r"```text\n(.*?)```", PAGES["commands.md"], re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    examples = [line for line in lines if re.match(r"(\$ )?cleats [a-z]", line)]
+
+    assert len(examples) > 100
+    for line in examples:
+        _parsed(line)
+
+
+def _parsed(line: str) -> None:
+    """Read a command line as the program would, without running it."""
+    words = shlex.split(re.split(r"  +|[|>…]| # ", line)[0].removeprefix("$ "))[1:]
+    command: click.Command = cli
+    ctx = click.Context(cli, info_name="cleats")
+    while words and isinstance(command, click.Group):
+        found = command.get_command(ctx, words[0])
+        if found is None:
+            break
+        command, ctx = found, click.Context(found, info_name=words.pop(0), parent=ctx)
+    if isinstance(command, click.Group):  # `cleats index` alone is `cleats index build`
+        command = command.get_command(ctx, "build") or command
+    command.make_parser(ctx).parse_args(words)
 
 
 def test_a_cell_with_a_bar_stays_one_cell() -> None:
