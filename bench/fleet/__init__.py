@@ -1,0 +1,1 @@
+"""What a fleet costs and where it ends: two workers measured, more of them worked out."""
