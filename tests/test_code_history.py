@@ -29,7 +29,7 @@ def known(history: History, path: str | bytes) -> FileHistory:
 
 def written(history: History, path: str | bytes) -> str:
     """The first letter of each line's author."""
-    return "".join(history.authors[each][:1] or "-" for each in known(history, path).line_authors)
+    return "".join(history.authors[each][:1] or "-" for each in history.line_authors(path))
 
 
 def test_each_line_has_the_author_who_changed_it_last(checkout: Checkout) -> None:
@@ -174,7 +174,10 @@ def test_an_empty_file_is_known(checkout: Checkout) -> None:
     checkout.write("pack age/__init__.py", "")
     checkout.commit()
 
-    assert known(history(checkout), "pack age/__init__.py").line_authors == []
+    found = history(checkout)
+
+    assert known(found, "pack age/__init__.py").last_author
+    assert found.line_authors("pack age/__init__.py") == []
 
 
 def test_text_that_looks_like_a_patch_is_text(checkout: Checkout) -> None:

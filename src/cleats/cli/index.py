@@ -1,5 +1,6 @@
 """`cleats index`: make an index, bring it up to date, and say what is in it."""
 
+import gc
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -123,6 +124,7 @@ def build(
         click.echo("Cancelled; the index is as it was.", err=True)
         sys.exit(INTERRUPTED)
     bar.clear()
+    gc.freeze()  # else Python looks through all that a build made for garbage before it ends
     if as_json:
         echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(done)})
     elif not quiet:

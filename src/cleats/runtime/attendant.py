@@ -4,7 +4,6 @@ Private to `blocking`, which says what is promised. Not for Windows, which has n
 """
 
 import errno
-import logging
 import marshal
 import os
 import select
@@ -16,11 +15,12 @@ from _socket import SCM_RIGHTS, SHUT_WR, SOL_SOCKET, socketpair
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cleats.runtime.command import DRAIN, GRACE, StartError, find_supervisor
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from logging import Logger
 
 PATIENCE: Final = 15.0
 """Seconds beyond the grace period for the supervisor to be done, as in `tree`."""
@@ -114,9 +114,15 @@ class Attendant:
         os.waitpid(pid, 0)
 
 
+def _log() -> "Logger":
+    import logging  # noqa: PLC0415 - there is hardly ever anything to say, and it takes 5 ms
+
+    return logging.getLogger(__name__)
+
+
 def _noted(report: Sequence[str]) -> bool:
     if report[:1] == ["survived"]:
-        log.error("kill.fail pids=%s", ",".join(report[1:]))
+        _log().error("kill.fail pids=%s", ",".join(report[1:]))
     return bool(report)
 
 
@@ -185,7 +191,7 @@ class Command:
             case ["done"]:
                 self._is_done = True
             case ["survived", *pids]:
-                log.error("kill.fail pids=%s", ",".join(pids))
+                _log().error("kill.fail pids=%s", ",".join(pids))
             case _ if not self._pid:
                 raise StartError(self._argv[0], "its supervisor does not run")
             case _:
@@ -194,7 +200,7 @@ class Command:
     def _stand_in(self) -> None:
         if not self._attendant.is_stopped:
             # The supervisor was killed; the group is all that we still reach.
-            log.error("supervisor.lost command=%d", self._pid)
+            _log().error("supervisor.lost command=%d", self._pid)
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, 9)
         self._attendant.close()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from cleats.toolsets.code.history import reading
 from cleats.toolsets.code.history.git import Git, GitError
@@ -19,8 +20,7 @@ MOST_COMMITS = 50_000
 """Commits along first parents; more take minutes, and their authors have long moved on."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileHistory:
+class FileHistory(NamedTuple):
     """What git knows of one file."""
 
     last_author: str
@@ -30,8 +30,6 @@ class FileHistory:
     last_commit: str | None
     churn: int | None
     """Added and removed lines over the last ten commits that touched it."""
-    line_authors: list[int]
-    """Positions in the history's `authors`; 0 is nobody known."""
 
 
 @dataclass(slots=True)
@@ -43,6 +41,8 @@ class History:
     warnings: list[str]
     _ledger: Ledger
     _changed: dict[bytes, Entry] = field(default_factory=dict)
+    is_as_saved: bool = False
+    """Whether it would be saved as it was: no commit has come."""
 
     @classmethod
     def of(
@@ -61,6 +61,7 @@ class History:
             git = Git.at(root)
             shallow, has_work_tree = reading.setting(git)
             before = None if previous is None else Ledger.load(previous)
+            same = before is not None and before.tip == commit
             ledger = None
             if before is not None:
                 ledger = reading.continued(git, before, commit, shallow, most_commits)
@@ -69,6 +70,7 @@ class History:
         except GitError as error:
             return cls([""], [str(error)], Ledger())
         made = cls(["", *reading.known_as(git, ledger.authors[1:])], [], ledger)
+        made.is_as_saved = same and ledger is before
         made._warn()
         try:
             made._change(reading.work_tree(git, commit) if has_work_tree else [])
@@ -91,8 +93,12 @@ class History:
             last_modified=ledger.times[last] if last else None,
             last_commit=ledger.shas[last] if last else None,
             churn=sum(entry.changes) if last and ledger.lined else None,
-            line_authors=[ledger.credits[number] for number in entry.lines],
         )
+
+    def line_authors(self, path: str | bytes) -> list[int]:
+        """Who wrote each line of a file, as positions in `authors`; 0 is nobody known."""
+        entry = self._entry(path)
+        return [self._ledger.credits[number] for number in entry.lines] if entry else []
 
     def authors_of(
         self, path: str | bytes, start_line: int, end_line: int, data: bytes | None = None

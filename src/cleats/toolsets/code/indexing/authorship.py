@@ -50,14 +50,15 @@ def add(
     saved = previous / FILE if previous else None
     before = saved.read_bytes() if saved and saved.is_file() else None
     history = History.of(root, git.commit, before)
-    (draft / FILE).write_bytes(history.save())
+    saved_now = before if before and history.is_as_saved else history.save()
+    (draft / FILE).write_bytes(saved_now)
     everywhere = touched is None or NAMES in touched
     for file in list(_files(catalogue)):
         known = history.file(file.path)
         now = _facts(known)
         if everywhere or file.path in (touched or ()) or now != file.facts:
             catalogue.connection.execute(_SET, (*now, file.id))
-            _sign(catalogue, history, file, known)
+            _sign(catalogue, history, file)
     return history.warnings
 
 
@@ -79,11 +80,12 @@ def _facts(known: FileHistory | None) -> tuple[Any, ...]:
     return (known.last_author or None, known.last_modified, known.last_commit, known.churn)
 
 
-def _sign(catalogue: Catalogue, history: History, file: _File, known: FileHistory | None) -> None:
+def _sign(catalogue: Catalogue, history: History, file: _File) -> None:
     packed = catalogue.connection.execute("SELECT text FROM files WHERE id = ?", (file.id,)).get
     text = zlib.decompress(packed)
     # Nobody at all, when the file has become another one since git was asked.
-    lines = known.line_authors if known and history.authors_of(file.path, 1, MOST, text) else []
+    fits = history.authors_of(file.path, 1, MOST, text)
+    lines = history.line_authors(file.path) if fits else []
     signed = []
     for chunk, start, end in catalogue.connection.execute(_CHUNKS, (file.id,)):
         authors = _most_first(history.authors, Counter(lines[start - 1 : end]))

@@ -6,6 +6,7 @@ limits. A change in any of them makes every fact old.
 """
 
 import hashlib
+import os
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.store.schema import SCHEMA
 
-_CODE = Path(__file__).parents[1]
+_CODE = str(Path(__file__).parents[1])
 
 MAKERS: Final = (
     "facts.py",
@@ -51,7 +52,7 @@ def fingerprint(options: Options, *, vectors: bool) -> str:
         ours(),
         options.limits,
         vectors,
-        [_content(path) for path in options.rule_files],
+        [_content(str(path)) for path in options.rule_files],
     )
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:16]
 
@@ -61,24 +62,29 @@ def ours() -> str:
     """The part that cannot change while a process runs."""
     made = hashlib.sha256(f"{TOOLING_VERSION} {SCHEMA}".encode())
     for path in _sources():
-        made.update(str(path.relative_to(_CODE)).encode())
+        made.update(path.removeprefix(_CODE).encode())
         made.update(_content(path))
     made.update("\n".join(_libraries()).encode())
     return made.hexdigest()
 
 
-def _sources() -> list[Path]:
-    found: list[Path] = []
+def _sources() -> list[str]:
+    found: list[str] = []
     for name in MAKERS:
-        place = _CODE / name
-        found += place.rglob("*") if place.is_dir() else [place]
-    return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
+        place = os.path.join(_CODE, name)  # noqa: PTH118 - a Path for every file is dear
+        if place.endswith(".py"):
+            found.append(place)
+        for folder, _, names in os.walk(place):
+            if not folder.endswith("__pycache__"):
+                found += (f"{folder}/{each}" for each in names)
+    return sorted(found)
 
 
-def _content(path: Path) -> bytes:
+def _content(path: str) -> bytes:
     try:
-        size = path.stat().st_size
-        return path.read_bytes() if size <= SMALL else str(size).encode()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            size = os.fstat(file.fileno()).st_size
+            return file.read() if size <= SMALL else str(size).encode()
     except OSError:
         return b""
 
@@ -91,5 +97,5 @@ def _libraries() -> list[str]:
     spec = find_spec("tree_sitter")
     if spec is None or spec.origin is None:
         return []
-    installed = Path(spec.origin).parents[1].iterdir()
-    return sorted(path.name for path in installed if _LIBRARY.match(path.name))
+    installed = os.listdir(Path(spec.origin).parents[1])  # noqa: PTH208
+    return sorted(filter(_LIBRARY.match, installed))

@@ -10,9 +10,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -25,6 +26,9 @@ from cleats.toolsets.code.store.rows import Relations
 
 FOLDER: Final = "shards"
 TABLE: Final = "shards.json"
+
+MARK: Final = "late.mark"
+"""The hash of what the second set of columns of a shard was made from."""
 
 FORMAT: Final = 2
 """Rises when the same catalogue makes other parts."""
@@ -40,6 +44,9 @@ _CHUNKS = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordina
 _relations = msgspec.msgpack.Decoder(Relations)
 _risk = msgspec.msgpack.Decoder(Risk)
 _names = msgspec.msgpack.Decoder(list[str])
+_pack = msgspec.msgpack.Encoder().encode
+
+_Late: TypeAlias = tuple[str | None, int | None, int | None, list[Any]]
 
 
 class Progress(Protocol):
@@ -141,12 +148,27 @@ def _content_name(form: str, files: Sequence[_File]) -> str:
 
 
 def _shard(source: Catalogue, folder: Path, before: Path | None, files: Sequence[_File]) -> None:
-    if before is not None and (before / columns.CONTENT).exists():
-        shutil.copytree(before, folder, copy_function=_linked, ignore=lambda *_: {columns.LATE})
-    else:
-        folder.mkdir()
+    late = _late(source, files)
+    mark = hashlib.blake2b(_pack(late), digest_size=16).digest()
+    folder.mkdir()
+    if before is None or not (before / columns.CONTENT).exists():
         _write_content(source, folder, files)
-    _write_late(source, folder, files)
+        _write_late(folder, late, mark)
+        return
+    is_same = (before / MARK).exists() and (before / MARK).read_bytes() == mark
+    _take_over(before, folder, frozenset() if is_same else frozenset({columns.LATE, MARK}))
+    if not is_same:
+        _write_late(folder, late, mark)
+
+
+def _take_over(before: Path, folder: Path, but: AbstractSet[str]) -> None:
+    with os.scandir(before) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                (folder / entry.name).mkdir()
+                _take_over(before / entry.name, folder / entry.name, but)
+            elif entry.name not in but:
+                _linked(entry.path, f"{folder}/{entry.name}")
 
 
 def _linked(source: str, target: str) -> None:
@@ -175,15 +197,25 @@ def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> N
     vectors.write(folder, rows)
 
 
-def _write_late(source: Catalogue, folder: Path, files: Sequence[_File]) -> None:
+def _late(source: Catalogue, files: Sequence[_File]) -> list[_Late]:
+    """What git, risk and lint say about the files of a shard, and about their chunks."""
+    chunks = source.connection.execute
+    return [
+        (file.author, file.modified, file.churn, list(chunks(_CHUNKS, (file.id,))))
+        for file in files
+    ]
+
+
+def _write_late(folder: Path, said: Sequence[_Late], mark: bytes) -> None:
     late = columns.Late()
-    for file in files:
-        late.add_file(file.author, file.modified, file.churn)
-        for risk, authors, lint in source.connection.execute(_CHUNKS, (file.id,)):
+    for author, modified, churn, chunks in said:
+        late.add_file(author, modified, churn)
+        for risk, authors, lint in chunks:
             values = _risks(risk) if risk else {}
-            values["chunkAuthor"] = _names.decode(authors) if authors else [file.author or ""]
+            values["chunkAuthor"] = _names.decode(authors) if authors else [author or ""]
             late.add_chunk(values, lint=bool(lint))
     late.save(folder)
+    (folder / MARK).write_bytes(mark)
 
 
 def _risks(packed: bytes) -> dict[str, list[str]]:

@@ -13,7 +13,6 @@ Laws:
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -125,7 +124,7 @@ class Shelf:
     @contextmanager
     def draft(self) -> Iterator[Path]:
         """A folder to build in, which is gone after the block unless it was published."""
-        folder = self._generations / f"{BUILDING}{os.getpid()}-{secrets.token_hex(4)}"
+        folder = self._generations / f"{BUILDING}{os.getpid()}-{os.urandom(4).hex()}"
         folder.mkdir(parents=True)
         try:
             (folder / LOCK).touch()
@@ -136,7 +135,7 @@ class Shelf:
     def publish(self, folder: Path) -> str:
         """Make a draft the generation that everyone gets from now on; return its name."""
         number = 1 + max((int(found[1]) for found in self._names()), default=0)
-        name = f"{number:06d}-{secrets.token_hex(4)}"
+        name = f"{number:06d}-{os.urandom(4).hex()}"
         sync_tree(folder)
         folder.rename(self._generations / name)
         sync(self._generations)
