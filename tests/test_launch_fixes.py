@@ -211,6 +211,10 @@ BREAKS = [
     Break(
         "GATE_LINK_ANCHOR", START, "#requirements", "#requirement", "../installation/#requirements"
     ),
+    Break("GATE_LINK_BROKEN", START, "- [Inst", "- [Other](/x/y/)\n- [Inst", "also\n\n- [Inst"),
+    Break(
+        "GATE_LINK_BROKEN", GUIDE, "![The", "[i](/x/instalation/)\n\n![The", "[i](/docs/shelf/inst"
+    ),
     Break("GATE_LINK_ANCHOR", START, "#requirements", "#quite-else", "../installation/)"),
     Break("GATE_LINK_IMAGE", GUIDE, "/logo.svg", "/none.svg", f"{EXPORTED}\n"),
     Break("GATE_LINK_REFERENCE", GUIDE, "![The", '[i]({{< ref "x.md" >}})\n\n![The', "\ni\n"),

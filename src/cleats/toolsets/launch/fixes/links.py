@@ -6,9 +6,12 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from cleats.toolsets.launch.fixes.model import Answer, Case, each_line, prose_lines
+from cleats.toolsets.launch.fixes.model import Answer, Case, each_line, prose_lines, without
 from cleats.toolsets.launch.gates.internal_links import REFERENCE
 from cleats.toolsets.launch.gates.site import PageFile
+from cleats.toolsets.launch.gates.statements import leads_on
+
+_ITEM = re.compile(r"^\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+")
 
 
 def broken(case: Case) -> Answer:
@@ -108,7 +111,22 @@ def _relinked(case: Case, wanted: set[str], better: Better) -> str:
         return auto.sub(put_auto, tag.sub(put_tag, inline.sub(put_inline, made)))
 
     lines = prose_lines(case.file)
-    return each_line(case.text or "", change)
+    return _without_leads(case.text or "", each_line(case.text or "", change))
+
+
+def _without_leads(before: str, made: str) -> str:
+    """Remove the bullets that only led on, and lead nowhere any more."""
+    gone = [
+        number
+        for number, (old, new) in enumerate(
+            zip(before.split("\n"), made.split("\n"), strict=True), start=1
+        )
+        if old != new
+        and (item := _ITEM.match(old))
+        and leads_on(old[item.end() :])
+        and not leads_on(new[item.end() :])
+    ]
+    return without(made, gone) if gone else made
 
 
 def _meant(case: Case, target: str, words: str) -> str | None:
@@ -116,7 +134,8 @@ def _meant(case: Case, target: str, words: str) -> str | None:
     path, _, place = target.partition("#")
     last = urlsplit(path).path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".md").lower()
     said = words.strip("`*_ ").casefold()
-    by_slug = [each for each in case.site.plan if _slug(each) == last]
+    near = get_close_matches(last, [_slug(each) for each in case.site.plan], n=1, cutoff=0.85)
+    by_slug = [each for each in case.site.plan if _slug(each) in near]
     by_title = [each for each in case.site.plan if each["title"].casefold() == said]
     own = [each for each in by_slug or by_title if each["section"] == case.file.section]
     found = own or by_slug or by_title
