@@ -61,6 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tokens.write_text(
         row("all")
         + row("assets", toolsets=("assets",))
+        + row("code", toolsets=("code",))
         + row("theirs", repositories=((home / "theirs").resolve(),))
         + row("nothing", toolsets=())
         + row("slow", per_minute=0.001, burst=2)
@@ -151,9 +152,11 @@ async def test_what_a_toolset_offers_besides_tools_is_not_there_either(server: S
 
 
 def test_a_server_says_to_a_caller_only_what_tools_the_caller_has(server: Server) -> None:
-    told = server.call("theirs", "check_status").result["tools"]
+    told = server.call("code", "check_status").result["tools"]
 
-    assert set(told) == set(server.get("theirs", "/capabilities").result["tools"])
+    assert set(told) == set(server.get("code", "/capabilities").result["tools"])
+    assert "skill" not in told
+    assert "skill" in server.call("all", "check_status").result["tools"]
 
 
 def test_a_token_without_toolsets_still_sees_that_the_server_is_up(server: Server) -> None:

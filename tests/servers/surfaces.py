@@ -133,7 +133,9 @@ def toolset() -> Toolset:
             errors=(ErrorCode.NOT_FOUND,),
         ),
     ]
-    return Toolset(name="surfaces", purpose="Tools for tests.", tools=tools, routes=ROUTES)
+    return Toolset(
+        name="surfaces", purpose="Tools for tests.", tools=tools, routes=ROUTES, ready=reachable
+    )
 
 
 async def asked(request: RouteRequest) -> RouteAnswer:
@@ -145,6 +147,12 @@ async def asked(request: RouteRequest) -> RouteAnswer:
     shown = {name: getattr(request, name) for name in ("path", "query", "body", "caller")}
     shown["headers"] = sorted(request.headers)
     return RouteAnswer(shown, 201, {"x-own": "yes"})
+
+
+async def reachable() -> None:
+    """Fail while there is a file of this name in the working folder."""
+    if await anyio.Path("unreachable").exists():
+        raise OSError("the store is away")
 
 
 ROUTES = [

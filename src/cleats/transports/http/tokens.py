@@ -149,11 +149,7 @@ def _wrong(given: Mapping[str, Any]) -> str | None:
         found = Validator(_SCHEMA).violations(given)
     except (TypeError, ValueError):  # TOML has dates, JSON does not
         return "there is a value that no entry can have"
-    for each in found:
-        if each.path.endswith("/sha256"):  # it may be the token itself, which is not to be shown
-            return f"{each.path} is no SHA-256: 64 digits and letters from a to f"
-        return f"{each.path or 'the file'}: {each.message}"
-    return None
+    return f"{found[0].path or 'the file'}: {found[0].message}" if found else None
 
 
 def _token(row: Mapping[str, Any]) -> Token:

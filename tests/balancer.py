@@ -1,0 +1,84 @@
+"""A round-robin proxy in front of several HTTP servers: each request goes to the next one.
+
+It does what any load balancer does and no more: a server that refuses the connection is passed
+over, and one that dies in the middle of an answer takes the answer with it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import cycle
+
+from tests.peer import LIMIT
+
+
+class Balancer:
+    """Counts the requests that each server got."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self.ports = ports
+        self.port = 0
+        self.served = dict.fromkeys(ports, 0)
+        self._turns = cycle(ports)
+        self._tasks: set[asyncio.Task[None] | None] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def run(self, started: threading.Event) -> None:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        started.set()
+        async with server:
+            await self._stop.wait()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request for each connection: the client is told to open the next itself."""
+        self._tasks.add(asyncio.current_task())  # the loop would let it be collected
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            lines = head.decode("latin-1").split("\r\n")[:-2]
+            fields = dict(line.lower().split(": ", 1) for line in lines[1:])
+            body = await reader.readexactly(int(fields.get("content-length", 0)))
+            kept = [line for line in lines if not line.lower().startswith("connection:")]
+            sent = "\r\n".join([*kept, "connection: close", "", ""]).encode("latin-1") + body
+            await self._forward(sent, writer)
+        writer.close()
+
+    async def _forward(self, sent: bytes, writer: asyncio.StreamWriter) -> None:
+        for _ in self.ports:
+            port = next(self._turns)
+            try:
+                source, target = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                continue
+            self.served[port] += 1
+            target.write(sent)
+            while data := await source.read(65536):
+                writer.write(data)
+                await writer.drain()
+            target.close()
+            return
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+
+@contextmanager
+def balanced(*ports: int) -> Iterator[Balancer]:
+    """A balancer in a thread of its own."""
+    balancer = Balancer(ports)
+    started = threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(balancer.run(started)))
+    thread.start()
+    try:
+        assert started.wait(LIMIT)
+        yield balancer
+    finally:
+        balancer.stop()
+        thread.join(LIMIT)
