@@ -24,6 +24,7 @@ def problems(text: str) -> list[str]:
     return [str(each) for each in running.check(written(text))]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", PAGES)
 def test_the_code_on_a_page_does_what_the_page_shows(path: str) -> None:
     assert [str(problem) for problem in running.check(PAGES[path])] == []
