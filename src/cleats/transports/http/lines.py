@@ -49,7 +49,9 @@ class LineFile:
         except OSError as error:
             if not self.lost:  # once: it may be the same for every line to come
                 log.error("lines.lost file=%s: %s", self._path, error.strerror)  # noqa: TRY400
-            self.lost += batch.count(b"\n")
+            lost = batch.count(b"\n")
+            self.lost += lost
+            JOURNAL.dropped += lost  # which `/metrics` shows
 
     def _write(self, batch: bytes) -> None:
         size = self._size()
