@@ -6,9 +6,9 @@ from collections.abc import Callable
 LIMIT = 30.0
 
 
-def until(condition: Callable[[], object]) -> None:
+def until(condition: Callable[[], object], *, limit: float = LIMIT) -> None:
     """Poll until the condition holds; fail when it never does."""
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.005)
