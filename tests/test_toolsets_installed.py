@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from click.testing import CliRunner, Result
 
 from cleats import app
 from cleats.cli.main import cli
+from cleats.contract.payload import CONTENT
 from cleats.contract.soundness import flaws
+from cleats.contract.tools import Alias, Context, Tool, Toolset, arguments
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 from cleats.toolsets import installed
@@ -25,6 +27,16 @@ from tests.toolset_world import EXAMPLE, install, install_example
 from tests.web import CLEATS, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of importlib.metadata
+
+
+ROUTED = """
+from cleats.contract.routes import Route
+
+make = toolset
+
+def toolset(settings):
+    return make(settings, routes=[Route("GET", "/health", run, "Mine.")])
+"""
 
 
 @pytest.fixture(scope="session")
@@ -205,6 +217,10 @@ def test_tools_and_doctor_say_where_a_toolset_is_from(host: Host) -> None:
             "wave: its input schema is open",
         ),
         (
+            ROUTED,
+            "its route /health is not below /toolsets/waves/",
+        ),
+        (
             "make = toolset\ndef toolset(s): return make(s, tool('search'))",
             "has a tool 'search', and so has 'code'",
         ),
@@ -275,6 +291,62 @@ def test_a_toolset_of_ours_has_no_contract_of_its_own_and_a_stranger_has_none(ho
     assert "code is part of our own contract; leave --toolset out" in ours.stderr
     assert "There is no toolset 'nobody'; there are: code, " in nobody.stderr
     assert "--toolset is only for what is installed here" in both.stderr
+
+
+async def nothing(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    return {}
+
+
+def made(*tools: Tool, name: str = "waves", purpose: str = "Wave.") -> Toolset:
+    return Toolset(name=name, purpose=purpose, tools=tools)
+
+
+def wave(name: str = "wave", **changed: Any) -> Tool:
+    sound = {"description": "Wave.", "input": arguments(), "output": {"type": "object"}}
+    return Tool(name=name, run=nothing, **{**sound, **changed})
+
+
+@pytest.mark.parametrize(
+    ("toolset", "told"),
+    [
+        (made(wave(), name="2 waves"), ["'2 waves' is no name for a toolset"]),
+        (made(wave(), purpose=""), ["it has no purpose"]),
+        (made(), ["it has no tools"]),
+        (made(wave(), wave()), ["2 of its tools are called 'wave'"]),
+        (made(wave(aliases=(Alias("old wave", "1"),))), ["'old wave' is no name for a tool"]),
+        (made(wave(description="")), ["wave: it has no description"]),
+        (made(wave(version=0)), ["wave: its version is 0, and the first one is 1"]),
+        (made(wave(timeout=0)), ["wave: its timeout is 0 s"]),
+        (made(wave(errors=("NOT_FOUND",))), ["wave: 'NOT_FOUND' is no error code"]),
+        (made(wave(output=None)), ["wave: it has no output schema"]),
+        (made(wave(output=None, payload=CONTENT)), []),
+        (
+            made(wave(output={"type": "string"})),
+            ["wave: its output schema is not that of an object"],
+        ),
+        (
+            made(wave(output={"type": "object", "properties": 3})),
+            ['wave: its output schema is none: 3 is not of type "object"'],
+        ),
+        (made(wave(input={})), ["wave: its input schema is not that of an object"]),
+        (
+            made(wave(input={"type": "object"})),
+            ["wave: its input schema is open, and unknown arguments would be ignored"],
+        ),
+        (
+            made(wave(input={**arguments(), "properties": {"a": 3}})),
+            ['wave: its input schema is none: 3 is not of types "boolean", "object"'],
+        ),
+        (
+            made(wave(examples=({"arguments": {"a": 1}},))),
+            [
+                'wave: its example 1 does not fit: wave: /a: unexpected property "a"',
+            ],
+        ),
+    ],
+)
+def test_every_broken_rule_is_told_in_words(toolset: Toolset, told: list[str]) -> None:
+    assert list(flaws(toolset)) == told
 
 
 def test_our_own_toolsets_keep_the_rules() -> None:

@@ -6,7 +6,7 @@ imported only when its toolset is wanted. What it brings is held to the rules of
 `contract.soundness`, and whatever goes wrong in it is told with its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -18,6 +18,9 @@ from cleats.contract.tools import Toolset
 from cleats.settings import SettingError, Settings
 
 GROUP: Final = "cleats.toolsets"
+
+ROUTES: Final = "/toolsets"
+"""Where HTTP routes of other packages are, each below its name; so none is in the way of ours."""
 
 
 @cache  # what is installed does not change under a running program
@@ -62,13 +65,15 @@ def load(name: str, settings: Settings) -> Toolset:
     return replace(made, package=package(point))
 
 
-def _broken_rules(name: str, made: Toolset) -> list[str]:
-    found = list(flaws(made))
+def _broken_rules(name: str, made: Toolset) -> Iterator[str]:
+    yield from flaws(made)
     if made.name != name:
-        found.append(f"it calls itself {made.name!r}")
+        yield f"it calls itself {made.name!r}"
     if not SEMVER.fullmatch(made.schema_version):
-        found.append(f"its schema_version is {made.schema_version!r}, not three numbers")
-    return found
+        yield f"its schema_version is {made.schema_version!r}, not three numbers"
+    for route in made.routes:
+        if not route.path.startswith(f"{ROUTES}/{name}/"):
+            yield f"its route {route.path} is not below {ROUTES}/{name}/"
 
 
 def _told(error: BaseException) -> str:
