@@ -7,7 +7,8 @@ from typing import Any
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.snippets import catalog
 from cleats.toolsets.launch.source import inventory
-from cleats.toolsets.launch.source.facts import Built, build, language_of
+from cleats.toolsets.launch.source.facts import Built, build
+from cleats.toolsets.launch.source.sources import language_of
 from cleats.toolsets.launch.source.tree import Tree
 
 SHA = "a" * 40

@@ -12,7 +12,12 @@ from cleats.toolsets.launch.snippets import prompts
 from cleats.toolsets.launch.snippets.model import normal
 from cleats.toolsets.launch.source import documents, languages
 from cleats.toolsets.launch.source.blocks import Block
-from cleats.toolsets.launch.source.document_claims import clean_title, is_readme, slug
+from cleats.toolsets.launch.source.document_claims import (
+    clean_title,
+    is_readme,
+    slug,
+    spoken_in,
+)
 from cleats.toolsets.launch.source.tree import Tree
 
 FILE_LINES: Final = 300
@@ -67,29 +72,17 @@ def fences(tree: Tree, entries: Sequence[Mapping[str, str]]) -> Iterator[Found]:
 def _fence(block: Block) -> Found | None:
     if any(_NOT_SHOWN.search(title) for title in block.section):
         return None
-    language = languages.named(block.language)
+    language = spoken_in(block)
     code = dedent(block.text)
-    if prompts.is_session(code) and language in ("unknown", "python", "text"):
-        language, code = "python", prompts.typed(code)
-    elif language == "unknown":
-        language = _guessed(code)
-    if language == "shell":
+    if language == "python" and prompts.is_session(code):
+        code = prompts.typed(code)
+    elif language == "shell":
         code = prompts.commands(code)
     if not code.strip() or code.count("\n") > FENCE_LINES:
         return None
     kind = "readme" if is_readme(block.path) else "docs"
     title = clean_title(block.section[-1]) if block.section else ""
     return Found(kind, language, normal(code), block.path, block.line, block.end, title)
-
-
-def _guessed(code: str) -> str:
-    """The language of code that does not say it; only where its first line leaves no doubt."""
-    first = next((line.strip() for line in code.splitlines() if line.strip()), "")
-    if re.match(r"\$ \S|(pip|npm|cargo|go|gem|composer|dotnet|brew|apt|git) \w", first):
-        return "shell"
-    if re.match(r"(from [\w.]+ import \w|import [\w.]+$)", first):
-        return "python"
-    return "unknown"
 
 
 def docstrings(tree: Tree, facts: Mapping[str, Any]) -> Iterator[Found]:

@@ -18,6 +18,12 @@ _RUNTIME: Final = re.compile(
 """A floor: `requires Python 3.8 or later`, `Python 3.8+`."""
 
 
+_FLOOR: Final = re.compile(
+    r"\binclude (?P<name>Python|Node\.js) (?P<version>\d+(?:\.\d+)*)(?P<more>\+)", re.IGNORECASE
+)
+"""An item of a list that is only that."""
+
+
 @dataclass(slots=True)
 class Referee:
     """Compares what documents say with what the manifest says."""
@@ -33,7 +39,7 @@ class Referee:
         One that agrees becomes evidence for the manifest's claim, one that does not is recorded as
         contradicted. Neither is a claim of its own to be told.
         """
-        match = _RUNTIME.search(sentence)
+        match = _RUNTIME.search(sentence) or _FLOOR.search(sentence)
         if match is None or not (match["more"] or "requires" in sentence.lower()):
             return False
         said = self.manifest.requires if self.manifest else None

@@ -13,6 +13,7 @@ from cleats.toolsets.launch.source.claims import Citation, Ledger
 from cleats.toolsets.launch.source.contradictions import Referee
 from cleats.toolsets.launch.source.statements import (
     Subject,
+    begins_with_verb,
     from_item,
     from_limitation,
     from_paragraph,
@@ -36,7 +37,7 @@ _LIMITS: Final = re.compile(
 _FOREIGN: Final = re.compile(
     r"\b(contribut\w*|sponsor\w*|licen[sc]e|changelog|development|credits|acknowledg\w*|authors?"
     r"|community|related|alternatives|comparison|table of contents|contents|links|resources"
-    r"|documentation|support|donat\w*|why|benchmarks?|performance|faq|roadmap|todo)\b",
+    r"|documentation|mailing list|support|donat\w*|why|benchmarks?|performance|faq|roadmap|todo)\b",
     re.IGNORECASE,
 )
 _LEADS_IN: Final = re.compile(
@@ -79,11 +80,18 @@ def features(ledger: Ledger, subject: Subject, blocks: list[Block], referee: Ref
             sentences = from_paragraph(block, subject) if _is_opening(block, blocks) else []
         elif block.kind == "item" and block.depth == 1:
             is_feature = _is_feature_list(block, leading, blocks, subject)
-            sentences = [from_item(block, subject)] if is_feature else []
+            phrases = not _is_to_do(block, blocks)
+            sentences = [from_item(block, subject, phrases=phrases)] if is_feature else []
         for sentence in sentences:
             settled = sentence and referee.settles(sentence, block, _cite(block).source)
             if sentence and not settled and not _is_told(ledger, sentence):
                 _add(ledger, sentence, "feature", block, "key_features")
+
+
+def _is_to_do(block: Block, blocks: list[Block]) -> bool:
+    """Whether the list that an item is in mostly tells things to do."""
+    items = [each for each in blocks if each.kind == "item" and each.section == block.section]
+    return sum(begins_with_verb(each.text) for each in items) * 3 > len(items)
 
 
 def _is_told(ledger: Ledger, sentence: str) -> bool:
@@ -105,9 +113,12 @@ def limitations(ledger: Ledger, subject: Subject, blocks: Iterable[Block]) -> li
     """Claim what the parts about limits say; return the sentences."""
     found: list[str] = []
     for block in blocks:
-        if block.kind not in ("paragraph", "item") or not _titled(block, _LIMITS, last=True):
+        title = block.section[-1] if block.section else ""
+        is_text = block.kind == "paragraph" or (block.kind == "item" and block.depth == 1)
+        if not is_text or not _LIMITS.search(title) or re.search(r"\bfaq\b", title, re.IGNORECASE):
             continue
-        for sentence in from_limitation(block, subject):
+        sure = bool(re.search(r"limitations?|not supported|unsupported", title, re.IGNORECASE))
+        for sentence in from_limitation(block, subject, sure=sure):
             _add(ledger, sentence, "limitation", block, "limitations")
             found.append(sentence)
     return list(dict.fromkeys(found))
@@ -143,7 +154,7 @@ def slug(title: str) -> str:
 
 def clean_title(text: str) -> str:
     """A heading without numbers and signs around it; "" for one that asks, shouts or is code."""
-    text = re.sub(r"^[\d.]+\s+", "", text)
+    text = re.sub(r"^[\d.]+\s+", "", text).replace("`", "")
     text = re.sub(r"^[^\w`.]+|[^\w`)+#]+$", "", text)
     odd = re.search(r"[^\w`'()+#./,& -]", text)
     return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and not odd else ""
@@ -160,9 +171,18 @@ def is_kin(spoken: str, language: str) -> bool:
 
 
 def spoken_in(block: Block) -> str:
-    """The language of a piece of code; a session with prompts is Python without saying so."""
+    """The language of a piece of code, guessed only where its first line leaves no doubt."""
     named = languages.named(block.language)
-    return "python" if named in ("unknown", "text") and is_session(block.text) else named
+    if named not in ("unknown", "text"):
+        return named
+    if is_session(block.text):
+        return "python"
+    first = next((line.strip() for line in block.text.splitlines() if line.strip()), "")
+    if re.match(r"\$ \S|(pip|npm|cargo|go|gem|composer|dotnet|brew|apt|git) \w", first):
+        return "shell"
+    if re.match(r"(from [\w.]+ import \w|import [\w.]+$)", first):
+        return "python"
+    return named
 
 
 def _is_usual(title: str) -> bool:
@@ -200,11 +220,6 @@ def _introduces(block: Block, subject: Subject) -> bool:
     return bool(block.section) and (
         bool(_OPENING.match(block.section[-1].strip())) or subject.is_named_by(block.section[-1])
     )
-
-
-def _titled(block: Block, pattern: re.Pattern[str], *, last: bool) -> bool:
-    titles = block.section[-1:] if last else block.section
-    return any(pattern.search(title) for title in titles)
 
 
 def _add(ledger: Ledger, sentence: str, kind: str, block: Block, group: str) -> None:

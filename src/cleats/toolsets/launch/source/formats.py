@@ -101,7 +101,8 @@ def _in_constants(tree: Tree, path: str) -> Iterator[tuple[str, Citation, str]]:
         names = [each.id for each in targets if isinstance(each, ast.Name)]
         if not names or node.value is None or not (_is_list(names[0]) or _is_list(owner)):
             continue
-        hidden = names[0].startswith("_")
+        vague = not owner and "_" not in names[0] and not _SUPPORTED.search(names[0].lower())
+        hidden = names[0].startswith("_") or vague
         for text, line in [] if hidden else _words(node.value):
             word = text.lower().lstrip(".")
             known = _SYNONYMS.get(word, word)

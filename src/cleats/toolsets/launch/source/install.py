@@ -118,7 +118,11 @@ def _python_imports(tree: Tree, manifest: Manifest, roots: Roots) -> tuple[Said,
         place.removesuffix(".py").rsplit("/", 1)[-1]: place
         for place in python_packages(tree, roots.source)
     }
-    told = [each for each in manifest.imports if each.value in folders]
+    told = [
+        each
+        for each in manifest.imports
+        if each.value in folders and not each.value.startswith("_")
+    ]
     name = _normal(manifest.name.value if manifest.name else "")
     if told:
         chosen = [each.value for each in told]

@@ -31,6 +31,14 @@ NAMES: Final = {
     "Unlicense": "The Unlicense",
     "Zlib": "zlib License",
     "CC0-1.0": "Creative Commons Zero v1.0 Universal",
+    "MIT-CMU": "CMU License",
+    "HPND": "Historical Permission Notice and Disclaimer",
+    "Artistic-2.0": "Artistic License 2.0",
+    "OFL-1.1": "SIL Open Font License 1.1",
+    "EUPL-1.2": "European Union Public License 1.2",
+    "MS-PL": "Microsoft Public License",
+    "UPL-1.0": "Universal Permissive License v1.0",
+    "WTFPL": "Do What The F*ck You Want To Public License",
     "PSF-2.0": "Python Software Foundation License 2.0",
 }
 """The licences we know by text or by other words; any other SPDX id stands for itself."""

@@ -30,7 +30,7 @@ _RUNTIMES: Final = {
 _WAYS: Final = {"import": "reads", "export": "writes", "both": "reads and writes"}
 DEVELOPMENT: Final = re.compile(
     r"(dev|development|tests?|testing|docs?|rtd|lint|linting|coverage|cov|bench\w*|profiling|ci|mypy"
-    r"|typing|types|pre[-_]?commit|release|build|all[-_]dev|tox|nox|compare)",
+    r"|typing|types|pre[-_]?commit|release|build|all[-_]dev|tox|nox|compare)([-_].*)?",
     re.IGNORECASE,
 )
 """Extras that only those who work on the package want."""
@@ -141,7 +141,7 @@ class Speaker:
         ranked = sorted(surface.symbols, key=lambda each: (not each.exported, not each.doc))
         for symbol in ranked[:API_CLAIMS]:
             place = Citation(symbol.path, symbol.line, symbol.end, "source_code")
-            text = words.described(symbol)
+            text = words.described(symbol, self.product)
             if text:
                 doc = Citation(symbol.path, symbol.doc_line, symbol.doc_line, "api_doc")
                 told[symbol.name] = self.ledger.add(text, "api", [place, doc])
@@ -199,8 +199,10 @@ def licence_of(tree: Tree, manifest: Manifest | None) -> tuple[Licence | None, l
             spdx, places = meant, [*places, cite(mark)]
     files = licences.files(tree)
     known = {path: licences.from_text(tree.text(path) or "") for path in files}
+    main = files[0] if files and re.fullmatch(r"\w+(\.(md|txt|rst))?", files[0]) else ""
     for path in files:
-        if known[path] and len(set(known.values())) == 1 and not spdx:
+        alone = path == main or len(set(known.values())) == 1
+        if known[path] and alone and not spdx:
             spdx = known[path]
         if known[path] == spdx and spdx:
             places.append(Citation(path, 1, 1, "manifest"))

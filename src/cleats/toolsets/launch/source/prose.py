@@ -11,22 +11,23 @@ LONGEST: Final = 320
 
 _PRAISE: Final = re.compile(
     r"\b("
-    r"amazing|astonish\w*|awesome|battle[- ]tested|beautiful\w*|best|blazing\w*|breathtaking"
+    r"amazing|astonish\w*|awesome|battle[- ]tested|better|beautiful\w*|best|blazing\w*|breathtaking"
     r"|brilliant|bullet[- ]?proof|clean|clever|comfortable|complete solution|comprehensive"
     r"|concise\w*|convenient\w*|cool|cutting[- ]edge|definitive|delight\w*|easy|easier|easiest"
     r"|easily|effortless\w*|elegant\w*|enterprise[- ](grade|ready)|ergonomic\w*|excellent"
-    r"|excit\w*|extensive(ly)?|extremely|fantastic|fancy|feature[- ](rich|complete)"
+    r"|excit\w*|extensive(ly)?|extremely|familiar|fantastic|fancy|feature[- ](rich|complete)"
     r"|first[- ]class|friendly|friendlier|full[- ]blown|fully[- ]featured|fun|game[- ]chang\w*"
     r"|gorgeous|great|handy|happy|hassle|high[- ]quality|highly|human[- ]friendly|ideal\w*"
-    r"|impressive|incredibl\w*|industry[- ]\w+|innovative|intuitive\w*|joy\w*|just works|leading"
-    r"|lean|light[- ]?weight|lil'?|loved?|lovely|magic\w*|massive\w*|mature|minimal(istic|ist)?"
+    r"|impressive|incredibl\w*|industry[- ]\w+|innovative|intelligent\w*|intuitive\w*|joy\w*"
+    r"|just works|leading|lean|light[- ]?weight|lil'?|loved?|lovely|magic\w*|massive\w*"
+    r"|mature|minimal(istic|ist)?"
     r"|modern(?! browsers)|neat|next[- ]gen\w*|nice(ly|r)?|no[- ]nonsense"
     r"|out[- ]of[- ]the[- ]box|painless\w*|perfect\w*|pleasant\w*|popular|powerful"
     r"|pretty(?!-print)|production[- ](grade|ready)|professional|proven|pythonic|rich set"
     r"|robust\w*|rock[- ]solid|seamless\w*|sensible|simpler?|simplest|simply|slick|smart\w*"
     r"|smooth\w*|sophisticated|stable|state[- ]of[- ]the[- ]art|stunning|super|superb|sweet|tiny"
-    r"|trusted|ultimate|ultra\w*|unique|unparalleled|user[- ]friendly|versatile|well-\w+"
-    r"|wonderful\w*|world[- ]class|zero[- ](config\w*|effort)|developer experience"
+    r"|trusted|ultimate|ultra\w*|unique|uncompromising|unparalleled|user[- ]friendly|versatile"
+    r"|well-\w+|wonderful\w*|world[- ]class|zero[- ](config\w*|effort)|developer experience"
     r"|batteries included"
     r")\b",
     re.IGNORECASE,
@@ -34,7 +35,7 @@ _PRAISE: Final = re.compile(
 _UNPROVEN: Final = re.compile(
     r"\b(fast\w*|speed\w*|quick\w*|performan\w*|efficien\w*|optimi[sz]ed|scal(able|es|ability)"
     r"|low[- ](latency|memory|overhead)|secur\w*|safe(ly|ty|r|st)?|reliab\w*|complian\w*|certified"
-    r"|hipaa|gdpr|benchmark\w*|times faster|100\s?%|coverage|memory[- ]\w+|thread[- ]safe)\b",
+    r"|hipaa|gdpr|benchmark\w*|times faster|coverage|memory[- ]\w+|thread[- ]safe)\b",
     re.IGNORECASE,
 )
 _SPECULATIVE: Final = re.compile(
@@ -44,12 +45,14 @@ _SPECULATIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _CHATTER: Final = re.compile(
-    r"\b(we|we're|we've|our|ours|us|i|i'm|i've|my|me|let's|please|thanks?|welcome|sponsor\w*|donat\w*"
-    r"|star|follow|subscribe|click here|check out|see (the|our|also|below)|read more|head over"
-    r"|sorry|note that|for (more|further) (information|details?)|as (shown|described|mentioned)"
-    r"|(the )?following|below|above|contribut\w+|this (readme|page|document|section|guide)"
-    r"|here|issues? tracker|pull requests?|community|maintain(ed|er|ers)|copyright|license[ds]?"
-    r"|(you|they) (want|like|need|know|love)|discord|slack|twitter|stack ?overflow|mailing list)\b",
+    r"\b(we|we're|we've|our|ours|us|i|i'm|i've|my|me|let's|please|thanks?|welcome|sponsor\w*"
+    r"|donat\w*|stars?|most downloaded|depended upon|trusted by|used by|released|follow|subscribe"
+    r"|click here|check out|see (the|our|also|below)|read more|head over|sorry|note that"
+    r"|for (more|further) (information|details?)|as (shown|described|mentioned)|named after"
+    r"|inspired by|(the )?following|below|above|contribut\w+|on github|downloads per"
+    r"|this (readme|page|document|section|guide)|here|issues? tracker|pull requests?|community"
+    r"|maintain(ed|er|ers)|copyright|license[ds]?|(you|they) (want|like|need|know|love)"
+    r"|discord|slack|twitter|stack ?overflow|mailing list)\b",
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
@@ -114,7 +117,8 @@ def without_leading_praise(text: str) -> str:
 
 def is_unproven(text: str) -> bool:
     """Whether it speaks of speed, safety or compliance, which only evidence of its own can show."""
-    return bool(_UNPROVEN.search(_CODE.sub("x", text)))
+    bare = _CODE.sub("x", text)
+    return bool(_UNPROVEN.search(bare)) or "100%" in bare
 
 
 def is_speculative(text: str) -> bool:

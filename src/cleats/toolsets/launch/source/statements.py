@@ -4,60 +4,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from cleats.toolsets.launch.source import prose
+from cleats.toolsets.launch.source import prose, vocabulary
 from cleats.toolsets.launch.source.blocks import Block
-from cleats.toolsets.launch.source.verbs import FINITE, NOUNS_TOO, PLAIN, THIRD, wordset
+from cleats.toolsets.launch.source.verbs import FINITE, NOUNS_TOO, PLAIN, THIRD
 
 _PICTURE: Final = re.compile(r"^[^\w`\"'(.]+")
 _ASIDE: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
-_DETERMINER: Final = wordset(
-    """
-    a an the your any all each every multiple several one two
-    """
-)
-_NOT_A_NOUN: Final = wordset(
-    """
-    and or but with for to how why what if when while where which who by from in on at as of it
-    its this that these those they you your so because since after before until then also not just
-    only see here there yes no more most very well plus based built written member part used made
-    grow shrink learn know    need want stay focus enjoy
-    """
-)
-_COUNTED: Final = wordset(
-    """
-    api app application backend browser builder cache cli client collection command compiler console
-    converter database debugger decorator editor engine extension file format formatter framework
-    function generator handler helper implementation importer exporter interface interpreter
-    iterator language layer lexer library linter loader method mode model module package parser
-    plugin port printer processor program prompt protocol reader recorder renderer router runner
-    scheduler schema scraper script server service shell system template terminal tokenizer tool
-    toolkit translator type utility validator view viewer widget wrapper writer
-    """
-)
-"""Nouns that stand in the singular only with an article."""
-
-_PREPOSITION: Final = re.compile(r" (?:for|of|with|to|in|on|from|that|which|via|by|as|using) ")
-_JOINT: Final = re.compile(_PREPOSITION.pattern.replace("for|", "for|and|or|"))
-"""Where the first noun of a phrase is over."""
-
-_BROKEN: Final = re.compile(
-    r", but\b|\bif you\b|\s[-\u2013\u2014]\s|[!?]|\.\s|\bdone right\b", re.IGNORECASE
-)
-"""Marks of something that is more, or less, than one phrase."""
-
-_DANGLING: Final = wordset(
-    """
-    and or with for to of the a an in on by as etc including
-    """
-)
-_REFERRING: Final = re.compile(
-    r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE
-)
-_ADJECTIVES: Final = re.compile(
-    r"^(fully|strictly|statically|completely|purely)\b|\w+(able|ible|ful|ic|ive|ous|ed|less)$"
-    r"|^(large|small|big|short|long|high|low|new|old|good|better|free|open|ready|friendly)$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +27,19 @@ class Subject:
         return words.strip("`*_").lower() in self.aliases | {self.name.lower()}
 
 
-def from_item(block: Block, subject: Subject) -> str:
-    """The sentence that an item of a feature list stands for; "" when it gives none."""
+def begins_with_verb(text: str) -> bool:
+    """Whether an item of a list tells something to do."""
+    words = text.split()
+    is_noun = len(words) > 1 and words[1].lower() in ("for", "of")
+    return len(words) > 1 and words[0].lower().strip(",") in PLAIN and not is_noun
+
+
+def from_item(block: Block, subject: Subject, *, phrases: bool = True) -> str:
+    """The sentence that an item of a feature list stands for; "" when it gives none.
+
+    Without `phrases` an item must have a verb: in a list of things to do, a first word that is not
+    known as a verb most likely is one.
+    """
     if block.only_link or block.html or block.kind != "item":
         return ""
     text = _PICTURE.sub("", _ASIDE.sub("", block.text)).strip()
@@ -84,16 +47,22 @@ def from_item(block: Block, subject: Subject) -> str:
     text = _without_label(text, block.lead)
     first = prose.sentences(f"{text}.")[0].rstrip(".") if text else ""
     words = first.split()
-    if len(words) < 2 or words[-1].lower() in _DANGLING or ":" in first:
+    if len(words) < 2 or words[-1].lower() in vocabulary.DANGLING or ":" in first:
         return ""
     made = _sentence(first, words, subject)
+    if not phrases and not made.startswith(f"{subject.name} "):
+        to_do = begins_with_verb(first)
+        made = f"{subject.name} can {lower_first(first, subject)}." if to_do else ""
     return made if made and prose.is_statement(made) and not _is_praised(first) else ""
 
 
-def from_limitation(block: Block, subject: Subject) -> list[str]:
-    """The sentences of a passage about limits; fragments get the product as their subject."""
+def from_limitation(block: Block, subject: Subject, *, sure: bool = True) -> list[str]:
+    """The first sentence of a passage about limits; a fragment gets the product as its subject.
+
+    Where the heading is not sure to be about limits only, the sentence itself must tell one.
+    """
     found: list[str] = []
-    for whole in prose.sentences(block.text):
+    for whole in prose.sentences(block.text)[:1]:
         sentence = f"{whole.partition(': ')[0]}." if ": " in whole else whole  # the rest explains
         words = sentence.rstrip(".").split()
         if not words or block.only_link:
@@ -105,11 +74,12 @@ def from_limitation(block: Block, subject: Subject) -> list[str]:
             made = f"{subject.name} has no {rest}."
         elif first in ("does", "cannot", "doesn't", "can't"):
             made = f"{subject.name} {_whole(first)} {rest}."
-        elif _REFERRING.match(sentence):
+        elif vocabulary.REFERRING.match(sentence):
             made = _resolved(sentence, subject)
         elif not _has_verb(words):
             continue
-        if prose.is_clean(made) and not prose.is_praise(made) and not prose.is_chatter(made):
+        usable = prose.is_clean(made) and not prose.is_praise(made) and not prose.is_chatter(made)
+        if usable and len(made.split()) > 3 and (sure or vocabulary.LIMITING.search(made)):
             found.append(made)
     return found
 
@@ -120,13 +90,21 @@ def from_paragraph(block: Block, subject: Subject) -> list[str]:
         return []
     found: list[str] = []
     known = False
-    for sentence in prose.sentences(block.text):
+    for sentence in _split(block.text, subject):
         is_own = _own_subject(sentence, subject)
         made = sentence if is_own else (_resolved(sentence, subject) if known else "")
         known = known or is_own
         if made and prose.is_statement(made):
             found.append(made)
     return found
+
+
+def _split(text: str, subject: Subject) -> list[str]:
+    """The sentences of a text; one may begin with a name that is written small."""
+    names = sorted({*subject.aliases, subject.name}, key=len, reverse=True)
+    begins = "|".join(re.escape(name) for name in names if name)
+    parts = re.split(rf"(?<=[.!?])\s+(?=(?:{begins})\s)", text) if begins else [text]
+    return [sentence for part in parts for sentence in prose.sentences(part)]
 
 
 def summary_sentence(summary: str, subject: Subject) -> str:
@@ -136,6 +114,9 @@ def summary_sentence(summary: str, subject: Subject) -> str:
     words = plain.split()
     if len(words) < 2 or len(plain) > 200 or prose.is_praise(plain) or prose.is_unproven(plain):
         return ""
+    rest = {word.strip("`,").lower() for word in words} - {"a", "an", "the", "for", "python"}
+    if len(rest - subject.aliases) < 2:
+        return ""  # a name is no description
     first = words[0].lower()
     bare = first.strip(",")
     verb = bare in THIRD or bare in PLAIN - (NOUNS_TOO - {"read", "write", "print"})
@@ -146,7 +127,7 @@ def summary_sentence(summary: str, subject: Subject) -> str:
         made = f"{subject.name} is {first} {' '.join(words[1:])}."
     elif verb:
         made = f"{subject.name} {'' if bare in THIRD else 'can '}{first} {' '.join(words[1:])}."
-    elif (counted := _with_article(phrase, _PREPOSITION)) != phrase:
+    elif (counted := _with_article(phrase, vocabulary.PREPOSITION)) != phrase:
         made = f"{subject.name} is {counted}."
     elif plain == text:
         made = f'{subject.name} describes itself as "{text}".'
@@ -159,7 +140,8 @@ def summary_sentence(summary: str, subject: Subject) -> str:
 def lower_first(text: str, subject: Subject) -> str:
     """The text with a small first letter, unless its first word is a name or an abbreviation."""
     word = re.split(r"[\s,/-]", text, maxsplit=1)[0]
-    keeps = word in subject.proper or not word[1:].islower() or not word[:1].isupper()
+    known = word in subject.proper or word in vocabulary.PROPER
+    keeps = known or not word[1:].islower() or not word[:1].isupper()
     return text if keeps and len(word) > 1 else text[:1].lower() + text[1:]
 
 
@@ -190,9 +172,9 @@ def _sentence(text: str, words: list[str], subject: Subject) -> str:
         predicate = f"can {first} {rest}"
     if predicate:
         return f"{subject.name} {predicate}."
-    if _REFERRING.match(text):
+    if vocabulary.REFERRING.match(text):
         return _resolved(f"{text}.", subject)
-    whole = _has_verb(words[1:]) and first not in _NOT_A_NOUN
+    whole = _has_verb(words[1:]) and first not in vocabulary.NOT_A_NOUN
     if whole or _own_subject(f"{text}.", subject):
         return f"{text[:1].upper()}{text[1:]}."
     return _noun_phrase(text, words, subject)
@@ -200,9 +182,21 @@ def _sentence(text: str, words: list[str], subject: Subject) -> str:
 
 def _noun_phrase(text: str, words: list[str], subject: Subject) -> str:
     first, last = words[0].lower(), words[-1].strip("`)").lower()
-    if first in _NOT_A_NOUN or first in PLAIN or _ADJECTIVES.search(words[-1]) or len(words) > 18:
+    if (
+        first in vocabulary.NOT_A_NOUN
+        or first in PLAIN
+        or vocabulary.ADJECTIVES.search(words[-1])
+        or len(words) > 18
+    ):
         return ""
-    if not re.match(r"[A-Za-z0-9`.]", text) or last in PLAIN - NOUNS_TOO or _BROKEN.search(text):
+    if (
+        not re.match(r"[A-Za-z0-9`.]", text)
+        or last in PLAIN - NOUNS_TOO
+        or vocabulary.BROKEN.search(text)
+    ):
+        return ""
+    head = vocabulary.JOINT.split(text, maxsplit=1)[0].split()[-1].strip("`,")
+    if vocabulary.ADJECTIVES.search(head) or head.lower().endswith(vocabulary.LIKE):
         return ""
     phrase = lower_first(_without_title_case(text, subject), subject)
     return f"The features of {subject.name} include {_with_article(phrase)}."
@@ -229,9 +223,9 @@ def _small(word: str, subject: Subject) -> str:
 
 def _with_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
     """`immutable API` is one of them: the nouns that need an article get theirs."""
-    head = (end or _JOINT).split(phrase, maxsplit=1)[0]
+    head = (end or vocabulary.JOINT).split(phrase, maxsplit=1)[0]
     last = head.split()[-1].strip("`,").lower()
-    if last not in _COUNTED or head.split()[0].lower() in _DETERMINER:
+    if last not in vocabulary.COUNTED or head.split()[0].lower() in vocabulary.DETERMINER:
         return phrase
     sounds = re.match(r"[aeio]|u(?!n[ist]|s[eiu])|(?:[AEFHILMNORSX][A-Z0-9])", phrase)
     return f"{'an' if sounds else 'a'} {phrase}"
@@ -274,8 +268,13 @@ def _without_label(text: str, lead: str) -> str:
 def _has_verb(words: list[str]) -> bool:
     """Whether a finite verb is among them, no noun in its plural: `are`, `is`, `can`."""
     sure = {"is", "are", "was", "were", "can", "cannot", "has", "have", "does", "do", "must"}
-    bare = [word.strip("`,.()").lower() for word in words]
-    return any(word in sure for word in bare)
+    for word in re.sub(r"\([^)]*\)", "", " ".join(words)).split():
+        bare = word.strip("`,.").lower()
+        if bare in ("which", "that", "who", "whose", "where"):
+            return False  # its verb is not the sentence's
+        if bare in sure:
+            return True
+    return False
 
 
 def _is_verb(words: list[str]) -> bool:
@@ -283,7 +282,7 @@ def _is_verb(words: list[str]) -> bool:
     first = words[0].lower().strip(",")
     if first in THIRD or first in PLAIN - NOUNS_TOO:
         return True
-    return first in PLAIN and words[1].lower() in _DETERMINER
+    return first in PLAIN and words[1].lower() in vocabulary.DETERMINER
 
 
 def _is_praised(text: str) -> bool:

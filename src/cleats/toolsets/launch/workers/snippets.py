@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cleats.toolsets.launch.snippets.catalog import build
-from cleats.toolsets.launch.source.facts import language_of
+from cleats.toolsets.launch.source.sources import language_of
 from cleats.toolsets.launch.source.tree import Tree
 from cleats.toolsets.launch.workers.job import Job
 

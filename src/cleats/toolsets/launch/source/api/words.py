@@ -30,14 +30,20 @@ _SURE = wordset(
 """Verbs that hardly ever stand for a thing."""
 
 
-def described(symbol: Symbol) -> str:
-    """The sentence, or "" when the documentation does not give a plain one."""
+def described(symbol: Symbol, product: str = "") -> str:
+    """The sentence, or "" when the documentation does not give a plain one.
+
+    One that spells the product's name otherwise would look careless on its pages.
+    """
     doc = symbol.doc.strip().rstrip(".").strip()
     if not doc or symbol.deprecated or "?" in doc or "!" in doc:
         return ""
     predicate = _predicate(doc, symbol)
     made = f"{_called(symbol)} {predicate}." if predicate else ""
-    return made if made and prose.is_statement(made) else ""
+    bare = re.sub(r"`[^`]*`", "", made)
+    names = re.findall(rf"\b{re.escape(product)}\b", bare, re.IGNORECASE) if product else []
+    misspelt = any(name != product for name in names)
+    return made if made and not misspelt and prose.is_statement(made) else ""
 
 
 def listed(symbol: Symbol, product: str) -> str:

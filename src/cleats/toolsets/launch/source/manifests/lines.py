@@ -9,13 +9,19 @@ def toml_line(text: str, table: str, key: str = "") -> int:
     current = ""
     bare = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*(=|\.)")
     dotted = f"{table}.{key}" if key else table
+    parent, _, last = table.rpartition(".")
+    inner = re.compile(rf"\s*{re.escape(last)}\s*\.\s*[\"']?{re.escape(key)}[\"']?\s*=")
     top = re.compile(rf"\s*{re.escape(dotted)}\s*=")
     for number, line in enumerate(text.splitlines(), start=1):
         if head := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
             current = head[1].replace('"', "").replace("'", "").replace(" ", "")
             if current == dotted:
                 return number
-        elif (key and current == table and bare.match(line)) or (not current and top.match(line)):
+        elif (
+            (key and current == table and bare.match(line))
+            or (not current and top.match(line))
+            or (key and current == parent and inner.match(line))
+        ):
             return number
     return toml_line(text, table) if key else 1
 

@@ -209,7 +209,15 @@ def _poetry(text: str, poetry: Mapping[str, Any]) -> Manifest:
 
 def _poetry_words(name: str, given: Any) -> str:
     version = given.get("version", "") if isinstance(given, dict) else given
-    return name if version in ("*", "", None) else f"{name}{_caret(str(version))}"
+    words = name if version in ("*", "", None) else f"{name}{_caret(str(version))}"
+    where = (
+        [str(given[key]) for key in _CONDITIONS if key in given] if isinstance(given, dict) else []
+    )
+    return f"{words}; {' and '.join(where)}" if where else words
+
+
+_CONDITIONS = ("markers", "platform", "python")
+"""What makes a dependency of Poetry one of some systems only."""
 
 
 def _caret(version: Any) -> str:

@@ -107,7 +107,7 @@ def _read_py(tree: Tree) -> Manifest | None:
     if not isinstance(call, ast.Call):
         return None
     names = _constants(module)
-    given = {word.arg: word.value for word in call.keywords if word.arg}
+    given, is_whole = _keywords(call, module)
 
     def value(key: str) -> Any:
         return _literal(given[key], names) if key in given else None
@@ -118,7 +118,7 @@ def _read_py(tree: Tree) -> Manifest | None:
 
     def listed(key: str) -> tuple[Said, ...] | None:
         if key not in given:
-            return ()
+            return () if is_whole else None
         found = value(key)
         if isinstance(found, str):
             found = found.split("\n")
@@ -163,6 +163,38 @@ def _read_py(tree: Tree) -> Manifest | None:
             if _is_name(item.value)
         ),
     )
+
+
+def _keywords(call: ast.Call, module: ast.Module) -> tuple[dict[str, ast.expr], bool]:
+    """What `setup` is given, and whether that is all: `**more` may hold anything."""
+    given: dict[str, ast.expr] = {}
+    is_whole = True
+    for word in call.keywords:
+        if word.arg:
+            given[word.arg] = word.value
+            continue
+        spread = _assigned(module, word.value.id) if isinstance(word.value, ast.Name) else None
+        if isinstance(spread, ast.Call) and isinstance(spread.func, ast.Name):
+            given |= {each.arg: each.value for each in spread.keywords if each.arg}
+            is_whole = is_whole and spread.func.id == "dict"
+        elif isinstance(spread, ast.Dict):
+            pairs = zip(spread.keys, spread.values, strict=True)
+            given |= {
+                str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)
+            }
+        else:
+            is_whole = False
+    return given, is_whole
+
+
+def _assigned(module: ast.Module, name: str) -> ast.expr | None:
+    found = [
+        node.value
+        for node in ast.walk(module)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _py_version(tree: Tree, module: ast.Module) -> Said | None:
