@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import golden_files
 from tests.launch_client import CONFIG, TOOLS, Client, client, code
 from tests.launch_remotes import GITHUB, github, repository
 from tests.requirements import requirement
@@ -162,6 +164,14 @@ def test_a_request_has_an_address_a_branch_and_a_commit(story: Story) -> None:
 def test_a_run_that_is_done_can_neither_go_on_nor_be_cancelled(story: Story) -> None:
     assert code(story.said["ended"]) == "ILLEGAL_STATE"
     assert code(story.said["kept"]) == "ILLEGAL_STATE"
+
+
+def test_the_answers_are_what_clients_have_come_to_know(story: Story) -> None:
+    text = json.dumps(story.said, indent=2, sort_keys=True).replace(story.run_id, "r_ID")
+    for form, word in ((r"[0-9a-f]{64}", "SHA256"), (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME")):
+        text = re.sub(form, word, text)
+
+    golden_files.check("launch_answers.json", text + "\n")
 
 
 @requirement("e:get-artifact", "e:artifact:shape")
