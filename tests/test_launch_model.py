@@ -60,7 +60,8 @@ class Drafting:
 
     @property
     def manifests(self) -> list[dict[str, Any]]:
-        found = [self.run.json(f"drafts/{s}/draft_manifest.json") for s in ("docs", "reference")]
+        names = [f"drafts/{section}/draft_manifest.json" for section in ("docs", "reference")]
+        found = [self.run.json(name) for name in names if name in self.run.inputs]
         return [page for manifest in found for page in manifest["pages"]]
 
     def events(self, kind: str) -> list[dict[str, Any]]:

@@ -26,14 +26,21 @@ def _scalar(name: str) -> Callable[[Context], str]:
     return make
 
 
-def _intro(context: Context) -> str:
+def _intro_claim(context: Context) -> str:
+    """The claim that says what the product is; empty when none does."""
     material = context.material
-    positioning = material.facts["positioning"]
-    claim_id = positioning.get("claim_id", "")
-    if claim_id in material.claims:
-        return material.say(claim_id)
-    features = material.group("key_features")
-    return material.say(features[0]) if features else ""
+    own = [
+        each
+        for each in material.group("key_features")
+        if material.claims[each]["claim_text"].startswith(material.product_name)
+    ]
+    said = material.facts["positioning"].get("claim_id", "")
+    return next(iter(material.known([said, *own])), "")
+
+
+def _intro(context: Context) -> str:
+    claim_id = _intro_claim(context)
+    return context.material.say(claim_id) if claim_id else ""
 
 
 def _version(context: Context) -> str:
@@ -52,7 +59,7 @@ def _features_short(context: Context) -> str:
 def _without_intro(context: Context) -> list[str]:
     """The features that the introduction does not name; those of the product itself first."""
     material = context.material
-    said = material.facts["positioning"].get("claim_id")
+    said = _intro_claim(context)
     found = [each for each in material.group("key_features") if each != said]
     name = material.product_name
     return sorted(found, key=lambda e: not material.claims[e]["claim_text"].startswith(name))
@@ -105,7 +112,7 @@ def _formats(context: Context) -> str:
         for each in context.material.facts["supported_formats"]
         if each["status"] == "implemented" and each["claim_id"] in known
     ]
-    return _rows(("Format", "Reads or writes"), rows[: context.rows])
+    return _rows(("Format", "Support"), rows[: context.rows])
 
 
 _DIRECTIONS: Mapping[str, str] = {
@@ -147,7 +154,7 @@ def _import_trouble(context: Context) -> str:
     return f"{name}\n\nMake sure that it is in the environment that runs the program.\n\n{install}"
 
 
-HEADS = ("What it is", "When it is raised", "What it does")
+HEADS = ("What it is", "What it means", "What it does")
 """Of the table of classes, of errors, of functions."""
 
 

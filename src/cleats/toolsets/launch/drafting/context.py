@@ -1,7 +1,7 @@
 """What a page knows while it is written: the material, its own place, and its neighbours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cleats.toolsets.launch.drafting.material import Material, Snippet
@@ -38,6 +38,8 @@ class Context:
     subject: Subject | None = None
     children: tuple[Neighbour, ...] = ()
     related: tuple[Neighbour, ...] = ()
+    section: Mapping[str, Neighbour] = field(default_factory=dict)
+    """The pages of the same section, by their slugs."""
     tier: str = "standard"
     max_lines: int = 500
 

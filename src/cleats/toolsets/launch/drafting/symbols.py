@@ -1,6 +1,6 @@
 """The names a product offers to programs, as tables.
 
-A name is listed only with its own description from the source: a list of bare names helps nobody.
+A name is described only in the words of its own source; the others are named and nothing more.
 """
 
 import re
@@ -35,33 +35,33 @@ def split(symbols: Iterable[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
 
 
 def table(material: Material, symbols: Iterable[Symbol], limit: int, head: str) -> str:
-    """The symbols that have a description which may be stated; empty when none has."""
+    """The symbols: those with a description as a table, the others by their names below it."""
+    listed = [each for each in symbols if each.get("claim_id") in material.claims]
+    told = [(each, text) for each in listed if (text := described(material, each))]
     rows = [
         f"| `{_cell(_written(material, each, text))}` | {_cell(text)} {marker(each['claim_id'])} |"
-        for each in symbols
-        if (text := described(material, each))
+        for each, text in told[:limit]
     ]
-    if not rows:
-        return ""
-    return "\n".join([f"| Name | {head} |", "| --- | --- |", *rows[:limit]])
+    bare = [each for each in listed if not described(material, each)]
+    blocks = ["\n".join([f"| Name | {head} |", "| --- | --- |", *rows])] if rows else []
+    if bare and len(rows) < limit:
+        blocks.append(_named(bare[: limit - len(rows)], also=bool(rows)))
+    return "\n\n".join(blocks)
+
+
+def _named(symbols: Iterable[Symbol], *, also: bool) -> str:
+    names = ", ".join(f"`{each['name']}`" for each in symbols)
+    marks = " ".join(marker(each["claim_id"]) for each in symbols)
+    return f"{'Also public' if also else 'Public'}: {names}. {marks}"
 
 
 def described(material: Material, symbol: Symbol) -> str:
-    """What a symbol is, in its own words as far as its claim holds them; empty without a claim."""
+    """What a symbol is, in its own words as far as its claim holds them; else empty."""
     claim = material.claims.get(str(symbol.get("claim_id")))
-    if claim is None:
-        return ""
-    said = str(claim["claim_text"])
     summary = sentence(str(symbol.get("summary", "")))
-    if summary and "{{" not in summary and share(summary, said) >= SUPPORTED:
-        return summary
-    return _predicate(said)
-
-
-def _predicate(text: str) -> str:
-    """What a claim says of its subject, for a table that names the subject in another column."""
-    said = re.sub(r"^`[^`]+`\s+(?:is\s+)?", "", text)
-    return sentence(said[:1].upper() + said[1:])
+    if claim is None or not summary or "{{" in summary:
+        return ""
+    return summary if share(summary, str(claim["claim_text"])) >= SUPPORTED else ""
 
 
 def _written(material: Material, symbol: Symbol, text: str) -> str:

@@ -20,6 +20,9 @@ STARTERS = (
 )
 """Tags of code that is written for somebody who has just installed the product, the best first."""
 
+BEGIN = "getting-started"
+"""The page for beginners."""
+
 PLACE = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
 """A claim that only says where code stands."""
 
@@ -57,11 +60,15 @@ def workflows(context: Context) -> str:
     lines = 80
     seen: set[str] = set()
     own = {each.title: each for each in context.children}
+    begin = context.section.get(BEGIN)
     for flow in material.workflows:
+        if is_starter(flow) and begin is not None:
+            parts.append(f"## {flow['title']}\n\n[{begin.title}]({begin.url}) goes through it.")
+            continue
         code = [
             each
             for each in flow_snippets(material, flow)
-            if each.snippet_id not in seen and is_short(each) and not is_starter(flow)
+            if each.snippet_id not in seen and is_short(each)
         ][:1]
         blocks = [_flow_lead(context, flow), *(shown(each) for each in code)]
         if page := own.get(plain(flow["title"])):
@@ -77,14 +84,20 @@ def workflows(context: Context) -> str:
 
 
 def _examples(context: Context) -> str:
-    """What a guide shows of a product that names no tasks: the code there is."""
+    """What a guide shows of a product that names no tasks: its code, or else what it can do."""
+    material = context.material
     first = _starters(context)[:1]
     found = [
         each
-        for each in context.material.snippets
-        if each.language == context.material.language and each not in first and is_short(each)
+        for each in material.snippets
+        if each.language == material.language and each not in first and is_short(each)
     ]
-    return f"## Examples\n\n{shown(*found[: context.items])}" if found else ""
+    if found:
+        return f"## Examples\n\n{shown(*found[: context.items])}"
+    features = claims(context, material.group("key_features")[: context.items])
+    names = table(material, material.symbols, context.items, "What it is")
+    parts = (("What it does", features), ("Names to begin with", names))
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
 
 
 def is_starter(flow: Mapping[str, Any]) -> bool:

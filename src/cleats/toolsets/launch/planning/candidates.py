@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from cleats.toolsets.launch.drafting.context import Subject
@@ -94,8 +93,9 @@ def _modules(material: Material) -> Iterator[Candidate]:
         each["path"]: each["name"] for each in material.facts["api_surface_summary"]["modules"]
     }
     for path, symbols in sorted(by_path.items()):
-        name = str(names.get(path) or PurePosixPath(path).stem)
-        if len(symbols) < MODULE_NAMES or not slugged(name):
+        name = str(names.get(path, ""))
+        private = any(part.startswith("_") for part in name.split("."))
+        if len(symbols) < MODULE_NAMES or private or not slugged(name):
             continue
         yield Candidate(
             section="reference",

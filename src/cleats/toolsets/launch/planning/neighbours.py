@@ -54,6 +54,17 @@ def child_slugs(entry: Entry, entries: Sequence[Entry]) -> list[str]:
     return [str(each["slug"]) for each in _below(entry, entries)]
 
 
+def section(entry: Entry, entries: Sequence[Entry]) -> dict[str, Neighbour]:
+    """The other pages of the same section, by their slugs."""
+    return {
+        str(each["slug"]): _neighbour(entry, each)
+        for each in entries
+        if each["section"] == entry["section"]
+        and _locale(each) == _locale(entry)
+        and each["slug"] != entry["slug"]
+    }
+
+
 def _below(entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
     role = entry["page_role"]
     subject = bool(entry["token_mappings"].get("SUBJECT"))

@@ -6,7 +6,7 @@ requires exactly that. So a plan never promises a heading that the evidence cann
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -238,13 +238,11 @@ def contextual(
     context: Context, entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]
 ) -> Context:
     """The context of a page with its neighbours."""
-    return Context(
-        material=context.material,
-        subject=context.subject,
+    return replace(
+        context,
         children=neighbours.children(entry, entries),
         related=neighbours.related(entry, entries),
-        tier=context.tier,
-        max_lines=context.max_lines,
+        section=neighbours.section(entry, entries),
     )
 
 
