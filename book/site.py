@@ -14,7 +14,7 @@ from book.pages import ROOT, Page, parser, plain, slug
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("README", "getting-started"),
     "Toolsets": ("code", "skills", "assets", "launch"),
-    "Running it": ("operations", "http", "scaling", "security"),
+    "Running it": ("operations", "http", "fleet", "scaling", "threat-model"),
     "Extending it": ("contract", "writing-a-toolset", "writing-a-profile", "toolset"),
     "Reference": ("tools", "commands", "settings", "errors"),
     "Inside": ("design", "benchmarks", "search-quality", "CHANGELOG"),

@@ -111,8 +111,8 @@ def cli(ctx: click.Context) -> None:
     """The tool server for coding agents.
 
     \b
-    Try it:        cleats tools
-                   cleats call check_status
+    Try it:        cleats index && cleats search "where are errors handled?"
+    See the tools: cleats tools
     Register it:   cleats client-config claude-code
     Set it up:     cleats doctor
 
