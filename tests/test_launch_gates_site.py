@@ -1,5 +1,6 @@
 """Gates that look at the site as a whole: what changed, how it builds, where links lead."""
 
+import base64
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -133,13 +134,29 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Output:
     return site.built["hugo"]
 
 
-def test_a_build_leaves_the_worktree_as_it_was(launch: World) -> None:
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+
+
+def test_a_build_leaves_the_worktree_as_it_was(tmp_path: Path) -> None:
+    """Also when the site wants images to be made smaller, and statistics to be written."""
+    layout = "{{ with resources.Get `a.png` }}{{ (.Resize `1x`).RelPermalink }}{{ end }}"
+    stats = "[build.buildStats]\nenable = true\n"
+    launch = world(
+        tmp_path,
+        site={
+            "hugo.toml": SITE["hugo.toml"] + stats,
+            "layouts/_default/single.html": layout + SITE["layouts/_default/single.html"],
+        },
+    )
+    launch.write("assets/a.png", PIXEL)
+
     site, found, _ = built(launch)
 
     assert found == []
-    assert [each.path for each in anyio.run(launch.site).changes] == [
-        each.path for each in site.changes
-    ]
+    assert anyio.run(launch.site).changes == site.changes
+    assert any(each.startswith("a_hu") for each in site.built["hugo"].files)
     assert {"docs/shelf/index.html", "docs/shelf/installation/index.html"} <= site.built[
         "hugo"
     ].files
@@ -207,13 +224,23 @@ def test_a_page_that_does_not_build_is_named_with_its_file(tmp_path: Path) -> No
 
 
 def test_what_hugo_warns_of_is_a_warning(tmp_path: Path) -> None:
-    layout = "{{ warnf `mind %s` .Title }}{{ .Content }}"
-    launch = world(tmp_path, site={"layouts/_default/single.html": layout})
+    layout = "{{ warnf `mind %s` .Path }}{{ .Content }}"
+    other = "---\ntitle: Other\n---\n\nText.\n"
+    launch = world(
+        tmp_path,
+        site={"layouts/_default/single.html": layout, "content/docs/other/a.md": other},
+    )
 
     _, found, log = built(launch)
 
-    assert {(each.severity, each.code) for each in found} == {("warn", "GATE_HUGO_BUILD_WARNING")}
-    assert [each.message for each in found] == sorted(each.message for each in found)
+    assert {each.code for each in found} == {"GATE_HUGO_BUILD_WARNING"}
+    assert [(each.severity, each.message) for each in found] == [
+        ("info", "mind /docs/other/a"),
+        *(
+            ("warn", f"mind /docs/shelf/{name}")
+            for name in ("developer-guide", "getting-started", "installation")
+        ),
+    ]
     assert log[1:] == sorted(log[1:])
 
 

@@ -325,6 +325,33 @@ def test_a_guide_that_covers_everything_covers_every_workflow(tmp_path: Path) ->
     assert launch.codes("content_distribution") == [("GATE_CONTENT_COVERAGE", GUIDE, 0)]
 
 
+def test_what_the_plan_promises_is_on_the_page(tmp_path: Path) -> None:
+    plan = [
+        {**each, "required_claim_ids": [STORES, EXPORTS], "required_snippet_tags": ["quickstart"]}
+        if each["output_path"] in (START, GUIDE)
+        else each
+        for each in PLAN
+    ]
+    document = {**documents()["page_plan.json"], "pages": plan}
+    launch = world(tmp_path, artifacts={"page_plan.json": document})
+
+    assert launch.codes("content_distribution") == [
+        ("GATE_CONTENT_CLAIM", GUIDE, 0),
+        ("GATE_CONTENT_SNIPPET", GUIDE, 0),
+        ("GATE_CONTENT_CLAIM", START, 0),
+    ]
+
+
+def test_a_limitation_that_is_known_is_told(tmp_path: Path) -> None:
+    facts = documents()["product_facts.json"]
+    groups = {**facts["claim_groups"], "limitations": [STORES, "f" * 64]}
+    launch = world(tmp_path, artifacts={"product_facts.json": {**facts, "claim_groups": groups}})
+
+    found = launch.verdict("content_distribution").issues
+
+    assert [each.message for each in found] == [f"no page tells of the limitation {'f' * 64}"]
+
+
 def test_an_artifact_that_does_not_fit_its_schema_is_a_blocker(tmp_path: Path) -> None:
     bad = {**documents()["evidence_map.json"], "repo_sha": 7}
     launch = world(tmp_path, artifacts={"evidence_map.json": bad, "page_plan.json": b"{"})

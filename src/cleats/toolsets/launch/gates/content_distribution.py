@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from cleats.toolsets.launch.gates.catalogue import known, normal
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error, warning
 from cleats.toolsets.launch.gates.site import PageFile, Site
 
@@ -19,9 +20,11 @@ def check(site: Site) -> Iterator[Said]:
             yield blocker("GATE_CONTENT_PAGE_MISSING", message, entry["output_path"])
             continue
         yield from _quota(file)
+        yield from _promised(site, file)
         yield from _table_of_contents(site, file)
         yield from _coverage(site, file)
         yield from _topics(site, file)
+    yield from _limitations(site)
     yield from _sections(site)
 
 
@@ -40,6 +43,32 @@ def _quota(file: PageFile) -> Iterator[Finding]:
     if most is not None and count > most:
         message = f"the page makes {count} claims, its role allows {most}"
         yield warning("GATE_CONTENT_QUOTA", message, file.path)
+
+
+def _promised(site: Site, file: PageFile) -> Iterator[Finding]:
+    """What the plan says that a page says and shows."""
+    said = {claim.claim_id for claim in file.claims}
+    for claim_id in file.plan["required_claim_ids"]:
+        if claim_id not in said:
+            message = f"the page leaves out the claim {claim_id}"
+            yield warning("GATE_CONTENT_CLAIM", message, file.path)
+    shown = known(site)
+    tags = {
+        tag for fence in file.fences for tag in shown.get(normal(fence.code), {}).get("tags", ())
+    }
+    for tag in file.plan["required_snippet_tags"]:
+        if tag not in tags:
+            message = f"the page shows no code for {tag!r}"
+            yield warning("GATE_CONTENT_SNIPPET", message, file.path)
+
+
+def _limitations(site: Site) -> Iterator[Finding]:
+    """What a product cannot do is said on some page, if it is known."""
+    said = {claim.claim_id for file in site.files for claim in file.claims}
+    for claim_id in site.facts.get("claim_groups", {}).get("limitations", ()):
+        if claim_id not in said:
+            message = f"no page tells of the limitation {claim_id}"
+            yield warning("GATE_CONTENT_LIMITATION", message)
 
 
 def children(site: Site, file: PageFile) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from cleats.runtime.process import StartError
 from cleats.toolsets.launch.gates.builds import Build, builds, hugo, outside, settings
-from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error, warning
+from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error
 from cleats.toolsets.launch.gates.output import Output
 from cleats.toolsets.launch.gates.site import Site
 
@@ -75,16 +75,30 @@ def _findings(site: Site, lines: list[str]) -> list[Finding]:
             (each for each in _PLACE.finditer(message) if site.text(each["path"]) is not None),
             None,
         )
-        make, code = (
-            (warning, "GATE_HUGO_BUILD_WARNING")
-            if loud.group(1) == "WARN"
-            else (blocker, "GATE_HUGO_BUILD_FAILED")
-        )
         path, line_number = ("", 0) if place is None else (place["path"], int(place["line"] or 0))
-        found.add(make(code, message, path, line_number))
+        if loud.group(1) == "ERROR":
+            found.add(blocker("GATE_HUGO_BUILD_FAILED", message, path, line_number))
+        else:
+            severity = "warn" if _about_us(site, path, message) else "info"
+            found.add(
+                Finding(
+                    code="GATE_HUGO_BUILD_WARNING",
+                    severity=severity,
+                    message=message,
+                    path=path,
+                    line=line_number,
+                )
+            )
     return sorted(found, key=lambda each: (each.severity, each.path, each.line, each.message))[
         :MOST
     ]
+
+
+def _about_us(site: Site, path: str, message: str) -> bool:
+    """Whether a warning names a page of this launch; the rest of the site has its own."""
+    if any(change.path == path for change in site.changes):
+        return True
+    return any(str(entry["url_path"]).rstrip("/") in message for entry in site.plan)
 
 
 def _missing(site: Site, output: Output) -> Iterator[Finding]:
