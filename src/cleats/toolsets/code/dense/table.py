@@ -75,7 +75,7 @@ class WordTable:
         about: dict[str, Any] = json.loads((folder / "table.json").read_text("utf-8"))
         words = (folder / "words.txt").read_text("utf-8").split()
         rows = np.load(folder / "vectors.npy", mmap_mode="r").view(np.ndarray)
-        known = {word: row for row, word in enumerate(words)}
+        known = dict(zip(words, range(len(words)), strict=True))
         return cls(rows=rows, known=known, fingerprint=f"{ENCODER}-{about['fingerprint']}")
 
     @property

@@ -23,6 +23,7 @@ from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.indexing.survey import Survey, lint_of
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.generations import Lease, Shelf
+from cleats.toolsets.code.store.rows import UNSURE
 
 FULL: Final = 60.0
 """Seconds after which a look is a full one again."""
@@ -93,7 +94,7 @@ class Sight:
     head: Stand | None
     """None where git does not count."""
     folders: dict[str, int]
-    """When each folder changed last; -1 if that was while we looked."""
+    """When each folder changed last; `UNSURE` if that was while we looked."""
     at: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -101,16 +102,19 @@ class Sight:
         """What a survey saw that began at a time, in nanoseconds."""
         seen = _folders(root, survey.found.files).union(survey.watched)
         folders = {folder: _time(folder) for folder in seen}
-        certain = {folder: at if at < began else -1 for folder, at in folders.items()}
+        certain = {folder: at if at < began else UNSURE for folder, at in folders.items()}
         return cls(survey.found.files, survey.head, certain)
 
     def holds(self, root: Path) -> bool:
-        """Whether all of it is as it was."""
+        """Whether all of it is as it was, and was seen not long ago."""
+        return time.monotonic() - self.at < FULL and not self.has_changed(root)
+
+    def has_changed(self, root: Path) -> bool:
+        """Whether anything of it is not as it was."""
         return (
-            time.monotonic() - self.at < FULL
-            and (self.head is None or stand(root) == self.head)
-            and all(_time(folder) == at for folder, at in self.folders.items())
-            and all(_same(each) for each in self.found)
+            (self.head is not None and stand(root) != self.head)
+            or any(_time(folder) != at for folder, at in self.folders.items())
+            or not all(_same(each) for each in self.found)
         )
 
 
@@ -132,8 +136,19 @@ class Lookout:
                 last = self._last = look(self._root, lease, self._options.at(self._root))
             return last[0]
 
+    def _is_stale(self) -> bool:
+        """Whether the last look is enough to tell; a builder looks in full anyway."""
+        if self._last is None or self._last[0].generation != self._shelf.name():
+            return False
+        fresh, sight = self._last
+        return UNSURE not in sight.folders.values() and (
+            fresh.stale or sight.has_changed(self._root)
+        )
+
     def settled(self, options: Options) -> BuildReport | None:
         """What a build with these options would report, if it would find nothing to do."""
+        if self._is_stale():
+            return None
         fresh = self.look()
         lease = self._shelf.current()
         if fresh is None or fresh.stale or lease is None:
