@@ -1,6 +1,7 @@
 """The configuration of a run: what it must say, what it means, who may get a secret."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,13 @@ def test_a_step_is_given_only_the_secrets_that_its_own_part_of_the_run_names() -
     assert tokens.granted("request", config, secrets) == {"TOKEN": "2"}
     assert tokens.granted("clone", config, secrets) == {}
     assert tokens.granted("commit", config, {}) == {}
+
+
+def test_every_field_of_a_configuration_is_on_the_page_about_launches() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "launch.md").read_text()
+
+    missing = [
+        name for name in artifacts.load("run_config")["properties"] if f"`{name}" not in page
+    ]
+
+    assert missing == []

@@ -204,3 +204,9 @@ def test_a_pattern_tells_a_locale_from_a_family_by_what_fits() -> None:
     }
     assert match(pattern, ["id", "go"], fits) == {"family": "id", "platform": "go"}
     assert match(pattern, ["de", "go"], fits) is None
+
+
+def test_every_gate_is_on_the_page_about_profiles() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "writing-a-profile.md").read_text()
+
+    assert [name for name in NAMES if f"| `{name}` |" not in page] == []
