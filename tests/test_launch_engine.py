@@ -304,6 +304,19 @@ async def test_crashes_and_kills_of_a_worker_are_told_apart(tmp_path: Path) -> N
     assert (await runs.resume(dying.run_id))["state"] == "PLAN_READY"
 
 
+async def test_a_worker_takes_no_module_from_the_folder_that_the_server_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "asyncio.py").write_text("raise SystemExit('a stranger')")
+    monkeypatch.chdir(tmp_path)
+    runs = engine(tmp_path)
+    run = await start(runs, config(test={"raise": {"clone": {"code": "REPO_NOT_FOUND"}}}))
+
+    error = await refused(runs.resume(run.run_id))
+
+    assert error.code is ErrorCode.REPO_NOT_FOUND
+
+
 async def test_patches_that_do_not_fit_any_more_are_planned_anew(
     runs: Engine, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.leases import Pace
+from cleats.toolsets.launch.events import Trace
 from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Lease, Run
 from tests.launch_world import ROOT, config, engine, start
@@ -19,8 +20,8 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-STEADY = Pace(lease=30.0, renew=5.0, look=0.05, wait=0.02)
-"""Nothing runs out here unless the test says so."""
+STEADY = Pace(lease=60.0, renew=1000.0, look=0.05, wait=0.02)
+"""Nothing runs out here unless the test says so, and what is lost is only seen by looking."""
 
 
 async def blocked(runs: Engine, gate: Path, step: str = "clone") -> Run:
@@ -75,7 +76,7 @@ async def test_a_cancel_from_another_process_stops_the_worker_too(tmp_path: Path
     runs = engine(tmp_path, pace=STEADY)
     gate = tmp_path / "gate"
     run = await blocked(runs, gate)
-    with driver(tmp_path, run.run_id, "--lease", "30") as other:
+    with driver(tmp_path, run.run_id, "--lease", "60") as other:
         worker = await reached(gate)
 
         await runs.cancel(run.run_id)
@@ -210,3 +211,22 @@ async def test_two_resumes_at_once_do_the_work_once(tmp_path: Path) -> None:
     assert [item["scope_key"] for item in items] == [
         *("clone", "inventory", "facts", "snippets", "plan")
     ]
+
+
+async def test_a_run_that_is_cancelled_while_its_lease_is_taken_is_not_driven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = engine(tmp_path, inline=True, pace=STEADY)
+    run = await start(runs, config("stepwise"))
+    acquire = runs.store.acquire
+
+    def late(run_id: str, owner: str, seconds: float) -> Lease | None:
+        runs.store.cancel(run_id, [], Trace())
+        return acquire(run_id, owner, seconds)
+
+    monkeypatch.setattr(runs.store, "acquire", late)
+    with pytest.raises(ToolError) as error:
+        await runs.resume(run.run_id)
+
+    assert error.value.code is ErrorCode.CANCELLED
+    assert runs.store.snapshot(run.run_id)["work_items"] == []
