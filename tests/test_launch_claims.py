@@ -27,7 +27,7 @@ def features(root: Path, readme: str, name: str = "README.md") -> list[str]:
         ("Support for induction plates", "Kettle supports induction plates."),
         ("Ability to pour slowly", "Kettle can pour slowly."),
         ("No moving parts", "Kettle has no moving parts."),
-        ("Zero external dependencies", "Kettle has no external dependencies."),
+        ("Zero moving lids", "Kettle has no moving lids."),
         ("Automatic shut-off", "The features of Kettle include automatic shut-off."),
         ("Boil-dry Protection", "The features of Kettle include boil-dry protection."),
         ("HTTP and MQTT control", "The features of Kettle include HTTP and MQTT control."),
@@ -178,6 +178,43 @@ def test_a_document_that_contradicts_the_manifest_loses_and_is_kept_as_lost(
     assert [each["path"] for each in winner["citations"]] == ["pyproject.toml", "README.md"]
     assert loser["claim_text"] == "Kettle requires Python 3.7 or later."
     assert found["claim_b_id"] not in built.product_facts["claim_groups"]["key_features"]
+
+
+def test_a_document_that_denies_the_dependencies_of_the_manifest_loses(tmp_path: Path) -> None:
+    readme = "# Kettle\n\n## Features\n\n- Zero external dependencies\n"
+    built = read(tmp_path, {**PACKAGE, "README.md": readme})
+    evidence = {claim["claim_id"]: claim for claim in built.evidence_map["claims"]}
+
+    (found,) = built.evidence_map["contradictions"]
+
+    assert evidence[found["winning_claim_id"]]["claim_text"] == (
+        "Kettle depends on `valve` at run time."
+    )
+    assert evidence[found["claim_b_id"]]["claim_text"] == "Kettle has no external dependencies."
+
+
+def test_in_a_list_of_things_to_do_an_unknown_word_is_taken_for_a_verb_and_left_out(
+    tmp_path: Path,
+) -> None:
+    readme = (
+        "# Kettle\n\n## Features\n\n- Read recipes (French ones are experimental)\n"
+        "- Write labels\n- Decalcify the pot\n- Lid sensors\n"
+    )
+
+    assert features(tmp_path, readme) == [
+        "Kettle can read recipes (French ones are experimental).",
+        "Kettle can write labels.",
+    ]
+
+
+def test_known_issues_are_limits_only_where_they_tell_one(tmp_path: Path) -> None:
+    readme = (
+        "# Kettle\n\n## Known issues\n\n- Lids are not tight. They leak.\n"
+        "- Some tricks can be found in the shed.\n\n## FAQ and known issues\n\n- It does not.\n"
+    )
+    built = read(tmp_path, {**PACKAGE, "README.md": readme})
+
+    assert claims(built, "limitation") == ["Lids are not tight."]
 
 
 def test_an_install_command_for_another_package_loses_against_the_manifest(

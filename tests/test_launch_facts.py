@@ -392,6 +392,61 @@ def test_every_ecosystem_has_its_name_command_and_import(
     assert expected["says"] in claims(built)
 
 
+def test_a_condition_makes_a_dependency_no_general_one(tmp_path: Path) -> None:
+    manifest = (
+        '[tool.poetry]\nname = "kettle"\nversion = "1"\n[tool.poetry.dependencies]\n'
+        'python = ">=3.9"\ntin = { version = "*", platform = "win32" }\n'
+    )
+    built = read(tmp_path, {"pyproject.toml": manifest, "kettle/__init__.py": ""})
+
+    assert not [text for text in claims(built) if "depend" in text]
+
+
+def test_a_setup_program_that_spreads_a_table_is_read_and_one_that_computes_it_is_not_trusted(
+    tmp_path: Path,
+) -> None:
+    spread = 'more = dict(name="kettle", install_requires=[])\nsetup(**more)\n'
+    computed = 'setup(name="kettle", **compute())\n'
+    package = {"kettle/__init__.py": ""}
+
+    known = read(tmp_path / "a", {"setup.py": spread, **package})
+    unknown = read(tmp_path / "b", {"setup.py": computed, **package})
+
+    assert "Kettle has no required runtime dependencies." in claims(known)
+    assert claims(unknown) == [
+        "Install Kettle with `pip install kettle`.",
+        "Python code imports Kettle as `kettle`.",
+    ]
+
+
+def test_the_published_package_of_a_workspace_speaks_for_it(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "package.json": '{"name": "house", "private": true, "workspaces": ["packages/*"]}',
+            "packages/kettle/package.json": '{"name": "@tea/kettle", "version": "2.0.0"}',
+            "packages/kettle/index.js": "export function boil() {}\n" * 9,
+            "packages/lid/package.json": '{"name": "@tea/lid", "version": "1.0.0"}',
+            "examples/app/package.json": '{"name": "app"}',
+        },
+        "javascript",
+    )
+
+    assert built.product_facts["distribution"][0]["identifier"] == "@tea/kettle"
+    assert built.product_facts["version"] == "2.0.0"
+
+
+def test_a_product_without_headed_code_shows_what_its_documents_have(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nSample code:\n\n    from kettle import boil\n    boil()\n"
+    built = read(
+        tmp_path, {"pyproject.toml": PYPROJECT, "src/kettle/__init__.py": "", "README.md": readme}
+    )
+
+    assert [
+        (each["workflow_tag"], each["snippet_tags"]) for each in built.product_facts["workflows"]
+    ] == [("basic-usage", ["quickstart"])]
+
+
 def test_a_private_package_is_not_installed_from_anywhere(tmp_path: Path) -> None:
     built = read(tmp_path, {"package.json": '{"name": "kettle", "private": true}'}, "javascript")
 

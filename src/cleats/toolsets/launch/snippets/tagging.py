@@ -40,6 +40,8 @@ def tags(found: Found, product: Product) -> list[str]:
             made.append("install")
         if any(re.search(rf"(^|\s){re.escape(each)}\s", found.code) for each in product.commands):
             made.append("cli")
+            if _START.search(found.title):
+                made.append("quickstart")
     elif own:
         made.append("usage")
         if found.kind in ("example", "readme", "docs") and _START.search(found.title):

@@ -24,6 +24,11 @@ _FLOOR: Final = re.compile(
 """An item of a list that is only that."""
 
 
+_NO_DEPENDENCIES: Final = re.compile(
+    r"\b(no|zero|any|without)\b[^.]{0,40}\bdependenc(y|ies)\b|\bdependency[- ]free\b", re.IGNORECASE
+)
+
+
 @dataclass(slots=True)
 class Referee:
     """Compares what documents say with what the manifest says."""
@@ -31,6 +36,7 @@ class Referee:
     ledger: Ledger
     manifest: Manifest | None
     runtime_claim: str = ""
+    dependency_claim: str = ""
     found: list[dict[str, str]] = field(default_factory=list)
 
     def settles(self, sentence: str, block: Block, source: str) -> bool:
@@ -39,6 +45,9 @@ class Referee:
         One that agrees becomes evidence for the manifest's claim, one that does not is recorded as
         contradicted. Neither is a claim of its own to be told.
         """
+        place = Citation(block.path, block.line, block.end, source)
+        if _NO_DEPENDENCIES.search(sentence) and self.manifest:
+            return self._settle_dependencies(sentence, place)
         match = _RUNTIME.search(sentence) or _FLOOR.search(sentence)
         if match is None or not (match["more"] or "requires" in sentence.lower()):
             return False
@@ -46,22 +55,30 @@ class Referee:
         floor = re.fullmatch(r">=\s*v?([\d.]+)", said.value) if said else None
         if floor is None or not self.runtime_claim:
             return True
-        place = Citation(block.path, block.line, block.end, source)
         if _numbers(match["version"]) == _numbers(floor[1]):
             winner = self.ledger.find(self.runtime_claim)
             self.ledger.add(winner.text, winner.kind, [place], group=winner.group)
             return True
+        self._lose(sentence, place, self.runtime_claim, "the versions it needs")
+        return True
+
+    def _settle_dependencies(self, sentence: str, place: Citation) -> bool:
+        needs = self.manifest.dependencies if self.manifest else None
+        if self.dependency_claim and needs:
+            self._lose(sentence, place, self.dependency_claim, "what it depends on")
+        return needs is None or bool(needs) or bool(self.dependency_claim)
+
+    def _lose(self, sentence: str, place: Citation, winner: str, about: str) -> None:
         loser = self.ledger.add(sentence, "other", [place], is_fact=False)
         self.found.append(
             {
-                "claim_a_id": self.runtime_claim,
+                "claim_a_id": winner,
                 "claim_b_id": loser,
                 "resolution": "automatic",
-                "winning_claim_id": self.runtime_claim,
-                "reasoning": "The manifest outweighs a document about the versions it needs.",
+                "winning_claim_id": winner,
+                "reasoning": f"The manifest outweighs a document about {about}.",
             }
         )
-        return True
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -187,7 +187,10 @@ def spoken_in(block: Block) -> str:
 
 def _is_usual(title: str) -> bool:
     """Whether a title names a part that every document has."""
-    parts = r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b"
+    parts = (
+        r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b"
+        r"|^(what|why|who)\b"
+    )
     return bool(re.search(parts, title, re.IGNORECASE))
 
 

@@ -63,6 +63,7 @@ def _leading(paths: list[str], language: str) -> list[str]:
     wanted = [
         path
         for path in paths
+        if not _IS_TEST.match(PurePosixPath(path).name)
         if languages.of_path(path) == language
         or (language in ("javascript", "typescript") and languages.of_path(path) in _SCRIPTS)
     ]
@@ -82,6 +83,7 @@ def _leading(paths: list[str], language: str) -> list[str]:
     return chosen
 
 
+_IS_TEST: Final = re.compile(r"(test_.*|.*_test|conftest|__init__|setup)\.\w+$")
 _SCRIPTS: Final = ("javascript", "typescript")
 
 
@@ -89,7 +91,7 @@ def _title(path: str) -> str:
     """The file name in words; a file that is only called `main` takes its folder's name."""
     place = PurePosixPath(path)
     stem = place.parent.name if place.stem.lower() in _MAIN else place.stem
-    stem = re.sub(r"^\d+[-_. ]*", "", stem)
+    stem = re.sub(r"^\d+[-_. ]+", "", stem)
     words = re.sub(r"[-_.]+|(?<=[a-z])(?=[A-Z])", " ", stem).split()
     if not words:
         return ""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from cleats.toolsets.launch.snippets.model import snippet_id
 from cleats.toolsets.launch.source import formats, prose
 from cleats.toolsets.launch.source.api.model import Surface, Symbol
+from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.claims import Citation, Claim, Ledger
 from cleats.toolsets.launch.source.contradictions import Referee
 from cleats.toolsets.launch.source.document_claims import (
@@ -58,7 +59,7 @@ def build(tree: Tree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -
     contradictions: list[dict[str, str]] = []
     told: dict[str, str] = {}
     found_formats: list[dict[str, str]] = []
-    licence_claim = summary = runtime = ""
+    licence_claim = summary = runtime = needs = ""
     if sources.manifest and sources.distribution:
         speaker = Speaker(ledger, subject.name, sources.manifest)
         summary = speaker.description(subject)
@@ -71,11 +72,11 @@ def build(tree: Tree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -
         speaker.commands()
         runtime = speaker.runtime()
         licence_claim = speaker.licence(licence, licence_places)
-        speaker.dependencies()
+        needs = speaker.dependencies()
         speaker.version()
         facts |= _requirements(sources.manifest)
     limits: list[str] = []
-    referee = Referee(ledger, sources.manifest, runtime, contradictions)
+    referee = Referee(ledger, sources.manifest, runtime, needs, contradictions)
     for found in sources.blocks.values():
         features(ledger, subject, found, referee)
         limits += limitations(ledger, subject, found)
@@ -159,7 +160,7 @@ def _workflows(
         ledger, name, sources.tree, list(sources.inventory["example_paths"]), sources.language
     )
     parts: dict[str, Workflow] = {}
-    for found in sources.blocks.values():
+    for found in (*sources.blocks.values(), *sources.guides.values()):
         shown(ledger, sources.subject, found, sources.language, parts)
     if not examples and not parts and (part := any_code(ledger, sources)):
         parts[part.tag] = part
@@ -182,11 +183,20 @@ def _workflows(
     return inventory, workflows
 
 
+def runs(block: Block, commands: tuple[str, ...]) -> bool:
+    """Whether a piece of code for the shell runs one of the product's commands."""
+    starts = tuple(f"{command} " for command in commands)
+    lines = [line.strip().removeprefix("$ ") for line in block.text.splitlines()]
+    return spoken_in(block) == "shell" and any(line.startswith(starts) for line in lines if starts)
+
+
 def any_code(ledger: Ledger, sources: Sources) -> Workflow | None:
     """The first code of the documents, for a product that shows nothing under a heading."""
+    commands = sources.distribution.programs if sources.distribution else ()
     for found in sources.blocks.values():
         for block in found:
-            if block.kind == "code" and is_kin(spoken_in(block), sources.language):
+            own = is_kin(spoken_in(block), sources.language) or runs(block, commands)
+            if block.kind == "code" and own:
                 text = f"The documents of {sources.subject.name} have a code example."
                 place = Citation(block.path, block.line, block.end, "readme_technical")
                 claim = ledger.add(text, "workflow", [place], group="workflow_claims", is_fact=True)

@@ -91,23 +91,24 @@ class Speaker:
             text = f"The licence of {self.product} is {words_for}."
         return self.ledger.add(text, "other", more, group="compatibility_notes")
 
-    def dependencies(self) -> None:
-        """What it needs at run time; silent where the manifest leaves that to a tool."""
+    def dependencies(self) -> str:
+        """What it needs at run time; "" where the manifest leaves that to a tool."""
         needs = self.manifest.dependencies
         if needs is None or self.manifest.ecosystem == "source":
-            return
+            return ""
         place = cite(self.manifest.name or Said("", self.manifest.path))
         names = [self.bare(each.value) for each in needs if not _conditional(each.value)]
         if not needs:
             peers = self.manifest.optional.get("peerDependencies")
             if not peers:
                 text = f"{self.product} has no required runtime dependencies."
-                self.ledger.add(text, "other", [place], group="compatibility_notes")
+                return self.ledger.add(text, "other", [place], group="compatibility_notes")
         elif names and len(names) <= 12:
             listed = _listed([f"`{name}`" for name in dict.fromkeys(names)])
             text = f"{self.product} depends on {listed} at run time."
             citations = [cite(each) for each in needs]
-            self.ledger.add(text, "other", citations, group="compatibility_notes")
+            return self.ledger.add(text, "other", citations, group="compatibility_notes")
+        return ""
 
     def commands(self) -> None:
         """What one can type once it is installed."""

@@ -94,6 +94,8 @@ def is_clean(sentence: str) -> bool:
         and bare.count('"') % 2 == 0
         and ":" not in bare
         and ";" not in bare
+        and "!" not in bare
+        and "?" not in bare
         and len(bare.split()) >= 3
         and bare.rstrip(".").split()[-1].lower() not in _OPEN_END
     )

@@ -24,6 +24,10 @@ _WHOLE: Final = re.compile(
 )
 """Documents that speak of the product as a whole."""
 
+_GUIDE: Final = re.compile(
+    r"(^|/)(getting[-_]?started|quick[-_]?start|tutorial|usage|basic\w*|first[-_]steps)[^/]*\.\w+$",
+    re.IGNORECASE,
+)
 _LANGUAGES: Final = {"dotnet": "csharp", "node": "javascript", "nodejs": "javascript"}
 
 
@@ -76,6 +80,16 @@ class Sources:
     def blocks(self) -> dict[str, list[Block]]:
         """The readme and the documents about the whole, in order."""
         wanted = [path for path in self.inventory["doc_entrypoints"] if self._is_whole(path)]
+        return {path: documents.blocks(self.tree, path) for path in wanted}
+
+    @cached_property
+    def guides(self) -> dict[str, list[Block]]:
+        """Documents that show how to begin, for what the others do not show."""
+        wanted = [
+            path
+            for path in self.inventory["doc_entrypoints"]
+            if _GUIDE.search(path) and path not in self.blocks
+        ]
         return {path: documents.blocks(self.tree, path) for path in wanted}
 
     def _is_whole(self, path: str) -> bool:
