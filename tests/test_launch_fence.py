@@ -217,6 +217,17 @@ def test_a_worktree_that_is_a_link_or_missing_is_refused(site: Path) -> None:
     refused(lambda: Fence(site / "content/docs/note/a.md", ALLOWED))
 
 
+def test_a_system_that_cannot_hold_the_fence_says_so(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+
+    with pytest.raises(ToolError) as caught:
+        Fence(site, ALLOWED)
+
+    assert caught.value.code is ErrorCode.CAPABILITY_MISSING
+
+
 @pytest.mark.parametrize("replacement", ["nothing", "copy", "link"])
 def test_a_worktree_swapped_for_another_folder_is_refused(site: Path, replacement: str) -> None:
     fence = Fence(site, ALLOWED)

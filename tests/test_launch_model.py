@@ -95,7 +95,7 @@ def test_pages_are_reworded_and_the_run_says_so(planned: Pipeline, server: Model
 
     assert {page["writer"] for page in drafting.manifests} == {"model"}
     installation = planned.text("drafts/docs/content/docs/measurekit/installation.md")
-    assert "What follows shows how to install measurekit" in installation
+    assert "What follows shows what measurekit needs" in installation
     assert len(server.asked) == len(drafting.manifests) == 5
     assert set(server.keys) == {f"Bearer {KEY}"}
     calls = planned.json("drafts/docs/model_calls.json")["calls"]

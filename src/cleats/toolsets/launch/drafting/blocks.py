@@ -11,7 +11,7 @@ from cleats.toolsets.launch.drafting import tasks
 from cleats.toolsets.launch.drafting.context import Context, Neighbour
 from cleats.toolsets.launch.drafting.forms import claims, fence
 from cleats.toolsets.launch.drafting.material import marker
-from cleats.toolsets.launch.drafting.symbols import Symbol, split, table
+from cleats.toolsets.launch.drafting.symbols import Symbol, described, split, table
 
 
 def values(context: Context) -> dict[str, str]:
@@ -190,6 +190,13 @@ def _api_part(number: int) -> Callable[[Context], str]:
     return make
 
 
+def _known_errors(context: Context) -> str:
+    """What is raised, as far as the source says what it means."""
+    material = context.material
+    told = [each for each in split(material.classes)[1] if described(material, each)]
+    return table(material, told, context.rows // 2, HEADS[1])
+
+
 def _next_steps(context: Context) -> str:
     return _links(context.related)
 
@@ -241,6 +248,7 @@ TOKENS: Mapping[str, Callable[[Context], str]] = {
     "API_CLASSES": _api_part(0),
     "API_FUNCTIONS": _api_part(2),
     "API_ERRORS": _api_part(1),
+    "KNOWN_ERRORS": _known_errors,
     "NEXT_STEPS": _next_steps,
     "CHILD_PAGES": _child_pages,
 }

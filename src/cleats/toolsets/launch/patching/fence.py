@@ -42,8 +42,13 @@ class Fence:
 
         Raises:
             ToolError: ALLOWED_PATHS_VIOLATION, when the root is no folder or an allowed path is
-                not a path inside it.
+                not a path inside it; CAPABILITY_MISSING on a system without the means.
         """
+        if os.open not in os.supports_dir_fd:
+            # Without them every look could be outrun by a swap; a promise we cannot keep.
+            raise ToolError(
+                ErrorCode.CAPABILITY_MISSING, "This system cannot open files from a folder."
+            )
         self._root = root
         self._allowed = tuple(_parts(entry.removesuffix("**")) for entry in allowed)
         try:
