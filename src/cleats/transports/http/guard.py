@@ -21,7 +21,7 @@ from cleats.transports.http.policy import Policy
 from cleats.transports.http.rates import bucket
 from cleats.transports.http.replies import Refusal, invalid, refused
 from cleats.transports.http.requests import usable_id
-from cleats.transports.http.rows import MCP_PATH, label
+from cleats.transports.http.rows import MCP_PATH, OTHER, label
 from cleats.transports.http.toolset_routes import Addresses
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,9 @@ class Guard:
                 await refused(Refusal(error))(scope, receive, passage.send)
         finally:
             traffic.open -= 1
-            path = scope["path"]
-            route = self._addresses.label(path) or label(path)
+            route = label(passage.path)
+            if route == OTHER:
+                route = self._addresses.label(passage.path) or OTHER
             # No status: the client was gone before there was an answer.
             status, seconds = passage.status or 499, monotonic() - begun
             traffic.ended(scope["method"], route, status, seconds)

@@ -45,6 +45,9 @@ ROUTES: Sequence[Row] = (
 
 MCP_PATH = "/mcp"
 
+OTHER = "other"
+"""Stands for every path that is none of ours."""
+
 _FIXED = {row.path for row in ROUTES if "{" not in row.path} | {MCP_PATH}
 
 
@@ -57,4 +60,4 @@ def label(path: str) -> str:
         return "/tools/{name}"
     if parts[:2] == ["", "tools"] and len(parts) == 4 and parts[3] == "stream":
         return "/tools/{name}/stream"
-    return "other"
+    return OTHER
