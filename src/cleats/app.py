@@ -13,13 +13,12 @@ from cleats.contract import snapshot as snapshots
 from cleats.contract.listing import ListName
 from cleats.contract.payload import timestamp
 from cleats.contract.registry import Registry
-from cleats.contract.soundness import names_of
 from cleats.contract.tools import Changed, Toolset
 from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.telemetry import Telemetry
 from cleats.runtime.vitals import Vitals
-from cleats.settings import SettingError, Settings
+from cleats.settings import Settings
 
 if TYPE_CHECKING:
     import socket
@@ -90,31 +89,15 @@ def toolsets(settings: Settings, names: Iterable[str], vitals: Vitals) -> list[T
 
 def others(settings: Settings, served: Sequence[Toolset]) -> list[Toolset]:
     """The toolsets of other packages that can be served beside these; the rest is warned about."""
-    from cleats.toolsets.installed import offers, packages  # noqa: PLC0415
+    from cleats.toolsets.installed import beside  # noqa: PLC0415 - reads what is installed
 
-    found: list[Toolset] = []
-    for name in sorted(offers()):
-        if name in TOOLSETS:
-            log.warning("toolset %r of %s is skipped: the name is ours", name, packages(name))
-            continue
-        try:
-            found.append(_brought(name, settings, [*served, *found]))
-        except SettingError as error:
-            log.warning("%s; it is skipped", error)
-    return found
+    return beside(served, settings, ours=TOOLSETS)
 
 
 def _brought(name: str, settings: Settings, served: Sequence[Toolset]) -> Toolset:
-    from cleats.toolsets.installed import load  # noqa: PLC0415 - only when it is served
+    from cleats.toolsets.installed import brought  # noqa: PLC0415 - only when it is served
 
-    made = load(name, settings)
-    homes = {name: each.name for each in served for tool in each.tools for name in names_of(tool)}
-    for taken in (name for tool in made.tools for name in names_of(tool) if name in homes):
-        raise SettingError(
-            f"toolset {made.name!r} of {made.package} has a tool {taken!r}, "
-            f"and so has {homes[taken]!r}"
-        )
-    return made
+    return brought(name, settings, served)
 
 
 def catalogue(settings: Settings, names: Iterable[str] = ()) -> Registry:

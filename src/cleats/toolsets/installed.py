@@ -6,16 +6,19 @@ imported only when its toolset is wanted. What it brings is held to the rules of
 `contract.soundness`, and whatever goes wrong in it is told with its name.
 """
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from traceback import extract_tb
 from typing import Final
 
-from cleats.contract.soundness import SEMVER, flaws
+from cleats.contract.soundness import SEMVER, flaws, names_of
 from cleats.contract.tools import Toolset
 from cleats.settings import SettingError, Settings
+
+log = logging.getLogger(__name__)
 
 GROUP: Final = "cleats.toolsets"
 
@@ -40,6 +43,44 @@ def package(point: EntryPoint) -> str:
 def packages(name: str) -> str:
     """Every package that offers this name."""
     return " and ".join(package(point) for point in offers().get(name, ()))
+
+
+def beside(
+    served: Sequence[Toolset], settings: Settings, *, ours: Collection[str]
+) -> list[Toolset]:
+    """Every toolset that can be served beside these; what cannot is skipped with a warning.
+
+    A name that is one of ours is never theirs.
+    """
+    found: list[Toolset] = []
+    for name in sorted(offers()):
+        if name in ours:
+            log.warning("toolset %r of %s is skipped: the name is ours", name, packages(name))
+            continue
+        try:
+            found.append(brought(name, settings, [*served, *found]))
+        except SettingError as error:
+            log.warning("%s; it is skipped", error)
+    return found
+
+
+def brought(name: str, settings: Settings, served: Sequence[Toolset]) -> Toolset:
+    """The toolset of this name, to be served beside these.
+
+    Raises:
+        SettingError: it does not load, or a tool of it has the name of one of theirs.
+        KeyError: nothing installed has this name.
+    """
+    made = load(name, settings)
+    homes = {each: there.name for there in served for each in _names(there)}
+    for taken in (each for each in _names(made) if each in homes):
+        whose = f"toolset {name!r} of {made.package}"
+        raise SettingError(f"{whose} has a tool {taken!r}, and so has {homes[taken]!r}")
+    return made
+
+
+def _names(toolset: Toolset) -> list[str]:
+    return [name for tool in toolset.tools for name in names_of(tool)]
 
 
 def load(name: str, settings: Settings) -> Toolset:
