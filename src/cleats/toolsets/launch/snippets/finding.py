@@ -26,6 +26,8 @@ TEST_LINES: Final = 30
 TESTS: Final = 20
 """What is longer is no example for a page, and tests are only shown for want of better."""
 
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
 _NOT_SHOWN: Final = re.compile(
     r"\b(contribut\w*|development|changelog|release\w*|sponsor\w*|citing|citation|bibtex|license"
     r"|benchmarks?|running (the )?tests|upgrad\w*|migrat\w*)\b",
@@ -88,13 +90,16 @@ def _fence(block: Block) -> Found | None:
 def docstrings(tree: Tree, facts: Mapping[str, Any]) -> Iterator[Found]:
     """The sessions in the docstrings of the public names."""
     surface = facts["api_surface_summary"]
+    known: dict[str, dict[int, Definition]] = {}
     for symbol in (*surface["classes"], *surface["functions"]):
-        if symbol["path"].endswith(".py"):
-            yield from _sessions(tree, symbol)
+        path = symbol["path"]
+        if path.endswith(".py"):
+            if path not in known:
+                known[path] = _definitions(tree, path)
+            yield from _sessions(tree, symbol, known[path].get(symbol["line"]))
 
 
-def _sessions(tree: Tree, symbol: Mapping[str, Any]) -> Iterator[Found]:
-    node = _definition(tree, symbol["path"], symbol["line"])
+def _sessions(tree: Tree, symbol: Mapping[str, Any], node: Definition | None) -> Iterator[Found]:
     first = node.body[0] if node is not None and node.body else None
     if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
         return
@@ -112,17 +117,13 @@ def _sessions(tree: Tree, symbol: Mapping[str, Any]) -> Iterator[Found]:
         start = number + 1
 
 
-def _definition(
-    tree: Tree, path: str, line: int
-) -> ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _definitions(tree: Tree, path: str) -> dict[int, Definition]:
+    """The classes and functions of a file by their lines."""
     try:
         module = ast.parse(tree.text(path) or "")
     except (SyntaxError, ValueError, RecursionError):
-        return None
-    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return next(
-        (each for each in ast.walk(module) if isinstance(each, kinds) and each.lineno == line), None
-    )
+        return {}
+    return {each.lineno: each for each in ast.walk(module) if isinstance(each, Definition)}
 
 
 def tests(tree: Tree, roots: Sequence[str], imports: Sequence[str]) -> Iterator[Found]:

@@ -63,7 +63,7 @@ def _leading(paths: list[str], language: str) -> list[str]:
     wanted = [
         path
         for path in paths
-        if not _IS_TEST.match(PurePosixPath(path).name)
+        if not _IS_TEST.match(PurePosixPath(path).name) and "benchmark" not in path.lower()
         if languages.of_path(path) == language
         or (language in ("javascript", "typescript") and languages.of_path(path) in _SCRIPTS)
     ]

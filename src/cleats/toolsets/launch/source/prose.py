@@ -11,27 +11,38 @@ LONGEST: Final = 320
 
 _PRAISE: Final = re.compile(
     r"\b("
-    r"amazing|astonish\w*|awesome|battle[- ]tested|better|beautiful\w*|best|blazing\w*|breathtaking"
-    r"|brilliant|bullet[- ]?proof|clean|clever|comfortable|complete solution|comprehensive"
-    r"|concise\w*|convenient\w*|cool|cutting[- ]edge|definitive|delight\w*|easy|easier|easiest"
-    r"|easily|effortless\w*|elegant\w*|enterprise[- ](grade|ready)|ergonomic\w*|excellent"
-    r"|excit\w*|extensive(ly)?|extremely|familiar|fantastic|fancy|feature[- ](rich|complete)"
-    r"|first[- ]class|friendly|friendlier|full[- ]blown|fully[- ]featured|fun|game[- ]chang\w*"
-    r"|gorgeous|great|handy|happy|hassle|high[- ]quality|highly|human[- ]friendly|ideal\w*"
-    r"|impressive|incredibl\w*|industry[- ]\w+|innovative|intelligent\w*|intuitive\w*|joy\w*"
-    r"|just works|leading|lean|light[- ]?weight|lil'?|loved?|lovely|magic\w*|massive\w*"
-    r"|mature|minimal(istic|ist)?"
-    r"|modern(?! browsers)|neat|next[- ]gen\w*|nice(ly|r)?|no[- ]nonsense"
-    r"|out[- ]of[- ]the[- ]box|painless\w*|perfect\w*|pleasant\w*|popular|powerful"
-    r"|pretty(?!-print)|production[- ](grade|ready)|professional|proven|pythonic|rich set"
-    r"|robust\w*|rock[- ]solid|seamless\w*|sensible|simpler?|simplest|simply|slick|smart\w*"
-    r"|smooth\w*|sophisticated|stable|state[- ]of[- ]the[- ]art|stunning|super|superb|sweet|tiny"
-    r"|trusted|ultimate|ultra\w*|unique|uncompromising|unparalleled|user[- ]friendly|versatile"
-    r"|well-\w+|wonderful\w*|world[- ]class|zero[- ](config\w*|effort)|developer experience"
-    r"|batteries included"
-    r")\b",
+    + "|".join(
+        sorted(
+            wordset(
+                r"""
+                amazing astonish\w* awesome batteries\sincluded battle[-\s]tested beautiful\w*
+                best better blazing\w* breathtaking brilliant bullet[-\s]?proof clean clever
+                comfortable complete\ssolution comprehensive concise\w* convenient\w* cool
+                cutting[-\s]edge definitive delight\w* developer\sexperience done\sright easier
+                easiest easily easy effortless\w* elegant\w* enterprise[-\s](grade|ready)
+                ergonomic\w* excellent excit\w* expressive extensive(ly)? extremely familiar
+                fancy fantastic feature[-\s](rich|complete) first[-\s]class friendlier friendly
+                full[-\s]blown fully[-\s]featured fun game[-\s]chang\w* gorgeous great handy
+                happy hassle high[-\s]quality highly human[-\s]friendly ideal\w* impressive
+                incredibl\w* industry[-\s]\w+ innovative intelligent\w* intuitive\w* joy\w*
+                just\sworks leading lean light[-\s]?weight lil'? loved? lovely magic\w*
+                massive\w* mature minimal(istic|ist)? modern(?!\sbrowsers) neat next[-\s]gen\w*
+                nice(ly|r)? no[-\s]nonsense out[-\s]of[-\s]the[-\s]box painless\w* perfect\w*
+                pleasant\w* popular powerful pretty(?!-print) production[-\s](grade|ready)
+                professional proven pythonic rich\sset robust\w* rock[-\s]solid seamless\w*
+                sensible simpler? simplest simply slick smart\w* smooth\w* sophisticated stable
+                state[-\s]of[-\s]the[-\s]art stunning super superb sweet tiny trusted ultimate
+                ultra\w* uncompromising unique unparalleled user[-\s]friendly versatile well-\w+
+                wonderful\w* world[-\s]class zero[-\s](config\w*|effort)
+                """
+            )
+        )
+    )
+    + r")\b",
     re.IGNORECASE,
 )
+"""Words that praise, as patterns."""
+
 _UNPROVEN: Final = re.compile(
     r"\b(fast\w*|speed\w*|quick\w*|performan\w*|efficien\w*|optimi[sz]ed|scal(able|es|ability)"
     r"|low[- ](latency|memory|overhead)|secur\w*|safe(ly|ty|r|st)?|reliab\w*|complian\w*|certified"

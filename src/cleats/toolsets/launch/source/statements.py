@@ -160,8 +160,10 @@ def _sentence(text: str, words: list[str], subject: Subject) -> str:
     first = words[0].lower().strip(",")
     rest = " ".join(words[1:])
     predicate = ""
-    if first in THIRD:
+    if first in THIRD or first.rpartition("-")[2] in THIRD - {"can"}:
         predicate = f"{first} {rest}"
+    elif first in ("doesn't", "don't", "never"):
+        predicate = f"{_whole(first)} {rest}"
     elif text.lower().startswith("support for "):
         predicate = f"supports {text[12:]}"
     elif text.lower().startswith(("ability to ", "able to ")):
@@ -290,4 +292,5 @@ def _is_praised(text: str) -> bool:
 
 
 def _whole(word: str) -> str:
-    return {"doesn't": "does not", "can't": "cannot"}.get(word, word)
+    plain = {"doesn't": "does not", "don't": "does not", "can't": "cannot"}
+    return plain.get(word, word)
