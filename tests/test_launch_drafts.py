@@ -164,6 +164,12 @@ def test_every_template_uses_known_tokens_and_has_what_a_page_needs(profile: Any
             assert {"title", "description", "purpose"} == page.front.keys(), file
 
 
+def test_every_token_is_explained_to_those_who_write_templates() -> None:
+    text = (launch_sites.EXAMPLES.parent.parent / "docs/writing-a-profile.md").read_text("utf-8")
+
+    assert {name for name in TOKEN.findall(text) if f"`__{name}__`" in text} == TOKENS.keys()
+
+
 def filled(body: str, **values: str) -> str:
     return Template("t", {}, body).filled(values)
 
@@ -209,6 +215,7 @@ def material(**more: Any) -> Material:
         evidence={"claims": claims, "contradictions": more.pop("contradictions", [])},
         catalogue={"snippets": more.pop("snippets", [])},
         config={"allow_inference": more.pop("allow_inference", False), "target_platform": "python"},
+        forbidden=more.pop("forbidden", ()),
     )
 
 
@@ -225,6 +232,17 @@ def material(**more: Any) -> Material:
 )
 def test_what_is_never_guessed_is_never_said(text: str, status: str, kind: str, said: bool) -> None:
     made = material(claims=[(CLAIM, text, status, kind)])
+
+    assert (CLAIM in made.claims) is said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("kit reads text.", True), ("kit is fast.", False), ("kit has a pricing page.", False)],
+)
+def test_a_topic_that_the_profile_forbids_is_never_spoken_of(text: str, said: bool) -> None:
+    topics = ("performance", "pricing")
+    made = material(claims=[(CLAIM, text, "fact", "feature")], forbidden=topics)
 
     assert (CLAIM in made.claims) is said
 

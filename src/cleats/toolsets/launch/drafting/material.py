@@ -38,6 +38,8 @@ class Material:
     evidence: Mapping[str, Any]
     catalogue: Mapping[str, Any]
     config: Mapping[str, Any]
+    forbidden: tuple[str, ...] = ()
+    """Topics that no page of the profile speaks of."""
 
     @property
     def product_name(self) -> str:
@@ -60,7 +62,7 @@ class Material:
 
     def _may_say(self, claim: Mapping[str, Any]) -> bool:
         text = claim["claim_text"]
-        if _SHORTCODE.search(text):
+        if _SHORTCODE.search(text) or any(_speaks_of(each, text) for each in self.forbidden):
             return False
         if claim["truth_status"] == "fact" or self.config.get("allow_inference", False):
             return True
@@ -172,6 +174,12 @@ class Material:
     def install_commands(self) -> list[str]:
         ways = self.facts.get("distribution", ())
         return list(dict.fromkeys(c for way in ways for c in way.get("install_commands", ())))
+
+
+def _speaks_of(topic: str, text: str) -> bool:
+    words = TOPICS.get(topic)
+    named = re.search(rf"\b{re.escape(topic)}\b", text, re.IGNORECASE)
+    return bool(named or (words is not None and words.search(text)))
 
 
 def marker(claim_id: str) -> str:

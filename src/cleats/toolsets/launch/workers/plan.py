@@ -47,6 +47,7 @@ def material(job: Job) -> Material:
         evidence=job.json("evidence_map.json"),
         catalogue=job.json("snippet_catalog.json"),
         config=job.config,
+        forbidden=profile(job).brand.forbidden_topics,
     )
 
 
