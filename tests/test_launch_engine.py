@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch import artifacts
+from cleats.toolsets.launch.drive.background import AT_ONCE, Background
 from cleats.toolsets.launch.drive.course import CONFLICT, Caller
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.exports import render
@@ -445,6 +447,30 @@ async def test_a_resume_that_waits_for_another_driver_tells_where_that_one_ended
         status = await runs.resume(run.run_id)
 
     assert status["state"] == "DONE"
+
+
+async def test_only_so_many_runs_go_on_at_once_and_each_only_once() -> None:
+    background = Background()
+    begun: list[str] = []
+    go = anyio.Event()
+
+    async def drive(name: str) -> None:
+        begun.append(name)
+        await go.wait()
+
+    async with background.running():
+        for name in "abcdefa":
+            assert background.start(name, partial(drive, name))
+        with anyio.fail_after(30):
+            while len(begun) < AT_ONCE:
+                await anyio.sleep(0)  # noqa: ASYNC115 - a turn of the loop for the tasks
+            at_first = list(begun)
+            go.set()
+            while len(begun) < 6:
+                await anyio.sleep(0)  # noqa: ASYNC115
+
+    assert at_first == ["a", "b", "c", "d"]
+    assert begun == ["a", "b", "c", "d", "e", "f"]
 
 
 async def test_a_server_that_stops_lets_go_of_its_runs_at_once(tmp_path: Path) -> None:

@@ -147,14 +147,15 @@ class Engine:
         drafts = records.created(config_hash, new.product_slug, sections)
         run, made = await to_thread.run_sync(self.store.create, new, drafts, by.trace)
         if made:
-            self._observe(run, self.store.events(run.run_id))
+            self._observe(run, await to_thread.run_sync(self.store.events, run.run_id))
         return run, made
 
     def drive_in_background(self, run: Run, by: Caller = NOBODY) -> bool:
         """Drive a run of mode `auto` to its first decision; False when nobody will."""
         if not goes_by_itself(run):
             return False
-        return self._background.start(run.run_id, self._drive(run.run_id, Caller(by.trace)))
+        caller = Caller(by.trace)
+        return self._background.start(run.run_id, lambda: self._drive(run.run_id, caller))
 
     async def status(self, run_id: str) -> dict[str, Any]:
         """The RunStatus.
