@@ -6,14 +6,19 @@ import sys
 
 from bench import ratios
 from bench.calls import machine
-from bench.fleet import measure
+from bench.code.corpora import CORPORA
+from bench.fleet import measure, searching
 from bench.fleet.measure import Runs
 from bench.fleet.model import Model, table
+from bench.fleet.world import postgres
 
 
 def main() -> int:
     """Exit 0 when everything could be measured."""
     options = _options()
+    if options.share:
+        print(_sharing(options.share))
+        return 0
     before = machine.read()
     rate = measure.records(options.records)
     one = measure.whole_runs(1, options.runs)
@@ -31,6 +36,18 @@ def main() -> int:
         others,
     )
     return 0
+
+
+def _sharing(name: str) -> str:
+    corpus = next(each for each in CORPORA if each.name == name)
+    with postgres() as url:
+        made = searching.shared(corpus.prepare(), url)
+    return (
+        f"{made.files:,} files built and published in {made.build_seconds:.0f} s, "
+        f"{made.bytes / (1 << 20):.0f} MiB shared; both readers answer as the embedded index does; "
+        f"a changed file reached both after {made.update_seconds:.1f} s, {made.answers} answers "
+        "meanwhile, each whole"
+    )
 
 
 def _cores(workers: int) -> int:
@@ -78,6 +95,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--runs", type=int, default=6, help="runs for each fleet")
     parser.add_argument("--records", type=int, default=2000, help="records for the database")
+    parser.add_argument(
+        "--share",
+        choices=[each.name for each in CORPORA],
+        help="instead: share the index of a corpus with two servers, and check every answer",
+    )
     ratios.add_option(parser)
     return parser.parse_args()
 
