@@ -20,7 +20,9 @@ READING = ("clone", "inventory", "facts", "snippets")
 class Pipeline:
     """A run from two folders, which become repositories of one commit each."""
 
-    def __init__(self, root: Path, source: Path, site: Path, **given: Any) -> None:
+    def __init__(
+        self, root: Path, source: Path, site: Path, *, profiles: tuple[Path, ...] = (), **given: Any
+    ) -> None:
         self.folder = RunFolder(root / "run")
         self.folder.root.mkdir(parents=True)
         self.inputs: dict[str, str] = {}
@@ -34,8 +36,9 @@ class Pipeline:
                 "target_platform": "python",
                 **given,
             },
-            Settings(),
+            Settings(launch_profiles=profiles),
         )
+        self.settings = {"git_env": kept(os.environ), "profiles": [str(each) for each in profiles]}
 
     @property
     def site(self) -> Path:
@@ -53,7 +56,7 @@ class Pipeline:
             root=self.folder.root,
             inputs=dict(self.inputs),
             facts=dict(self.facts),
-            **{"settings": {"git_env": kept(os.environ)}, **more},
+            **{"settings": self.settings, **more},
         )
 
     def do(self, *steps: str, **more: Any) -> "Pipeline":

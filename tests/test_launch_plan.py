@@ -1,6 +1,7 @@
 """The plan: which pages, where they lie, and that Hugo serves them where the plan says."""
 
 import datetime as dt
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.drafting.templates import BASE
 from cleats.toolsets.launch.planning.serving import Serving
+from cleats.toolsets.launch.profiles import model
 from tests import hugo_world, launch_sites
 from tests.launch_pipeline import READING, Pipeline
 
@@ -259,6 +262,47 @@ def test_a_language_without_templates_cannot_be_planned(tmp_path: Path) -> None:
 
     assert error.details["error_code"] == "IA_PLANNER_PLAN_INCOMPLETE"
     assert "'de'" in error.message
+
+
+def test_other_languages_are_served_where_the_plan_says(tmp_path: Path) -> None:
+    profile = tmp_path / "profiles/german"
+    shutil.copytree(model.load("plain").folder, profile)
+    text = (profile / "profile.toml").read_text(encoding="utf-8")
+    (profile / "profile.toml").write_text(text.replace('name = "plain"', 'name = "german"', 1))
+    for name in (
+        "docs/_index",
+        "docs/installation",
+        "docs/getting-started",
+        "docs/developer-guide",
+    ):
+        file = profile / f"templates/de/{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text((BASE / f"{name}.md").read_text().replace("## Pages", "## Seiten"))
+    launch_sites.sample(tmp_path / "source", "source")
+    launch_sites.sample(tmp_path / "site", "site")
+    config = tmp_path / "site/hugo.toml"
+    config.write_text(
+        "defaultContentLanguageInSubdir = true\n" + config.read_text() + "[languages.de]\n"
+    )
+    run = _launched(
+        tmp_path,
+        profile="german",
+        profiles=(tmp_path / "profiles",),
+        locales=["en", "de"],
+        required_sections=["docs"],
+    ).all()
+
+    hugo_world.build(run.site, tmp_path / "out")
+
+    planned = {p["output_path"]: p["url_path"] for p in run.json("page_plan.json")["pages"]}
+    assert planned["content/docs/measurekit/_index.de.md"] == "/de/docs/measurekit/"
+    assert planned["content/docs/measurekit/installation.md"] == "/en/docs/measurekit/installation/"
+    assert len(planned) == 8
+    assert set(planned.values()) <= hugo_world.served(tmp_path / "out")
+    german = run.pages()["content/docs/measurekit/_index.de.md"]
+    assert "## Seiten" in german
+    assert "(/de/docs/measurekit/installation/)" in german
+    assert "(/en/" not in german
 
 
 def test_a_page_outside_the_allowed_paths_is_never_planned(tmp_path: Path) -> None:
