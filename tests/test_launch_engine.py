@@ -228,6 +228,20 @@ async def test_a_request_is_opened_once_and_names_branch_and_commit(runs: Engine
     assert runs.store.get(run.run_id).finished_at
 
 
+async def test_what_changed_after_a_commit_is_committed_anew(runs: Engine, tmp_path: Path) -> None:
+    fault = {"request": {"times": 1, "code": "COMMIT_SERVICE_ERROR"}}
+    run = await start(runs, config(test={"raise": fault}))
+    await runs.resume(run.run_id)
+
+    error = await refused(runs.open_pr(run.run_id))
+    (RunFolder(tmp_path / "runs" / run.run_id).site / PAGE).write_text("Better, by hand.")
+    await runs.validate(run.run_id)
+    await runs.open_pr(run.run_id)
+
+    assert error.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert done(runs, run)[-5:] == ["validate:1", "commit", "validate:2", "commit:2", "request"]
+
+
 async def test_a_finished_run_can_be_looked_at_and_stays_as_it_is(
     runs: Engine, tmp_path: Path
 ) -> None:

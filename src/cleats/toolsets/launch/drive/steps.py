@@ -132,14 +132,14 @@ def validation(view: View) -> Work:
 def publication(view: View) -> Work | None:
     """What is missing to a request for what was validated last; None when it is open.
 
-    A commit that was made before the worktree changed again does not count.
+    A commit that was made before the last look at the worktree does not count: somebody may have
+    changed it. Whoever commits knows what is committed already.
     """
-    commit, request = _last(view.done, "commit", "apply"), _last(view.done, "request", "apply")
-    if not commit.startswith("commit"):
-        return _work(_numbered("commit", _count(view.done, "commit") + 1))
-    if not request.startswith("request"):
-        return _work(_numbered("request", _count(view.done, "request") + 1))
-    return None
+    last = _last(view.done, "apply", "validate", "commit", "request").partition(":")[0]
+    if last == "request":
+        return None
+    name = "request" if last == "commit" else "commit"
+    return _work(_numbered(name, _count(view.done, name) + 1))
 
 
 def following(view: View, work: Work, facts: Mapping[str, Any]) -> State | None:
