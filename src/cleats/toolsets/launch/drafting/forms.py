@@ -32,12 +32,16 @@ def claims(context: Context, ids: Sequence[str]) -> str:
     return "\n".join([*items, *([""] if rest else []), *rest])
 
 
-def shown(*snippets: Snippet) -> str:
-    """Code, and where in the repository it stands; the place once for all that stand there."""
+def shown(*snippets: Snippet, said: str = "") -> str:
+    """Code, and where in the repository it stands.
+
+    The place is named once for all that stand there, and not at all when what was `said` before
+    has named it.
+    """
     blocks: list[str] = []
     place = ""
     for each in snippets:
-        if each.path and each.path != place:
+        if each.path and each.path != place and f"`{each.path}`" not in said:
             blocks.append(f"From `{each.path}`:")
         place = each.path
         blocks.append(fence(each.language, each.code))

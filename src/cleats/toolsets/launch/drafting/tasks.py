@@ -70,7 +70,8 @@ def workflows(context: Context) -> str:
             for each in flow_snippets(material, flow)
             if each.snippet_id not in seen and is_short(each)
         ][:1]
-        blocks = [_flow_lead(context, flow), *(shown(each) for each in code)]
+        lead = _flow_lead(context, flow)
+        blocks = [lead, shown(*code, said=lead)]
         if page := own.get(plain(flow["title"])):
             blocks.append(f"[{page.title}]({page.url}) shows more of it.")
         body = "\n\n".join(block for block in blocks if block)
