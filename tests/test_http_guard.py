@@ -101,6 +101,28 @@ def test_addresses_of_this_machine_are_told_from_others() -> None:
     assert not any(map(is_local, ["0.0.0.0", "::", "10.0.0.1", "example.com", "", "localhost.x"]))
 
 
+# MCP has the same door
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.example", **bearer(TOKEN)}, 403),
+        ({"origin": "null", **bearer(TOKEN)}, 403),
+        ({"host": "evil.example", **bearer(TOKEN)}, 403),
+        (bearer("wrong"), 401),
+    ],
+)
+def test_what_the_door_refuses_does_not_reach_mcp(
+    guarded: Web, method: str, headers: dict[str, str], status: int
+) -> None:
+    reply = guarded.ask(method, "/mcp", b"{}", {**JSON, **headers})
+
+    assert (reply.status, reply.json["ok"]) == (status, False)
+    assert "mcp-session-id" not in reply.headers
+
+
 # Origins
 
 
