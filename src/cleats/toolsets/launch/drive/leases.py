@@ -97,7 +97,7 @@ class Leases:
             with anyio.CancelScope(shield=True):
                 with suppress(asyncio.CancelledError):
                     await beat
-                await to_thread.run_sync(self._store.release, lease)
+                await self._release(lease)
             if self._held.get(run_id) is held:
                 del self._held[run_id]
             held.released.set()
@@ -122,6 +122,13 @@ class Leases:
                 if lease is not None:
                     return lease
             await anyio.sleep(self._pace.wait)
+
+    async def _release(self, lease: Lease) -> None:
+        try:
+            await to_thread.run_sync(self._store.release, lease)
+        except Exception:
+            # What was done is done, and the lease runs out by itself.
+            log.exception("lease.release run=%s", lease.run_id)
 
     async def _beat(self, held: Held) -> None:
         renewed = monotonic()
