@@ -124,7 +124,7 @@ async def tour_launch(server: Callable[..., StdioServerParameters], number: int)
 def show_diff(branch: str) -> None:
     remote = PLACE / "site.git"
     for line in git(remote, "diff", "--stat=80", f"main...{branch}").splitlines():
-        say(f"   {line}")
+        say(f"   {line.strip()}")
     for line in git(remote, "show", f"{branch}:{PAGE}").splitlines()[:14]:
         say(f"   {GREEN}+{PLAIN} {line}")
     where = remote.relative_to(HERE.parent)
