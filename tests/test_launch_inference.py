@@ -140,6 +140,19 @@ def test_a_strong_rival_leaves_the_question_open() -> None:
     assert found["family"].rival == 0.8
 
 
+def test_a_weak_rival_takes_half_of_itself_off() -> None:
+    found = guess("family", [Signal("family", "a", "x", 0.95), Signal("family", "b", "y", 0.4)])
+
+    assert (found.value, found.confidence) == ("", 0.75)
+    assert found.candidates == (("a", 0.75), ("b", 0.0))
+
+
+def test_two_manifests_of_one_platform_are_one_observation() -> None:
+    texts = {"pyproject.toml": "", "setup.py": "", "setup.cfg": ""}
+
+    assert guesses(texts=texts)["target_platform"].candidates == (("python", 0.75),)
+
+
 def test_a_family_that_is_a_common_word_is_not_seen_in_prose() -> None:
     texts = {"README.md": "# The page\n\nThis font is on a page; note the cells and words.\n"}
 

@@ -166,6 +166,15 @@ def test_a_bad_profile_is_refused_with_the_place_of_the_fault(
     assert str(tmp_path) not in caught.value.message
 
 
+def test_a_profile_has_the_name_of_its_folder(tmp_path: Path) -> None:
+    folder = own(tmp_path).rename(tmp_path / "other")
+
+    with pytest.raises(ToolError) as caught:
+        model.load("other", [folder])
+
+    assert "/name" in caught.value.message
+
+
 def test_two_platforms_cannot_go_by_one_name(tmp_path: Path) -> None:
     twice = 'name = "python", title = "Python", aliases = ["py", "python3"] },'
     more = f'{twice}\n  {{ name = "jython", title = "Jython", aliases = ["PY"] }},'

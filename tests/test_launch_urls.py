@@ -99,6 +99,8 @@ def test_other_names_of_a_platform_are_that_platform(url: str, platform: str) ->
         "https://products.aspose.org/3d/en/python/more/",
         "https://reference.aspose.org/3d/en/python/api/",
         "https://products.aspose.org/3d//en/python/",
+        "https://products.aspose.org//3d/en/python/",
+        "https://products.aspose.org/3d/en/python//",
         "https://products.aspose.org/3d/en%2Fpython/",
         "https://docs.aspose.org/3d/en/python/../x/",
         "https://docs.aspose.org/3d/en/python/%2e%2e/",
