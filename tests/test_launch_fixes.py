@@ -238,6 +238,8 @@ BREAKS = [
     ),
     Break("GATE_TRUTH_FIGURE", START, "Stores records", "Stores 250 records", STORED),
     Break("GATE_TRUTH_SPECULATION", START, "Stores records", "Might store records", STORED),
+    Break("GATE_TRUTH_NAME", START, "ordered index.", "ordered index, `Shelf.flush()`.", STORED),
+    Break("GATE_TRUTH_FORMAT", GUIDE, "CSV and JSON", "CSV and PDF", EXPORTED),
     Break("GATE_TRUTH_SENTENCE", GUIDE, "![The", "It can fly.\n\n![The", "-->\n\n![The"),
     Break("GATE_TRUTH_TOPIC", GUIDE, "![The", "Quite blazing fast.\n\n![The", "-->\n\n![The"),
     Break("GATE_TRUTH_FORMAT", GUIDE, "![The", "An export to PDF.\n\n![The", "-->\n\n![The"),

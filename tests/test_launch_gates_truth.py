@@ -47,7 +47,7 @@ UNKNOWN = "e" * 64
 
 TRUTH: list[tuple[str, list[str]]] = [
     (marked("Stores records in an ordered index.", STORES), []),
-    (marked("Keeps records ordered, in an index of its own.", STORES), []),
+    (marked("Records are stored in an index, which is ordered.", STORES), []),
     ("- [Installation](/docs/shelf/installation/): how to install it", []),
     ("- See [Installation](/docs/shelf/installation/).", []),
     ("- **[Installation](/docs/shelf/installation/)** - how to install it", []),
@@ -59,6 +59,10 @@ TRUTH: list[tuple[str, list[str]]] = [
     (marked("Stores records in an ordered index.", UNKNOWN), ["UNKNOWN_CLAIM"]),
     (marked("Renders scenes with ray tracing hardware.", STORES), ["DRIFT"]),
     (marked("Stores 250 records in an ordered index.", STORES), ["FIGURE"]),
+    (marked("Never stores records in an ordered index.", STORES), ["DRIFT"]),
+    (marked("Exports records to CSV and PDF.", EXPORTS), ["FORMAT"]),
+    (marked("Stores records in an ordered index, see `Shelf.flush()`.", STORES), ["NAME"]),
+    (marked("Stores records in an ordered `shelf.index`.", STORES), []),
     (marked("Might store records in an ordered index.", STORES), ["SPECULATION"]),
     ("Nothing is as blazing fast.", ["TOPIC"]),
     ("Files are encrypted at rest.", ["TOPIC"]),
@@ -111,7 +115,7 @@ CLAIMED: list[tuple[Mapping[str, Any], list[str]]] = [
     (claim(EXPORTS, f"Shelf.Kit: {EXPORTED}", "README.md", 1), ["UNSUPPORTED"]),
     (claim(EXPORTS, f"`Shelf`: {EXPORTED}", "README.md", 1), []),
     (claim(EXPORTS, f"The readme says so. {EXPORTED}", "README.md", 1), []),
-    (claim(EXPORTS, f"No more than this. {EXPORTED}", "pyproject.toml", 1), []),
+    (claim(EXPORTS, f"Nothing less, without more: {EXPORTED}", "pyproject.toml", 1), []),
     ({**claim(EXPORTS, EXPORTED, "README.md", 5), "citations": []}, ["UNCITED"]),
     (
         claim(EXPORTS, EXPORTED, "README.md", 5, claim_kind="format", truth_status="inference"),
@@ -184,8 +188,31 @@ def test_words_support_each_other_by_stem_and_by_their_parts() -> None:
     assert wording.share("Serializes records", "class RecordSerializer") == 1.0
     assert wording.share("Draws pictures", "def load_scene(path):") == 0.0
     assert wording.share("the of and", "") == 1.0
+    assert wording.share("Shelf loads", "loads", free="Shelf") == 1.0
     assert wording.numbers("Python 3.11, 250 records, 2 ways, v1.2.3-rc") == {"3.11", "250"}
     assert found_formats("Export to PDF, glTF and the API, not to pdfs.") == {"PDF", "GLTF"}
+
+
+def test_a_word_of_every_claim_tells_less_than_a_word_of_one() -> None:
+    weights = wording.Weights(["features include sorting", "features include merging"])
+
+    assert weights.of("includ") < weights.of("merg") < weights.of("unheard")
+    one, other = "features include sorting", "features include merging"
+    assert wording.share(one, other, weights=weights) < wording.share(one, other)
+
+
+def test_two_denials_are_none_and_code_denies_nothing() -> None:
+    assert wording.negated("It doesn't fail.")
+    assert not wording.negated("It never does nothing.")
+    assert not wording.negated("It returns `None`, `not` that.")
+
+
+def test_a_name_in_code_is_known_by_its_last_part() -> None:
+    known = "def load_scene(path): ...  # shelf.py"
+
+    assert wording.unknown_names("`shelf.load_scene(path)` and `pip install shelf`", known) == []
+    assert wording.unknown_names("`shelf.save()` and `x`", known) == ["shelf.save()"]
+    assert wording.unknown_names('`"5 ft"`', known) == ['"5 ft"']
 
 
 def test_a_bullet_that_only_leads_on_states_nothing() -> None:

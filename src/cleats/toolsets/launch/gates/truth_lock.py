@@ -6,7 +6,7 @@ never guessed: formats, figures, security, compliance, performance.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,16 @@ from cleats.toolsets.launch.gates.statements import (
     plain,
     statements,
 )
-from cleats.toolsets.launch.gates.wording import numbers, share, stems
+from cleats.toolsets.launch.gates.wording import (
+    Weights,
+    negated,
+    numbers,
+    share,
+    stems,
+    unknown_names,
+)
 
-DRIFT = 0.5
+DRIFT = 0.6
 """How much of a statement's words its claims or their sources must hold. A rewording keeps most
 of them; another statement under the same marker does not."""
 
@@ -71,6 +78,11 @@ class Evidence:
     @property
     def claims(self) -> Mapping[str, Mapping[str, Any]]:
         return self._site.evidence
+
+    @cached_property
+    def weights(self) -> Weights:
+        """How much the words of the claims tell."""
+        return Weights(claim["claim_text"] for claim in self.claims.values())
 
     @cached_property
     def formats(self) -> frozenset[str]:
@@ -142,7 +154,6 @@ def _identity(site: Site) -> Iterator[Finding]:
 def _statement(
     site: Site, evidence: Evidence, file: PageFile, statement: Statement
 ) -> Iterator[Finding]:
-    text = plain(statement.text)
     unknown = [each for each in statement.claim_ids if each not in evidence.claims]
     for claim_id in unknown:
         message = f"no evidence has the claim {claim_id}"
@@ -151,20 +162,34 @@ def _statement(
         yield from _unproved(site, evidence, file, statement)
         return
     claims = [evidence.claims[each] for each in statement.claim_ids if each not in unknown]
-    if not claims:
-        return
-    known = "\n".join(f"{claim['claim_text']}\n{evidence.sources(claim)}" for claim in claims)
-    named = f"{known}\n{site.facts.get('product_name', '')}"
-    if share(text, named) < DRIFT:
-        message = "the statement does not say what its claim says"
-        yield blocker("GATE_TRUTH_DRIFT", message, file.path, statement.line)
+    if claims:
+        for code, message in _against(site, evidence, statement, claims):
+            yield blocker(code, message, file.path, statement.line)
+
+
+def _against(
+    site: Site, evidence: Evidence, statement: Statement, claims: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Where a statement says something else than its claims: code and message."""
+    text = plain(statement.text)
+    claimed = " ".join(claim["claim_text"] for claim in claims)
+    known = "\n".join([claimed, *(evidence.sources(claim) for claim in claims)])
+    free = str(site.facts.get("product_name", ""))
+    words = plain(_CODE.sub(" ", statement.text))  # names in code are looked up one by one
+    if share(words, known, free=free, weights=evidence.weights) < DRIFT:
+        yield "GATE_TRUTH_DRIFT", "the statement does not say what its claim says"
+    elif negated(statement.text) != negated(claimed):
+        yield "GATE_TRUTH_DRIFT", "the statement says the opposite of its claim"
     for number in sorted(numbers(text) - numbers(known)):
         message = f"the figure {number} is not in the evidence of the statement"
-        yield blocker("GATE_TRUTH_FIGURE", message, file.path, statement.line)
+        yield "GATE_TRUTH_FIGURE", message
+    for name in sorted(found_formats(text) - found_formats(known)):
+        yield "GATE_TRUTH_FORMAT", f"the evidence of the statement does not know the format {name}"
+    for name in unknown_names(statement.text, known):
+        yield "GATE_TRUTH_NAME", f"the evidence of the statement does not know `{name}`"
     guesses = SPECULATIVE.search(text) and not SPECULATIVE.search(known)
     if guesses and not site.config.get("allow_inference", False):
-        message = "the statement guesses, and this launch may not"
-        yield blocker("GATE_TRUTH_SPECULATION", message, file.path, statement.line)
+        yield "GATE_TRUTH_SPECULATION", "the statement guesses, and this launch may not"
 
 
 def _unproved(
