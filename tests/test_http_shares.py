@@ -159,6 +159,15 @@ def test_a_server_says_to_a_caller_only_what_tools_the_caller_has(server: Server
     assert "skill" in server.call("all", "check_status").result["tools"]
 
 
+def test_routes_of_a_toolset_are_for_tokens_that_have_it(server: Server) -> None:
+    assert server.get("all", "/api/v1/runs").status == 200
+    reply = server.get("assets", "/api/v1/runs")
+
+    assert (reply.status, reply.error["code"]) == (404, "NOT_FOUND")
+    assert "/api/v1/runs" in server.get("all", "/openapi.json").json["paths"]
+    assert "/api/v1/runs" not in server.get("assets", "/openapi.json").json["paths"]
+
+
 def test_a_token_without_toolsets_still_sees_that_the_server_is_up(server: Server) -> None:
     assert server.get("nothing", "/health").status == 200
     assert server.get("nothing", "/tools").result == {"tools": []}
