@@ -1,6 +1,7 @@
 """The word table: what its vectors promise, and how words it does not have are read."""
 
 import json
+import random
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -106,7 +107,7 @@ def test_sums_stay_exact_for_the_longest_text_with_the_longest_rows() -> None:
     rows = np.full((len(names), 2), 127, np.int8)
     rows[:, 1] = 1
     made = WordTable(rows=rows, known={n: i for i, n in enumerate(names)}, fingerprint="x")
-    text = (names * 4)[: dense.MOST_WORDS]
+    text = (names * 4)[: dense.MOST_ROWS]
 
     (sums,) = made._sums([text])
 
@@ -214,3 +215,32 @@ def test_another_table_has_another_fingerprint(tmp_path: Path) -> None:
     assert made.fingerprint == f"{dense.ENCODER}-abc"
     assert made.fingerprint != WordTable.load().fingerprint
     assert made.dims == 4
+
+
+def test_rows_of_a_whole_file_give_the_vectors_of_its_texts(table: WordTable) -> None:
+    chance = random.Random(7)
+    for count in (1, 3, 90):
+        texts = [chance.choices(range(200), k=chance.randrange(60)) for _ in range(count)]
+        names = [chance.choices(range(900), k=chance.randrange(4)) for _ in range(count)]
+        path = chance.choices(range(900), k=3)
+        words = list(table.known)
+
+        made = table.encode_rows(_lines(texts), _lines(names), path)
+
+        spelt, named, placed = (
+            [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
+        )
+        assert np.array_equal(made, table.encode(spelt, named, placed * count))
+
+
+def test_a_very_long_text_is_cut_wherever_it_stands_in_a_file(table: WordTable) -> None:
+    long = [*[5] * dense.MOST_ROWS, 6, 6]
+
+    made = table.encode_rows(_lines([[7], long, long]), _lines([[], [], []]), [])
+
+    assert np.array_equal(made[1:], table.encode_rows(_lines([[5] * 64] * 2), [-1], []))
+
+
+def _lines(texts: Sequence[Sequence[int]]) -> list[int]:
+    """Rows with a break between two texts."""
+    return [row for text in texts for row in (-1, *text)][1:]

@@ -45,8 +45,11 @@ def test_only_the_given_files_are_linted(tmp_path: Path) -> None:
     assert lint(tmp_path, {}) == {}
 
 
-def test_many_files_are_linted_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "BATCH", 2)
+@pytest.mark.parametrize(("bound", "most"), [("BATCH", 2), ("LENGTH", 14), ("LENGTH", 1)])
+def test_many_files_are_linted_in_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+) -> None:
+    monkeypatch.setattr(running, bound, most)
     names = [f"m{number}.py" for number in range(5)]
     for name in names:
         (tmp_path / name).write_text("import os\n")

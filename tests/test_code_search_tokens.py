@@ -1,5 +1,8 @@
 """Text as words: every way to write a name gives the same ones."""
 
+import re
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +73,13 @@ def test_memory_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens.pieces(" ".join(f"word{number}" for number in range(100)))
 
     assert len(tokens._LOWER) <= 10
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_words_are_found_alike_whatever_else_is_in_the_text(texts: list[str]) -> None:
+    texts = [text.replace(tokens.BREAK, " ") for text in texts]
+    normal = [unicodedata.normalize("NFKC", text) for text in texts]
+
+    found = " ".join(tokens.together(texts)).split(tokens.BREAK)
+
+    assert [each.split() for each in found] == [re.findall(r"\w+", text) for text in normal]

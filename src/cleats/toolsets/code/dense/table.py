@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import log
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ ENCODER: Final = 2
 LENGTH: Final = 320
 """Of a vector in int8. The largest component of 160 seldom reaches 0.4 of the length."""
 
-MOST_WORDS: Final = 32_768
-"""Read of one text. More would leave the whole numbers that float32 holds: 32,768 * 4 * 127."""
+MOST_ROWS: Final = 32_768
+"""Added up for one text. More would leave the whole numbers of float32: 32,768 * 4 * 127."""
 
 BLOCK: Final = 64
 """Texts summed in one product; larger ones share few more words and cost memory."""
@@ -102,6 +102,28 @@ class WordTable:
             vectors[block] = np.rint(_directions(joined) * LENGTH).clip(-127, 127)
         return vectors
 
+    def encode_rows(
+        self, texts: Sequence[int], names: Sequence[int], path: Sequence[int]
+    ) -> Vectors:
+        """What `encode` gives for texts of one file, all given as rows, in fewer steps.
+
+        A number below zero stands between two texts and between two names; the path is of all.
+        """
+        lined = [_lined(each) for each in (texts, names, path)]
+        count = lined[0].lines
+        flat = np.concatenate([each.rows for each in lined])
+        lines = np.concatenate([lined[0].line, lined[1].line + count, lined[2].line + 2 * count])
+        sums = self._added(lines, flat, 2 * count + 1)
+        steps = _steps(sums)
+        joined = SHARES[0] * steps[:count] + SHARES[1] * steps[count : 2 * count]
+        joined += SHARES[2] * steps[2 * count]
+        made: Vectors = np.rint(_directions(joined) * LENGTH).clip(-127, 127).astype(np.int8)
+        return made
+
+    def rows_of(self, word: str) -> tuple[int, ...]:
+        """The rows that stand for a word in lower case."""
+        return self._found[word]
+
     def encode_query(self, words: Iterable[str]) -> NDArray[np.float32]:
         """The direction of a query, of length 1 and not rounded: a query is never stored."""
         direction: NDArray[np.float32] = _directions(self._sums([words]))[0].astype(np.float32)
@@ -112,20 +134,50 @@ class WordTable:
         sizes = [len(rows) for rows in found]
         flat = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=sum(sizes))
         lines = np.repeat(np.arange(len(texts)), sizes)
-        cells, counts = np.unique(lines * len(self.known) + flat, return_counts=True)
-        lines, flat = np.divmod(cells, len(self.known))
-        weighted = self.rows[flat].astype(np.float32)
-        weighted *= REPEATS[np.minimum(counts, len(REPEATS) - 1), None]
-        sums = np.zeros((len(texts), self.dims), dtype=np.float32)
+        return self._added(lines, flat, len(texts))
+
+    def _added(
+        self, lines: NDArray[np.int64], rows: NDArray[np.int64], count: int
+    ) -> NDArray[np.float32]:
+        """The sum of the rows in each of so many lines, by how often each stands there."""
+        cells, counts = np.unique(lines * len(self.known) + rows, return_counts=True)
+        lines, rows = np.divmod(cells, len(self.known))
+        weights = REPEATS[np.minimum(counts, len(REPEATS) - 1)]
+        sums = np.zeros((count, self.dims), dtype=np.float32)
         # Not a matrix product: for so little its threads would spend more time than they save.
         starts = np.flatnonzero(np.diff(lines, prepend=-1))
-        if len(starts):
-            sums[lines[starts]] = np.add.reduceat(weighted, starts, axis=0)
+        ends = np.append(starts[1:], len(cells))
+        for first in range(0, len(starts), BLOCK):
+            last = min(first + BLOCK, len(starts)) - 1
+            part = slice(starts[first], ends[last])
+            weighted = np.multiply(self.rows[rows[part]], weights[part, None], dtype=np.float32)
+            own = starts[first : last + 1]
+            sums[lines[own]] = np.add.reduceat(weighted, own - starts[first], axis=0)
         return sums
 
     def _rows_in(self, words: Iterable[str]) -> list[int]:
-        first = islice(words, MOST_WORDS)
-        return list(chain.from_iterable(map(self._found.__getitem__, first)))[:MOST_WORDS]
+        rows = chain.from_iterable(map(self._found.__getitem__, words))
+        return list(islice(rows, MOST_ROWS))
+
+
+class _Lined(NamedTuple):
+    """Rows, and the line that each is in."""
+
+    rows: NDArray[np.int64]
+    line: NDArray[np.int64]
+    lines: int
+
+
+def _lined(given: Sequence[int]) -> _Lined:
+    numbers = np.array(given, dtype=np.int64)
+    is_row = numbers >= 0
+    line: NDArray[np.int64] = np.cumsum(~is_row, dtype=np.int64)
+    lines = int(line[-1]) + 1 if len(line) else 1
+    if len(numbers) <= MOST_ROWS:
+        return _Lined(numbers[is_row], line[is_row], lines)
+    begin = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
+    is_row &= np.arange(len(numbers)) - begin[line] < MOST_ROWS
+    return _Lined(numbers[is_row], line[is_row], lines)
 
 
 class _Found(dict[str, tuple[int, ...]]):

@@ -6,7 +6,7 @@ using it: that is all that taking `getremoteerror` apart into `get`, `remote`, `
 
 import re
 from collections.abc import Iterator, Mapping
-from math import inf, log
+from math import log
 
 ENDINGS = (
     ("ies", "y"),
@@ -38,6 +38,8 @@ COMMON = {2: 1_500, 3: 6_000}
 PIECE = 3.0
 """What each piece costs beyond its rank, so that few long pieces beat many short ones."""
 
+_LAST = tuple({ending for ending, _ in ENDINGS})
+
 LETTERS = re.compile(r"[a-z]+")
 
 
@@ -58,9 +60,13 @@ def rows_of(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _stems(word: str) -> Iterator[str]:
+    if not word.endswith(_LAST):
+        return
     for ending, instead in ENDINGS:
+        if not word.endswith(ending):
+            continue
         stem = word.removesuffix(ending) + instead
-        if word.endswith(ending) and len(stem) >= SHORTEST_STEM:
+        if len(stem) >= SHORTEST_STEM:
             yield stem
             if not instead and stem[-1] == stem[-2]:
                 yield stem[:-1]
@@ -68,17 +74,17 @@ def _stems(word: str) -> Iterator[str]:
 
 def _pieces(word: str, known: Mapping[str, int]) -> tuple[int, ...]:
     """The cheapest way to write the word as known words, one after the other."""
-    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    best: list[tuple[float, tuple[int, ...]] | None] = [(0.0, ())]
     for end in range(1, len(word) + 1):
-        ways = [(inf, ())] + [
-            (best[start][0] + PIECE + log(row + 2), (*best[start][1], row))
-            for start in range(end - 1)
-            if best[start][0] < inf
-            and (row := known.get(word[start:end])) is not None
-            and row < COMMON.get(end - start, len(known))
-        ]
-        best.append(min(ways))
-    return best[-1][1]
+        ways = []
+        for start in range(end - 1):
+            before = best[start]
+            if before is None or (row := known.get(word[start:end])) is None:
+                continue
+            if row < COMMON.get(end - start, len(known)):
+                ways.append((before[0] + PIECE + log(row + 2), (*before[1], row)))
+        best.append(min(ways) if ways else None)
+    return best[-1][1] if best[-1] else ()
 
 
 def _prefix(word: str, known: Mapping[str, int]) -> tuple[int, ...]:

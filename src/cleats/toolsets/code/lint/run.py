@@ -23,8 +23,11 @@ LANGUAGES: Mapping[str, Tool] = {
 TIMEOUT = 300.0
 """Seconds for one batch."""
 
-BATCH = 100
-"""Files per command. Systems bound the length of a command, and we what it answers."""
+BATCH = 1000
+"""Files per command: we bound what it answers."""
+
+LENGTH = 24_000
+"""Characters of their names: systems bound the length of a command, Windows at 32,767."""
 
 ANSWER = 64 * 1024 * 1024
 """Bytes of one answer; ESLint repeats the text of each file it complains about."""
@@ -99,8 +102,16 @@ def _real(root: Path) -> Path:
 
 
 def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
-    for at in range(0, len(paths), BATCH):
-        yield list(paths[at : at + BATCH])
+    batch: list[str] = []
+    length = 0
+    for path in paths:
+        if batch and (len(batch) == BATCH or length + len(path) > LENGTH):
+            yield batch
+            batch, length = [], 0
+        batch.append(path)
+        length += len(path) + 3  # a space, and quotes where there are any
+    if batch:
+        yield batch
 
 
 def _run(root: Path, argv: Sequence[str], warn: Warn) -> bytes:

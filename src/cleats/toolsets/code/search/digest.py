@@ -35,6 +35,9 @@ ASYNC, GENERATOR, RETURNS = 1, 2, 4
 UNCOUNTED: Final = -1
 """Instead of a count for what cannot have one: a paragraph has no branches, not even none."""
 
+NEXT: Final = -1
+"""Between the rows of two texts, as the word table takes them."""
+
 _SEPARATOR = re.compile(r"[.:#]")
 """Between the parts of a qualified name."""
 
@@ -120,8 +123,9 @@ _decoder = msgspec.msgpack.Decoder(Attributes)
 def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
     """Everything that filters and ranking need to know of a file's chunks, in their order."""
     chunks = facts.chunks
-    names = tokens.streams([chunk.name for chunk in chunks])
-    spoken = tokens.streams([_own_text(chunk, data) for chunk in chunks])
+    named = tokens.together([chunk.name for chunk in chunks])
+    said = tokens.together([_own_text(chunk, data) for chunk in chunks])
+    names, spoken = tokens.forms(named), tokens.forms(said)
     attributes = Attributes(
         extension=PurePosixPath(path).suffix.lower().lstrip("."),
         columns=dict(_columns(facts)),
@@ -131,7 +135,7 @@ def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
         texts=_texts(chunks, names, spoken) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(attributes), 1)
-    return Digest(packed, _vectors(path, names, spoken) if chunks else b"")
+    return Digest(packed, _vectors(path, named, said) if chunks else b"")
 
 
 def attributes(packed: bytes) -> Attributes:
@@ -197,17 +201,41 @@ def _declared_result(chunk: Chunk) -> list[str]:
     return [chunk.return_type, *declared]
 
 
-def _vectors(path: str, names: Sequence[Streams], spoken: Sequence[Streams]) -> bytes:
+def _vectors(path: str, named: Sequence[str], said: Sequence[str]) -> bytes:
     table = word_table()
     if table is None:
         return b""
-    where = tokens.pieces(path.removesuffix(PurePosixPath(path).suffix))
-    made: Any = table.encode(
-        [text.words.split() for text in spoken],
-        [name.words.split() for name in names],
-        [where] * len(spoken),
-    )
+    where = tokens.written(path.removesuffix(PurePosixPath(path).suffix))
+    made: Any = table.encode_rows(*map(_rows().of, (said, named, where)))
     return bytes(made.tobytes())
+
+
+class _Rows(dict[str, tuple[int, ...]]):
+    """The rows of each word as it is written, all its parts together, worked out once."""
+
+    def __init__(self, table: "WordTable") -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= tokens.MEMORY:
+            self.clear()
+        parts = (part.lower() for part in tokens.split(word))
+        rows = tuple(chain.from_iterable(map(self._table.rows_of, parts)))
+        self[word] = rows = (NEXT,) if word == tokens.BREAK else rows
+        return rows
+
+    def of(self, found: Iterable[str]) -> list[int]:
+        """The rows of words, with `NEXT` for each break."""
+        return list(chain.from_iterable(map(self.__getitem__, found)))
+
+
+@cache
+def _rows() -> _Rows:
+    table = word_table()
+    if table is None:
+        raise LookupError("there is no word table")
+    return _Rows(table)
 
 
 @cache

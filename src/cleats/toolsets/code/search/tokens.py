@@ -16,7 +16,8 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 WORD: Final = re.compile(r"\w+")
@@ -27,6 +28,8 @@ BREAK: Final = "\0"
 _WORDS = re.compile(rf"\w+|{BREAK}")
 _SPACED = "".join(s if WORD.match(s) or s == BREAK else " " for s in map(chr, range(128)))
 """What becomes of each sign of ASCII so that only words and breaks are left between spaces."""
+
+_SPACED_BYTES = _SPACED.encode() + bytes(range(128, 256))
 
 LONGEST: Final = 128
 """Characters of the longest word: beyond that it is data, such as a key or an image."""
@@ -68,28 +71,37 @@ class Streams(NamedTuple):
 
 def streams(texts: Sequence[str]) -> list[Streams]:
     """The four forms of each text; many small texts at once cost little more than one."""
-    found = _written(texts)
-    stems, cased, whole = (_together(memo, found) for memo in (_STEMS, _CASED, _WHOLE))
+    return forms(together(texts))
+
+
+def forms(found: Sequence[str]) -> list[Streams]:
+    """The four forms of each text, from the words of all."""
+    stems, cased, whole = (_joined_by(memo, found) for memo in (_STEMS, _CASED, _WHOLE))
     return list(map(Streams, *map(_apart, (cased.lower(), stems, cased, whole))))
 
 
 def stems(texts: Sequence[str]) -> list[str]:
     """The stems of each text, with spaces."""
-    return _apart(_together(_STEMS, _written(texts)))
+    return _apart(_joined_by(_STEMS, together(texts)))
 
 
-def _written(texts: Sequence[str]) -> list[str]:
-    """The words of texts before they are split, with a break between two texts."""
+def together(texts: Sequence[str]) -> list[str]:
+    """The words of texts before they are split, with a `BREAK` between two texts."""
     between = f" {BREAK} "
     text = between.join(texts)
     if text.count(BREAK) >= len(texts):
         text = between.join(each.replace(BREAK, " ") for each in texts)
     if text.isascii():
         return text.translate(_SPACED).split()  # several times as fast as the expression
-    return _WORDS.findall(unicodedata.normalize("NFKC", text))
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    # The signs of ASCII first, which most are, and the expression only for what others are in.
+    spaced = text.encode(errors="surrogatepass").translate(_SPACED_BYTES)
+    pieces = spaced.decode(errors="surrogatepass").split()
+    return list(chain.from_iterable(map(_CUT.__getitem__, pieces)))
 
 
-def _together(memo: "_Memo", found: Iterable[str]) -> str:
+def _joined_by(memo: "_Memo", found: Iterable[str]) -> str:
     return " ".join(map(memo.__getitem__, found))
 
 
@@ -99,7 +111,7 @@ def _apart(joined: str) -> list[str]:
 
 def written(text: str) -> list[str]:
     """The words of a text before they are split."""
-    return _written((text,))
+    return together((text,))
 
 
 def pieces(text: str) -> list[str]:
@@ -128,10 +140,11 @@ def split(word: str) -> tuple[str, ...]:
         return ()
     if word.isascii():
         return tuple(_PARTS.findall(word))
-    shape = "".join(map(_shape, word))
+    shape = word.translate(_SHAPES)
     return tuple(word[each.start() : each.end()] for each in _PARTS.finditer(shape))
 
 
+@lru_cache(maxsize=1 << 15)  # words are written in more ways than there are parts of them
 def stem(word: str) -> str:
     """What a word in lower case has in common with its other forms."""
     if len(word) < 3 or not word.isascii() or word[0] <= "9":
@@ -149,15 +162,31 @@ def _stemmer() -> tuple[Any, threading.Lock]:
     return Stemmer.Stemmer("english", 0), threading.Lock()
 
 
-def _shape(sign: str) -> str:
+class _Shapes(dict[int, str]):
     """The letter that stands for a sign's kind, so that one pattern splits every script."""
-    if sign.isupper():
-        return "A"
-    if sign.isdecimal():
-        return "0"
-    if sign == "_":
-        return "_"
-    return "." if _OWN_WORDS.match(sign) else "a"
+
+    def __missing__(self, number: int) -> str:
+        sign = chr(number)
+        if sign.isupper():
+            shape = "A"
+        elif sign.isdecimal():
+            shape = "0"
+        elif sign == "_":
+            shape = "_"
+        else:
+            shape = "." if _OWN_WORDS.match(sign) else "a"
+        self[number] = shape
+        return shape
+
+
+class _Cut(dict[str, tuple[str, ...]]):
+    """The words in what stands between two spaces."""
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        if len(self) >= MEMORY:
+            self.clear()
+        words = self[piece] = (piece,) if piece.isascii() else tuple(_WORDS.findall(piece))
+        return words
 
 
 class _Memo(dict[str, str]):
@@ -166,12 +195,24 @@ class _Memo(dict[str, str]):
     def __init__(self, form: Callable[[tuple[str, ...]], str]) -> None:
         super().__init__()
         self._form = form
+        self.beside: tuple[_Memo, ...] = (self,)
 
     def __missing__(self, word: str) -> str:
+        parts = split(word)
+        for memo in self.beside:
+            memo.note(word, parts)
+        return self[word]
+
+    def note(self, word: str, parts: tuple[str, ...]) -> None:
         if len(self) >= MEMORY:
             self.clear()
-        made = self[word] = word if word == BREAK else self._form(split(word))
-        return made
+        self[word] = word if word == BREAK else self._form(parts)
+
+    @staticmethod
+    def tie(*memos: "_Memo") -> None:
+        """Let memos learn together: who is asked for one form of a word is asked for all."""
+        for memo in memos:
+            memo.beside = memos
 
 
 def _joined(parts: tuple[str, ...]) -> str:
@@ -179,7 +220,10 @@ def _joined(parts: tuple[str, ...]) -> str:
     return "".join(parts).lower() if len(parts) > 1 else ""
 
 
+_SHAPES = _Shapes()
+_CUT = _Cut()
 _LOWER = _Memo(lambda parts: " ".join(parts).lower())
 _STEMS = _Memo(lambda parts: " ".join(stem(part.lower()) for part in parts))
 _CASED = _Memo(" ".join)
 _WHOLE = _Memo(_joined)
+_Memo.tie(_STEMS, _CASED, _WHOLE)

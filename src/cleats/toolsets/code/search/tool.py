@@ -186,6 +186,7 @@ class SearchTool:
         return (
             Tool(
                 name="search",
+                version=2,
                 title="Search code",
                 description=(
                     "Find functions, classes, documents and comments in a repository, by words, "
