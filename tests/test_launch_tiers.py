@@ -210,3 +210,11 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     assert "unheard" not in text
     assert "Also public: `kit.Name2`. <!-- claim_id:" in text
     assert table(given, symbols, 1, "x").count("claim_id") == 1
+
+
+def test_words_of_a_name_do_not_prove_what_it_does() -> None:
+    given = material(1, symbols=1)
+    given.evidence["claims"][0]["claim_text"] = "`kit.wrap_text` is a public function of kit."
+    named = {**given.symbols[0], "name": "kit.wrap_text", "summary": "Function that wraps text."}
+
+    assert table(given, [named], 10, "What it does").startswith("Public: `kit.wrap_text`. <!--")

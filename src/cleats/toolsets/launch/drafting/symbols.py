@@ -13,8 +13,11 @@ from cleats.toolsets.launch.gates.wording import share
 _ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
 _RAISED = re.compile(r"^(?:raised|thrown)\b", re.IGNORECASE)
 
-SUPPORTED = 0.6
-"""How much of a description its claim has to hold: a little more than the truth lock asks for."""
+SUPPORTED = 0.75
+"""How much of a description its claim has to hold: clearly more than the truth lock asks for."""
+
+_BARE = re.compile(r"`\s+is\s+a\s+public\s+(?:class|function|name)\b")
+"""A claim that a name is there, and nothing else; words of the name itself prove no description."""
 
 SIGNATURE = 80
 """Characters of a signature that a table has room for."""
@@ -59,7 +62,7 @@ def described(material: Material, symbol: Symbol) -> str:
     """What a symbol is, in its own words as far as its claim holds them; else empty."""
     claim = material.claims.get(str(symbol.get("claim_id")))
     summary = sentence(str(symbol.get("summary", "")))
-    if claim is None or not summary or "{{" in summary:
+    if claim is None or not summary or "{{" in summary or _BARE.search(claim["claim_text"]):
         return ""
     return summary if share(summary, str(claim["claim_text"])) >= SUPPORTED else ""
 
