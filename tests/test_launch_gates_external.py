@@ -76,11 +76,12 @@ ANSWERS = [
 
 def test_each_kind_of_answer_is_told(tmp_path: Path) -> None:
     with served() as (host, asked):
-        for number, (path, expected) in enumerate(ANSWERS):
-            link = f"[x](http://{host}{path}#part)"
-            findings, _ = found(tmp_path / str(number), link, link_hosts=[host])
-            assert findings == expected, path
+        body = "\n\n".join(f"[x](http://{host}{path}#part)" for path, _ in ANSWERS)
+        findings, log = found(tmp_path, body, link_hosts=[host])
 
+    by_path = sorted(ANSWERS)
+    assert findings == [each for _, expected in by_path for each in expected]
+    assert [line.split(host)[1].split(":")[0] for line in log] == [path for path, _ in by_path]
     assert "HEAD /there" in asked
     assert "GET /there" not in asked
     assert "GET /shy" in asked

@@ -187,7 +187,10 @@ def test_the_same_worktree_gives_the_same_bytes_in_any_folder(tmp_path: Path) ->
     assert outputs[0][0]["ok"] is False
 
 
-def test_what_was_edited_by_hand_is_an_error_unless_it_is_allowed(tmp_path: Path) -> None:
+def test_what_was_edited_by_hand_is_an_error_unless_it_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "chosen", lambda _names: [registry.load("front_matter")])
     reports = []
     for allowed in (False, True):
         launch = world(tmp_path / str(allowed), config={"allow_manual_edits": allowed})
