@@ -225,7 +225,7 @@ def test_rows_of_a_whole_file_give_the_vectors_of_its_texts(table: WordTable) ->
         path = chance.choices(range(900), k=3)
         words = list(table.known)
 
-        made = table.encode_rows(_lines(texts), _lines(names), path)
+        made = table.encode_rows(_lines(texts), _lines(names), _lines([path]))
 
         spelt, named, placed = (
             [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
@@ -236,11 +236,13 @@ def test_rows_of_a_whole_file_give_the_vectors_of_its_texts(table: WordTable) ->
 def test_a_very_long_text_is_cut_wherever_it_stands_in_a_file(table: WordTable) -> None:
     long = [*[5] * dense.MOST_ROWS, 6, 6]
 
-    made = table.encode_rows(_lines([[7], long, long]), _lines([[], [], []]), [])
+    made = table.encode_rows(_lines([[7], long, long]), _lines([[], [], []]), b"")
 
-    assert np.array_equal(made[1:], table.encode_rows(_lines([[5] * 64] * 2), [-1], []))
+    short = table.encode_rows(_lines([[5] * 64] * 2), _lines([[], []]), b"")
+    assert np.array_equal(made[1:], short)
 
 
-def _lines(texts: Sequence[Sequence[int]]) -> list[int]:
+def _lines(texts: Sequence[Sequence[int]]) -> bytes:
     """Rows with a break between two texts."""
-    return [row for text in texts for row in (-1, *text)][1:]
+    rows = [row for text in texts for row in (-1, *text)]
+    return np.array(rows[1:], np.int32).tobytes()

@@ -210,24 +210,24 @@ def _vectors(path: str, named: Sequence[str], said: Sequence[str]) -> bytes:
     return bytes(made.tobytes())
 
 
-class _Rows(dict[str, tuple[int, ...]]):
+class _Rows(dict[str, bytes]):
     """The rows of each word as it is written, all its parts together, worked out once."""
 
     def __init__(self, table: "WordTable") -> None:
         super().__init__()
         self._table = table
 
-    def __missing__(self, word: str) -> tuple[int, ...]:
+    def __missing__(self, word: str) -> bytes:
         if len(self) >= tokens.MEMORY:
             self.clear()
         parts = (part.lower() for part in tokens.split(word))
-        rows = tuple(chain.from_iterable(map(self._table.rows_of, parts)))
-        self[word] = rows = (NEXT,) if word == tokens.BREAK else rows
-        return rows
+        rows = chain.from_iterable(map(self._table.rows_of, parts))
+        packed = self[word] = array("i", (NEXT,) if word == tokens.BREAK else rows).tobytes()
+        return packed
 
-    def of(self, found: Iterable[str]) -> list[int]:
+    def of(self, found: Iterable[str]) -> bytes:
         """The rows of words, with `NEXT` for each break."""
-        return list(chain.from_iterable(map(self.__getitem__, found)))
+        return b"".join(map(self.__getitem__, found))
 
 
 @cache
