@@ -1,6 +1,7 @@
 """How gates are run: deadlines, crashes, missing tools; and the report they make together."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.gates import registry, worktree
 from cleats.toolsets.launch.gates.model import Gate, Said, blocker, error, warning
+from cleats.toolsets.launch.gates.remedies import REMEDIES
 from cleats.toolsets.launch.gates.runner import Verdict, judge, settle
 from cleats.toolsets.launch.gates.site import Site
 from cleats.toolsets.launch.patching.patches import bundle, update_range
@@ -61,6 +63,14 @@ def test_a_gate_that_nobody_knows_is_refused() -> None:
         registry.chosen(["schema", "nothing"])
 
     assert refused.value.code is ErrorCode.SCHEMA_VALIDATION_FAILED
+
+
+def test_every_code_has_a_remedy() -> None:
+    folder = Path(registry.__file__).parent
+    texts = [file.read_text() for file in folder.glob("*.py") if file.stem != "remedies"]
+    codes = {code for text in texts for code in re.findall(r'"(GATE_[A-Z_]+)"', text)}
+
+    assert codes == REMEDIES.keys()
 
 
 def test_a_gate_that_takes_too_long_is_a_blocker(launch: World) -> None:
@@ -115,11 +125,11 @@ def test_a_gate_without_its_tool_is_a_blocker_never_a_pass(launch: World) -> Non
 
 def test_issues_are_named_and_ordered_the_same_way_each_time(launch: World) -> None:
     said: list[Said] = [
-        warning("GATE_W", "w", "b.md", 2),
-        error("GATE_E", "e", "b.md", 9),
-        error("GATE_E", "e", "a.md", 1),
-        blocker("GATE_B", "b", "z.md"),
-        error("GATE_E", "e", "a.md", 1),
+        warning("GATE_LINT_TAB", "w", "b.md", 2),
+        error("GATE_LINK_BROKEN", "e", "b.md", 9),
+        error("GATE_LINK_BROKEN", "e", "a.md", 1),
+        blocker("GATE_SECRET", "b", "z.md"),
+        error("GATE_LINK_BROKEN", "e", "a.md", 1),
     ]
     site = anyio.run(launch.site)
 

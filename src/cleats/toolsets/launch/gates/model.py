@@ -21,7 +21,6 @@ class Finding:
     message: str
     path: str = ""
     line: int = 0
-    remedy: str = ""
 
 
 Said: TypeAlias = Finding | str
@@ -50,20 +49,16 @@ class Gate:
         return self.local if profile == "local" else self.strict
 
 
-def blocker(code: str, message: str, path: str = "", line: int = 0, remedy: str = "") -> Finding:
+def blocker(code: str, message: str, path: str = "", line: int = 0) -> Finding:
     """A finding that must go before anything is published."""
-    return Finding(
-        code=code, severity="blocker", message=message, path=path, line=line, remedy=remedy
-    )
+    return Finding(code=code, severity="blocker", message=message, path=path, line=line)
 
 
-def error(code: str, message: str, path: str = "", line: int = 0, remedy: str = "") -> Finding:
+def error(code: str, message: str, path: str = "", line: int = 0) -> Finding:
     """A finding that makes a page wrong."""
-    return Finding(
-        code=code, severity="error", message=message, path=path, line=line, remedy=remedy
-    )
+    return Finding(code=code, severity="error", message=message, path=path, line=line)
 
 
-def warning(code: str, message: str, path: str = "", line: int = 0, remedy: str = "") -> Finding:
+def warning(code: str, message: str, path: str = "", line: int = 0) -> Finding:
     """A finding that a strict profile does not let pass."""
-    return Finding(code=code, severity="warn", message=message, path=path, line=line, remedy=remedy)
+    return Finding(code=code, severity="warn", message=message, path=path, line=line)

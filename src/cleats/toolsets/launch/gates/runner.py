@@ -14,6 +14,7 @@ from typing import cast
 import anyio
 
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker
+from cleats.toolsets.launch.gates.remedies import REMEDIES
 from cleats.toolsets.launch.gates.site import Site
 from cleats.toolsets.launch.issues import BLOCKING, Issue, Severity
 
@@ -113,7 +114,7 @@ def _issue(gate: str, finding: Finding, site: Site, *, strict: bool) -> Issue:
         error_code=finding.code,
         path=finding.path,
         line=finding.line,
-        suggested_fix=finding.remedy,
+        suggested_fix=REMEDIES[finding.code],
         files=(finding.path,) if finding.path else (),
     )
 
