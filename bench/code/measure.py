@@ -35,10 +35,14 @@ class Figures:
 
     build_wall: float | None = None
     build_cpu: float | None = None
+    parse_cpu: float | None = None
+    """Of parsing the code alone, which no build can do without."""
     peak: float | None = None
     disk: float | None = None
     idle_wall: float | None = None
+    idle_cpu: float | None = None
     update_wall: float | None = None
+    update_cpu: float | None = None
     cold: float | None = None
     """From opening the index to the first answer."""
     median: float | None = None
@@ -58,9 +62,11 @@ def cleats(corpus: Corpus, questions: Sequence[str], cache: Path) -> Figures:
     built = ours.build(folder, cache)
     figures.build_wall, figures.build_cpu, figures.peak = built.wall, built.cpu, built.peak
     figures.disk = _megabytes(cache)
-    figures.idle_wall = ours.build(folder, cache).wall
+    idle = ours.build(folder, cache)
+    figures.idle_wall, figures.idle_cpu = idle.wall, idle.cpu
     with _changed(folder):
-        figures.update_wall = ours.build(folder, cache).wall
+        update = ours.build(folder, cache)
+    figures.update_wall, figures.update_cpu = update.wall, update.cpu
     ours.build(folder, cache)
     begun = time.perf_counter()
     with ours.opened(folder, cache) as engine:
@@ -119,6 +125,7 @@ def bare(corpus: Corpus, questions: Sequence[str], cache: Path) -> Figures:
     took = sorted(each * 1e3 for each in words["took"])
     return Figures(
         build_cpu=parsed["cpu"] + words["build"][1],
+        parse_cpu=parsed["cpu"],
         peak=cost.peak,
         disk=words["size"] / 1e6,
         median=_middle(took),

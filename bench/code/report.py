@@ -11,10 +11,13 @@ from bench.ratios import Ratio, divided
 TITLES = {
     "build_wall": "index, s",
     "build_cpu": "index, CPU s",
+    "parse_cpu": "parsing alone, CPU s",
     "peak": "largest process, MB",
     "disk": "index on disk, MB",
     "idle_wall": "refresh, nothing changed, s",
+    "idle_cpu": "refresh, nothing changed, CPU s",
     "update_wall": "refresh, one file changed, s",
+    "update_cpu": "refresh, one file changed, CPU s",
     "cold": "open and first answer, ms",
     "median": "answer, median ms",
     "slowest": "answer, slowest of 100, ms",
