@@ -74,6 +74,9 @@ def test_without_the_operators_leave_no_model_is_asked(
     assert worker_settings(Settings())["models"] is False
     for settings in ({"models": False}, {"offline": True}):
         Drafting(planned, server, **settings).draft()
+    planned.config["offline_mode"] = True
+    Drafting(planned, server).draft()
+    planned.config["offline_mode"] = False
 
     assert server.asked == []
     assert {page["writer"] for page in Drafting(planned, server).manifests} == {"template"}

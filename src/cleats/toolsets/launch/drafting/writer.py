@@ -76,7 +76,8 @@ class Editor:
 def editor(job: Job) -> Editor | None:
     """The editor that a run wants and the operator allows; None for templates alone."""
     wanted: Mapping[str, Any] = job.config.get("llm") or {}
-    if not wanted or not job.settings.get("models", False) or job.settings.get("offline", False):
+    offline = job.settings.get("offline", False) or job.config.get("offline_mode", False)
+    if not wanted or offline or not job.settings.get("models", False):
         return None
     endpoints = job.settings.get("endpoints", ())
     blocks = [wanted, *([wanted["fallback"]] if "fallback" in wanted else [])]
