@@ -33,8 +33,15 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     for part in ("source", "site"):
         launch_sites.sample(root / part, part)
     launch_sites.committed(root / "site")
-    given = {"profile": "plain", "family": "measurekit", "required_sections": ["docs", "reference"]}
-    return Pipeline(root, root / "source", root / "site", **given).do(*READING, "plan")
+    run = Pipeline(
+        root,
+        root / "source",
+        root / "site",
+        profile="plain",
+        family="measurekit",
+        required_sections=["docs", "reference"],
+    )
+    return run.do(*READING, "plan")
 
 
 class Drafting:
