@@ -36,7 +36,7 @@ def test_a_python_package_is_known_by_its_manifest_and_its_folders(tmp_path: Pat
         "Install Kettle with `pip install py-kettle`.",
         'The optional `steam` extra of Kettle is installed with `pip install "py-kettle[steam]"`.',
         "Python code imports Kettle as `kettle`.",
-        "Installing Kettle provides the `kettle` command.",
+        "Installing Kettle provides the `kettle` command, which runs `kettle.cli:main`.",
         "Kettle requires Python 3.10 or later.",
         "Kettle is licensed under the MIT License (`MIT`).",
         "Kettle depends on `valve` at run time.",
@@ -131,7 +131,7 @@ path = "src/kettle/__about__.py"
             {"pyproject.toml": POETRY, "kettle/__init__.py": ""},
             "3.1.0",
             "MIT",
-            "Kettle requires a Python version that satisfies `>=3.9,<4.0`.",
+            "Kettle requires a Python version that satisfies `^3.9`.",
         ),
         (
             {"pyproject.toml": FLIT, "kettle/__init__.py": '"""Boil."""\n__version__ = "5.0"\n'},
@@ -632,3 +632,18 @@ def test_a_repository_that_says_nothing_still_has_facts(tmp_path: Path) -> None:
 
     assert built.product_facts["positioning"]["tagline"] == "Kettle for Python"
     assert built.evidence_map["claims"] == []
+
+
+def test_evidence_stands_on_the_very_line(tmp_path: Path) -> None:
+    setup = "[metadata]\n\nname = py-kettle\n\n[options]\n\npython_requires = >=3.9\n"
+    extras = "\n[options.extras_require]\n\nsteam =\n\n    turbine\n"
+    built = read(tmp_path, {"setup.cfg": setup + extras, "kettle/__init__.py": "", "LICENSE": "x"})
+    lines = {
+        claim["claim_text"]: [each["start_line"] for each in claim["citations"]]
+        for claim in built.evidence_map["claims"]
+        if claim["citations"][0]["path"] == "setup.cfg"
+    }
+
+    assert lines["Kettle requires Python 3.9 or later."] == [7]
+    assert lines["Install Kettle with `pip install py-kettle`."] == [3]
+    assert [found for text, found in lines.items() if "steam" in text] == [[11, 13]]

@@ -132,7 +132,9 @@ def shown(
     made: dict[str, Workflow],
 ) -> None:
     """Add the parts of a document that show something with code in the product's language."""
+    above: list[Block] = []
     for block in blocks:
+        above = [block] if block.kind == "heading" else above
         if block.kind != "code" or not block.section or len(made) >= WORKFLOWS:
             continue
         title = clean_title(block.section[-1])
@@ -143,7 +145,13 @@ def shown(
             continue
         document = "readme" if is_readme(block.path) else "documentation"
         text = f'The {document} of {subject.name} has a code example under the heading "{title}".'
-        claim = ledger.add(text, "workflow", [_cite(block)], group="workflow_claims", is_fact=True)
+        claim = ledger.add(
+            text,
+            "workflow",
+            [_cite(each) for each in (*above, block)],
+            group="workflow_claims",
+            is_fact=True,
+        )
         made[tag] = Workflow(tag, title, claim, block.path)
 
 

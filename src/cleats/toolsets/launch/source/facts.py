@@ -197,7 +197,7 @@ def any_code(ledger: Ledger, sources: Sources) -> Workflow | None:
         for block in found:
             own = is_kin(spoken_in(block), sources.language) or runs(block, commands)
             if block.kind == "code" and own:
-                text = f"The documents of {sources.subject.name} have a code example."
+                text = f"The file `{block.path}` has a code example for {sources.subject.name}."
                 place = Citation(block.path, block.line, block.end, "readme_technical")
                 claim = ledger.add(text, "workflow", [place], group="workflow_claims", is_fact=True)
                 return Workflow(_BASIC, "Basic usage", claim, block.path)

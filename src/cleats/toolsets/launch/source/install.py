@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.claims import Citation, Ledger
+from cleats.toolsets.launch.source.manifests.lines import pattern_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.package_claims import DEVELOPMENT, cite
 from cleats.toolsets.launch.source.roots import Roots, python_packages
@@ -43,6 +44,8 @@ class Distribution:
     commands: tuple[str, ...]
     extras: tuple[str, ...]
     imports: tuple[Said, ...]
+    extra_lines: tuple[int, ...] = ()
+    """Where the manifest names each extra."""
     programs: tuple[str, ...] = ()
     """What can be typed once it is installed."""
 
@@ -76,8 +79,14 @@ def distribution(tree: Tree, manifest: Manifest, roots: Roots) -> Distribution:
         commands,
         extras,
         imports or manifest.imports,
+        tuple(_key_line(tree.text(manifest.path) or "", extra) for extra in extras),
         tuple(each.value for each in manifest.commands),
     )
+
+
+def _key_line(text: str, key: str) -> int:
+    """The line on which a manifest of any kind gives a key its value."""
+    return pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(key)}[\"']?\s*[=:]")
 
 
 def _commands(manifest: Manifest, name: str) -> tuple[str, ...]:
@@ -172,11 +181,13 @@ def confirm(
             rivals += [(name, block) for name in names if name not in (".", "-")]
     claim = ledger.add(text, "install", places, group="install_steps")
     contradictions = [] if len(places) > 1 else _contradictions(ledger, product, claim, rivals)
-    for extra in found.extras:
+    for extra, line in zip(found.extras, found.extra_lines, strict=True):
         needs = manifest.optional[extra]
+        named = Citation(manifest.path, line, line, "manifest")
         command = f'`pip install "{found.identifier}[{extra}]"`'
         said = f"The optional `{extra}` extra of {product} is installed with {command}."
-        ledger.add(said, "install", [cite(each) for each in needs], group="install_steps")
+        cited = [named, *(cite(each) for each in needs)]
+        ledger.add(said, "install", cited, group="install_steps")
     return claim, contradictions
 
 

@@ -27,6 +27,9 @@ _RUNTIMES: Final = {
     "gem": "Ruby",
     "swiftpm": "Swift",
 }
+_HEAD: Final = 5
+"""Lines of a licence that name it, blank ones before its title included."""
+
 _WAYS: Final = {"import": "reads", "export": "writes", "both": "reads and writes"}
 DEVELOPMENT: Final = re.compile(
     r"(dev|development|tests?|testing|docs?|rtd|lint|linting|coverage|cov|bench\w*|profiling|ci|mypy"
@@ -72,8 +75,8 @@ class Speaker:
             text = f"{self.product} targets {frameworks}."
         elif self.manifest.ecosystem == "source":
             text = f"{self.product} is built with {said.value}."
-        elif plain := re.fullmatch(r">=\s*v?([\d.]+?)(?:\.0)?", said.value):
-            text = f"{self.product} requires {name} {_two(plain[1])} or later."
+        elif plain := re.fullmatch(r">=\s*v?([\d.]+)", said.value):
+            text = f"{self.product} requires {name} {plain[1]} or later."
         elif re.fullmatch(r"[\d.]+", said.value):
             text = f"{self.product} requires {name} {said.value}."
         else:
@@ -113,7 +116,8 @@ class Speaker:
     def commands(self) -> None:
         """What one can type once it is installed."""
         for said in self.manifest.commands:
-            text = f"Installing {self.product} provides the `{said.value}` command."
+            runs = f", which runs `{said.detail}`" if said.detail else ""
+            text = f"Installing {self.product} provides the `{said.value}` command{runs}."
             self.ledger.add(text, "feature", [cite(said)], group="key_features")
 
     def imported(self, names: list[Said]) -> None:
@@ -141,14 +145,17 @@ class Speaker:
         told: dict[str, str] = {}
         ranked = sorted(surface.symbols, key=lambda each: (not each.exported, not each.doc))
         for symbol in ranked[:API_CLAIMS]:
-            place = Citation(symbol.path, symbol.line, symbol.end, "source_code")
-            text = words.described(symbol, self.product)
-            if text:
-                doc = Citation(symbol.path, symbol.doc_line, symbol.doc_line, "api_doc")
-                told[symbol.name] = self.ledger.add(text, "api", [place, doc])
+            places = [Citation(symbol.path, symbol.line, symbol.end, "source_code")]
+            if symbol.maker[0]:
+                places.append(Citation(symbol.path, *symbol.maker, "source_code"))
+            if symbol.doc:
+                end = max(symbol.doc_line, symbol.doc_end)
+                places.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
+            if text := words.described(symbol, self.product):
+                told[symbol.name] = self.ledger.add(text, "api", places)
             elif symbol.exported and not symbol.deprecated:
                 text = words.listed(symbol, self.product)
-                told[symbol.name] = self.ledger.add(text, "api", [place])
+                told[symbol.name] = self.ledger.add(text, "api", places)
         return told
 
     def formats(self, found: list[Format]) -> list[dict[str, str]]:
@@ -206,15 +213,11 @@ def licence_of(tree: Tree, manifest: Manifest | None) -> tuple[Licence | None, l
         if known[path] and alone and not spdx:
             spdx = known[path]
         if known[path] == spdx and spdx:
-            places.append(Citation(path, 1, 1, "manifest"))
+            lines = (tree.text(path) or "").count("\n")
+            places.append(Citation(path, 1, max(1, min(lines, _HEAD)), "manifest"))
     if not spdx:
         return (Licence("", files[0]) if files else None), []
     return Licence(spdx, files[0] if files else ""), places
-
-
-def _two(version: str) -> str:
-    """`3.10.0` and `3.10` are the same floor; `20` stays."""
-    return re.sub(r"^(\d+\.\d+)\.0$", r"\1", version)
 
 
 def _conditional(requirement: str) -> bool:

@@ -17,6 +17,9 @@ class Symbol:
     signature: str = ""
     doc: str = ""
     doc_line: int = 0
+    doc_end: int = 0
+    maker: tuple[int, int] = (0, 0)
+    """The lines of what makes an object of a class, which has its parameters."""
     deprecated: bool = False
     exported: bool = True
     """Named by the package itself as public, not only not hidden."""

@@ -92,7 +92,7 @@ class _Reading:
         name = own if names is None else names.get(own, "")
         if not name or name.startswith("_") or name == "default" or name in self.found:
             return
-        raw = _comment_above(node, data)
+        raw, doc_line = _comment_above(node, data)
         line = data.count(b"\n", 0, inner.start_byte) + 1
         parameters = inner.child_by_field_name("parameters")
         self.found[name] = Symbol(
@@ -100,10 +100,11 @@ class _Reading:
             kind=_KINDS[inner.type],
             path=path,
             line=line,
-            end=line,
+            end=line + (_text(parameters, data).count("\n") if parameters else 0),
             signature=f"{name}{' '.join(_text(parameters, data).split())}" if parameters else name,
             doc=_first_sentence(raw),
-            doc_line=line,
+            doc_line=doc_line or line,
+            doc_end=doc_line + raw.count("\n") if raw else line,
             deprecated="@deprecated" in raw,
         )
 
@@ -145,10 +146,14 @@ def _resolved(tree: Tree, path: str, source: str) -> str:
     return next((place for place in (base, *places) if place in tree.known), "")
 
 
-def _comment_above(node: Node, data: bytes) -> str:
+def _comment_above(node: Node, data: bytes) -> tuple[str, int]:
+    """The documentation right before a declaration, and its first line."""
     before = node.prev_sibling
-    text = _text(before, data) if before is not None and before.type == "comment" else ""
-    return text if text.startswith("/**") else ""
+    if before is None or before.type != "comment":
+        return "", 0
+    text = _text(before, data)
+    line = data.count(b"\n", 0, before.start_byte) + 1
+    return (text, line) if text.startswith("/**") else ("", 0)
 
 
 def _first_sentence(comment: str) -> str:

@@ -30,6 +30,7 @@ class Module:
 
     name: str
     path: str
+    text: str
     body: ast.Module
     is_package: bool
 
@@ -108,7 +109,8 @@ class _Package:
             base = self.root + name.replace(".", "/")
             for path, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
                 if parsed := _parse(self.tree, path):
-                    self.modules[name] = Module(name, path, parsed, is_package)
+                    text = self.tree.text(path) or ""
+                    self.modules[name] = Module(name, path, text, parsed, is_package)
         return self.modules.get(name)
 
     def find(
@@ -172,15 +174,19 @@ def _offered(
 def _symbol(name: str, module: Module, node: Definition, exported: bool) -> Symbol:
     raw = ast.get_docstring(node) or ""
     first = node.body[0]
+    maker = _maker(node)
+    told = re.split(r"\n\s*\n", raw)[0].count("\n")
     return Symbol(
         name=name,
         kind="class" if isinstance(node, ast.ClassDef) else "function",
         path=module.path,
         line=node.lineno,
-        end=node.lineno,
-        signature=_signature(node),
+        end=node.lineno if isinstance(node, ast.ClassDef) else max(node.lineno, first.lineno - 1),
+        signature=_signature(node, module.text),
         doc=first_sentence(raw),
         doc_line=first.lineno if raw else 0,
+        doc_end=min(first.lineno + told + 1, first.end_lineno or first.lineno) if raw else 0,
+        maker=(maker.lineno, max(maker.lineno, maker.body[0].lineno - 1)) if maker else (0, 0),
         deprecated=bool(re.search(r"\bdeprecated\b", raw[:400], re.IGNORECASE)),
         exported=exported,
     )
@@ -197,30 +203,37 @@ def first_sentence(doc: str) -> str:
     return found[0] if found else ""
 
 
-def _signature(node: Definition) -> str:
+def _signature(node: Definition, text: str) -> str:
     if isinstance(node, ast.ClassDef):
-        maker = next(
-            (
-                each
-                for each in node.body
-                if isinstance(each, ast.FunctionDef) and each.name == "__init__"
-            ),
-            None,
-        )
-        return f"{node.name}({_arguments(maker.args, skip=1)})" if maker else node.name
-    return f"{node.name}({_arguments(node.args)})"
+        maker = _maker(node)
+        return f"{node.name}({_arguments(maker.args, text, skip=1)})" if maker else node.name
+    return f"{node.name}({_arguments(node.args, text)})"
 
 
-def _arguments(arguments: ast.arguments, skip: int = 0) -> str:
+def _maker(node: Definition) -> ast.FunctionDef | None:
+    """What is called to make an object of a class."""
+    if not isinstance(node, ast.ClassDef):
+        return None
+    makers = (each for each in node.body if isinstance(each, ast.FunctionDef))
+    return next((each for each in makers if each.name == "__init__"), None)
+
+
+def _arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str:
     """The parameters without their types: those are for the reference, not for a headline."""
+
+    def written(value: ast.expr) -> ast.expr:
+        """A default as it stands in the file: `10_000` stays readable."""
+        source = ast.get_source_segment(text, value) if isinstance(value, ast.Constant) else None
+        return ast.Name(source) if source and "\n" not in source else value
+
     bare = ast.arguments(
         posonlyargs=[ast.arg(each.arg) for each in arguments.posonlyargs],
         args=[ast.arg(each.arg) for each in arguments.args],
         vararg=ast.arg(arguments.vararg.arg) if arguments.vararg else None,
         kwonlyargs=[ast.arg(each.arg) for each in arguments.kwonlyargs],
-        kw_defaults=arguments.kw_defaults,
+        kw_defaults=[written(each) if each else None for each in arguments.kw_defaults],
         kwarg=ast.arg(arguments.kwarg.arg) if arguments.kwarg else None,
-        defaults=arguments.defaults,
+        defaults=[written(each) for each in arguments.defaults],
     )
     for _ in range(skip):
         if places := bare.posonlyargs or bare.args:

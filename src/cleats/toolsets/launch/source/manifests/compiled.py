@@ -113,7 +113,7 @@ def read_swift(tree: Tree, path: str = "Package.swift") -> Manifest | None:
 def read_cmake(tree: Tree, path: str = "CMakeLists.txt") -> Manifest | None:
     """The project of a CMake build."""
     text = tree.text(path) or ""
-    head = re.compile(r"^\s*project\s*\(\s*([\w.-]+)([^)]*)\)", re.MULTILINE | re.IGNORECASE)
+    head = re.compile(r"^[ \t]*project\s*\(\s*([\w.-]+)([^)]*)\)", re.MULTILINE | re.IGNORECASE)
     project = head.search(text)
     if project is None:
         return None
@@ -135,7 +135,7 @@ def read_cmake(tree: Tree, path: str = "CMakeLists.txt") -> Manifest | None:
         if standard
         else None,
         dependencies=None,
-        installable=bool(re.search(r"^\s*install\s*\(", text, re.MULTILINE | re.IGNORECASE)),
+        installable=bool(re.search(r"^[ \t]*install\s*\(", text, re.MULTILINE | re.IGNORECASE)),
     )
 
 

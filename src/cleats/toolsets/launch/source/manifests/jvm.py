@@ -79,7 +79,7 @@ def read_gradle(tree: Tree) -> Manifest | None:
     )
 
     def said(key: str) -> Said | None:
-        here = rf"""^\s*{key}\s*=?\s*["']([^"'$]+)["']"""
+        here = rf"""^[ \t]*{key}\s*=?\s*["']([^"'$]+)["']"""
         for place, body, pattern in (
             (path, text, here),
             ("gradle.properties", properties, rf"^{key}\s*=\s*(\S+)"),
@@ -92,7 +92,7 @@ def read_gradle(tree: Tree) -> Manifest | None:
     group = said("group")
     if name is None or group is None:
         return None
-    wanted = r"""^\s*(?:implementation|api|compile)[ (]+["']([\w.-]+:[\w.-]+)(?::[^"']*)?["']"""
+    wanted = r"""^[ \t]*(?:implementation|api|compile)[ (]+["']([\w.-]+:[\w.-]+)(?::[^"']*)?["']"""
     return Manifest(
         ecosystem="maven",
         path=path,

@@ -15,6 +15,8 @@ class Said:
     """The last line; 0 when it is the same."""
     basis: str = "manifest"
     """What kind of source it is: a version is often only a constant in the code."""
+    detail: str = ""
+    """What belongs to it: what a command runs."""
 
     @property
     def last(self) -> int:

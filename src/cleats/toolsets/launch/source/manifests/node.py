@@ -67,9 +67,10 @@ def _commands(document: Mapping[str, Any], path: str, text: str) -> tuple[Said, 
     given = document.get("bin")
     line = json_line(text, ("bin",))
     if isinstance(given, str):
-        return (Said(str(document["name"]).rsplit("/", 1)[-1], path, line),)
+        return (Said(str(document["name"]).rsplit("/", 1)[-1], path, line, detail=given),)
     return tuple(
-        Said(name, path, json_line(text, ("bin", name))) for name in sorted(_mapping(given))
+        Said(name, path, json_line(text, ("bin", name)), detail=str(target))
+        for name, target in sorted(_mapping(given).items())
     )
 
 

@@ -82,9 +82,9 @@ def _licence(project: Mapping[str, Any]) -> tuple[str, str]:
 
 def _scripts(text: str, project: Mapping[str, Any]) -> tuple[Said, ...]:
     return tuple(
-        Said(name, PATH, toml_line(text, f"project.{table}", name))
+        Said(name, PATH, toml_line(text, f"project.{table}", name), detail=str(target))
         for table in ("scripts", "gui-scripts")
-        for name in sorted(_mapping(project.get(table)))
+        for name, target in sorted(_mapping(project.get(table)).items())
     )
 
 
@@ -188,14 +188,14 @@ def _poetry(text: str, poetry: Mapping[str, Any]) -> Manifest:
         version=said("version"),
         licence=said("license"),
         description=said("description"),
-        requires=Said(_caret(python), PATH, toml_line(text, line, "python"))
+        requires=Said(python.strip(), PATH, toml_line(text, line, "python"))
         if isinstance(python, str)
         else None,
         dependencies=tuple(entry(name) for name in sorted(given) if name not in left_out),
         optional={key: tuple(entry(name) for name in value) for key, value in extras.items()},
         commands=tuple(
-            Said(name, PATH, toml_line(text, f"{table}.scripts", name))
-            for name in sorted(_mapping(poetry.get("scripts")))
+            Said(name, PATH, toml_line(text, f"{table}.scripts", name), detail=str(target))
+            for name, target in sorted(_mapping(poetry.get("scripts")).items())
         ),
         classifiers=_each(text, table, "classifiers", poetry.get("classifiers") or ()),
         keywords=tuple(str(word) for word in poetry.get("keywords") or ()),

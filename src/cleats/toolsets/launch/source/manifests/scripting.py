@@ -54,14 +54,14 @@ def read_gem(tree: Tree) -> Manifest | None:
     text = tree.text(path) or ""
 
     def said(key: str) -> Said | None:
-        pattern = rf"""^\s*\w+\.{key}\s*=\s*\[?["']([^"'#]+)["']\]?(?:\.freeze)?\s*$"""
+        pattern = rf"""^[ \t]*\w+\.{key}\s*=\s*\[?["']([^"'#]+)["']\]?(?:\.freeze)?\s*$"""
         match = re.search(pattern, text, re.MULTILINE)
         return Said(match[1], path, pattern_line(text, pattern)) if match else None
 
     name = said("name")
     if name is None:
         return None
-    needs = r"""^\s*\w+\.add_(?:runtime_)?dependency[ (]+["']([^"']+)["']"""
+    needs = r"""^[ \t]*\w+\.add_(?:runtime_)?dependency[ (]+["']([^"']+)["']"""
     places = (name.value.replace("-", "/"), name.value)
     imported = next((each for each in places if f"lib/{each}.rb" in tree.known), "")
     return Manifest(

@@ -56,7 +56,7 @@ def _read_cfg(tree: Tree) -> Manifest | None:
         value = parser.get(section, key, fallback="")
         words = [line.strip() for line in value.split("\n")]
         return tuple(
-            Said(word, path, pattern_line(text or "", rf"^\s*{re.escape(word)}\s*$"))
+            Said(word, path, pattern_line(text or "", rf"^[ \t]*{re.escape(word)}\s*$"))
             for word in words
             if word and not word.startswith("#")
         )
@@ -76,7 +76,10 @@ def _read_cfg(tree: Tree) -> Manifest | None:
         optional={key: listed(extras, key) for key in parser.options(extras)}
         if parser.has_section(extras)
         else {},
-        commands=tuple(Said(_command(item.value), path, item.line) for item in scripts),
+        commands=tuple(
+            Said(_command(item.value), path, item.line, detail=_target(item.value))
+            for item in scripts
+        ),
         classifiers=listed("metadata", "classifiers"),
         keywords=tuple(re.split(r"[,\s]+", parser.get("metadata", "keywords", fallback=""))),
         imports=tuple(
@@ -114,7 +117,8 @@ def _read_py(tree: Tree) -> Manifest | None:
 
     def said(key: str) -> Said | None:
         found = value(key)
-        return Said(found, path, given[key].lineno) if isinstance(found, str) and found else None
+        is_text = isinstance(found, str) and found
+        return Said(found, path, _origin(module, given[key])) if is_text else None
 
     def listed(key: str) -> tuple[Said, ...] | None:
         if key not in given:
@@ -137,6 +141,7 @@ def _read_py(tree: Tree) -> Manifest | None:
     points = value("entry_points")
     scripts = points.get("console_scripts", ()) if isinstance(points, dict) else ()
     line = given["entry_points"].lineno if "entry_points" in given else 1
+    lines = _item_lines(given["entry_points"]) if "entry_points" in given else {}
     return Manifest(
         ecosystem="pip",
         path=path,
@@ -153,7 +158,11 @@ def _read_py(tree: Tree) -> Manifest | None:
         }
         if isinstance(extras, dict)
         else {},
-        commands=tuple(Said(_command(item), path, line) for item in scripts if "=" in str(item)),
+        commands=tuple(
+            Said(_command(item), path, lines.get(item, line), detail=_target(item))
+            for item in scripts
+            if "=" in str(item)
+        ),
         classifiers=listed("classifiers") or (),
         keywords=tuple(str(value("keywords") or "").replace(",", " ").split()),
         imports=tuple(
@@ -163,6 +172,12 @@ def _read_py(tree: Tree) -> Manifest | None:
             if _is_name(item.value)
         ),
     )
+
+
+def _origin(module: ast.Module, node: ast.expr) -> int:
+    """The line on which a value stands; that of a constant is where it gets it."""
+    found = _assigned(module, node.id) if isinstance(node, ast.Name) else None
+    return (found or node).lineno
 
 
 def _keywords(call: ast.Call, module: ast.Module) -> tuple[dict[str, ast.expr], bool]:
@@ -255,6 +270,10 @@ def _item_lines(node: ast.expr) -> dict[str, int]:
 
 def _command(entry: str) -> str:
     return str(entry).partition("=")[0].strip()
+
+
+def _target(entry: str) -> str:
+    return str(entry).partition("=")[2].strip()
 
 
 def _is_name(word: str) -> bool:
