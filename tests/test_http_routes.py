@@ -71,7 +71,8 @@ def test_a_method_that_brings_no_body_has_none(web: Web) -> None:
 def test_a_route_of_a_toolset_stands_behind_the_same_door(
     web: Web, line: str, body: bytes | None, headers: dict[str, str], expected: tuple[int, str]
 ) -> None:
-    reply = web.ask(*line.split(), body, headers)
+    method, path = line.split()
+    reply = web.ask(method, path, body, headers)
 
     assert (reply.status, reply.error["code"]) == expected
 
