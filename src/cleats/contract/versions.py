@@ -2,10 +2,10 @@
 
 from typing import Final
 
-SCHEMA_VERSION: Final = "2.1.0"
+SCHEMA_VERSION: Final = "2.2.0"
 """The contract: tools, schemas, envelope, error codes. `contract.compat` says when it must rise."""
 
-TOOLING_VERSION: Final = "0.2.0"
+TOOLING_VERSION: Final = "0.3.0"
 """This build. For debugging; never a compatibility gate."""
 
 PROTOCOL_VERSION: Final = "2025-11-25"

@@ -246,6 +246,7 @@ def _tool(
 ) -> Tool:
     return Tool(
         name=run.__name__,
+        version=2,
         title=title,
         description=description,
         input=given,

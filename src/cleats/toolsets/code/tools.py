@@ -120,6 +120,7 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
             *PackTool(indexes, searching, settings.data_dir).tools(),
             Tool(
                 name="check_status",
+                version=2,
                 title="Check server status",
                 description=(
                     "Report the health of this server: versions, uptime, calls in flight, which"

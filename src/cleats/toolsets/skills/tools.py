@@ -133,6 +133,7 @@ def toolset(settings: Settings) -> Toolset:
         tools=(
             Tool(
                 name="skill",
+                version=2,
                 title="Load a skill",
                 description=skills.describe,
                 input=arguments({"name": _NAME}, required=("name",)),
@@ -144,6 +145,7 @@ def toolset(settings: Settings) -> Toolset:
             ),
             Tool(
                 name="skill_search",
+                version=2,
                 title="Search skills",
                 description=(
                     "Find skills by what they are about. Looks for the words in the names, "
@@ -174,6 +176,7 @@ def toolset(settings: Settings) -> Toolset:
             ),
             Tool(
                 name="skill_file",
+                version=2,
                 title="Read a skill's file",
                 description=(
                     "Read a file that comes with a skill, such as references/guide.md, by its "
@@ -199,6 +202,7 @@ def toolset(settings: Settings) -> Toolset:
             ),
             Tool(
                 name="skill_diagnostics",
+                version=2,
                 title="Explain the skills",
                 description=(
                     "Say which folders were searched for skills, what was found in each, and "

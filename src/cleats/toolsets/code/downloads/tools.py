@@ -179,6 +179,7 @@ class DownloadTools:
         return (
             Tool(
                 name="download_models",
+                version=2,
                 title="Get the embedding model",
                 description=(
                     "Say which model searches by meaning use, and where it is. It comes with this "
@@ -193,6 +194,7 @@ class DownloadTools:
             ),
             Tool(
                 name="download_dictionaries",
+                version=2,
                 title="Download word lists",
                 description=(
                     "Download word lists and keep them, each checked and noted in "
@@ -212,6 +214,7 @@ class DownloadTools:
             ),
             Tool(
                 name="download_extensions",
+                version=2,
                 title="Download a SQLite extension",
                 description=(
                     "Download an extension of SQLite for vectors and unpack it, after everything "
@@ -230,6 +233,7 @@ class DownloadTools:
             ),
             Tool(
                 name="verify_extensions",
+                version=2,
                 title="Try a SQLite extension",
                 description=(
                     "Say whether an extension of SQLite is there, and load and try it in a process "

@@ -134,6 +134,7 @@ class IndexTools:
         return (
             Tool(
                 name="build_index",
+                version=2,
                 title="Build the index",
                 description=(
                     "Index a repository so that it can be searched: every file that git tracks "
@@ -161,6 +162,7 @@ class IndexTools:
             ),
             Tool(
                 name="index_status",
+                version=2,
                 title="Show the index",
                 description=(
                     "Say whether a repository has an index, what is in it and what was left out "

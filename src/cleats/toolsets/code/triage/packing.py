@@ -107,6 +107,7 @@ class PackTool:
         return (
             Tool(
                 name="triage_context_pack",
+                version=2,
                 title="Pack the context of a finding",
                 description=(
                     "Collect what is needed to decide about a finding: the finding, earlier "

@@ -119,6 +119,7 @@ class TriageTools:
         return (
             Tool(
                 name="triage_ingest",
+                version=2,
                 title="Take in findings",
                 description=(
                     "Take in what a scanner found: vulnerable packages, findings in code or in "
@@ -146,6 +147,7 @@ class TriageTools:
             ),
             Tool(
                 name="triage_decision",
+                version=2,
                 title="Decide on a finding",
                 description=(
                     "Record what was decided about a finding: fix, accept, defer, "

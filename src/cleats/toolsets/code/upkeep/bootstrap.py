@@ -104,6 +104,7 @@ class BootstrapTool:
         return (
             Tool(
                 name="bootstrap",
+                version=2,
                 title="Make a repository searchable",
                 description=(
                     "Do all that a fresh checkout needs to be searched: look for tools that "

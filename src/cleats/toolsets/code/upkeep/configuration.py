@@ -150,6 +150,7 @@ class ConfigurationTool:
         return (
             Tool(
                 name="config_status",
+                version=2,
                 title="Show the configuration",
                 description=(
                     "Say which settings count for a repository, where its index and the downloads "

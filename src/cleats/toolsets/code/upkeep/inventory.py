@@ -157,6 +157,7 @@ class InventoryTool:
         return (
             Tool(
                 name="report_artifacts",
+                version=2,
                 title="Report what indexes cost",
                 description=(
                     "Say how much space the index of a repository takes and for what, whether it "

@@ -170,6 +170,7 @@ class RemovalTools:
         return (
             Tool(
                 name="cache_gc",
+                version=2,
                 title="Collect garbage in the cache",
                 description=(
                     "Make the cache of indexes smaller. With a limit, whole indexes go, the "
@@ -189,6 +190,7 @@ class RemovalTools:
             ),
             Tool(
                 name="clean_artifacts",
+                version=2,
                 title="Remove an index",
                 description=(
                     "Remove the index of a repository, or with all=true those of every "

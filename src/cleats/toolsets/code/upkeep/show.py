@@ -193,6 +193,7 @@ class ShowTool:
         return (
             Tool(
                 name="show_file",
+                version=2,
                 title="Show a file",
                 description=(
                     "Read lines of a text file in a repository, as they are on the disk now, "

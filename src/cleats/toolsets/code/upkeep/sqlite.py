@@ -153,6 +153,7 @@ class SqliteTools:
         return (
             Tool(
                 name="build_sqlite_index",
+                version=2,
                 title="Build the SQLite index",
                 description=(
                     "Add the full-text index of SQLite to the index of a repository, for searches "
@@ -182,6 +183,7 @@ class SqliteTools:
             ),
             Tool(
                 name="compact_sqlite_index",
+                version=2,
                 title="Pack the SQLite files",
                 description=(
                     "Write the SQLite files of an index anew without the space that updates have "

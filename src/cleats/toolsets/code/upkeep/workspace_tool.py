@@ -118,6 +118,7 @@ class WorkspaceTool:
         return (
             Tool(
                 name="workspace_status",
+                version=2,
                 title="Show a workspace",
                 description=(
                     "Read a file that names several repositories, and say for each whether it "
