@@ -5,6 +5,7 @@ another and calls again. In the end there is one run, every step is recorded onc
 repository has one branch more with one commit on it.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.snapshot import replay
 from cleats.toolsets.launch.store.sqlite import SqliteStore
-from tests.launch_client import REAL, Client, client
+from tests.launch_client import CONFIG, REAL, Client, client
 from tests.launch_sites import committed, sample
 from tests.waiting import until
 
@@ -187,3 +188,26 @@ def test_a_launch_survives_the_kill_of_its_server_in_every_state(tmp_path: Path)
     assert store.verify(world.run_id)
     assert replay(world.run_id, store.events(world.run_id)) == snapshot
     store.close()
+
+
+def test_twenty_starts_with_one_key_on_two_servers_are_one_run(tmp_path: Path) -> None:
+    with client(tmp_path) as one, client(tmp_path) as two:
+        both = (one, two)
+        for number in range(10):
+            for each in both:
+                given = {"run_config": CONFIG, "idempotency_key": "the same"}
+                each.peer.call(f"start{number}", "launch_start_run", **given)
+        answers = [
+            each.peer.answer(f"start{number}")["result"]["structuredContent"]
+            for each in both
+            for number in range(10)
+        ]
+        (run_id,) = {answer["run_id"] for answer in answers}
+        status = two.on(run_id, "resume")["status"]
+        items = json.loads(one.text(run_id, "snapshot.json"))["work_items"]
+
+        assert all(answer["ok"] for answer in answers)
+        assert status["state"] == "READY_FOR_PR"
+        assert len(one.call("launch_list_runs")["runs"]) == 1
+        # Both were asked to drive it; one of them did.
+        assert len(items) == len({item["scope_key"] for item in items})

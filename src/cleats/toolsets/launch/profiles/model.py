@@ -7,6 +7,7 @@ against itself, before anything uses it.
 """
 
 import json
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -247,10 +248,16 @@ def _parsed(place: Path, _stamp: int) -> Profile:
         raise _unusable(place, [_found("", f"is not TOML: {error}")]) from None
     if violations := [each.as_json() for each in _validator().violations(document)]:
         raise _unusable(place, violations)
-    made = msgspec.convert({**document, "folder": str(place)}, Profile, dec_hook=_path)
+    with _CONVERTING:
+        made = msgspec.convert({**document, "folder": str(place)}, Profile, dec_hook=_path)
     if wrong := list(_contradictions(made, place)):
         raise _unusable(place, wrong)
     return made
+
+
+_CONVERTING: Final = threading.Lock()
+"""The first conversion makes what msgspec knows of a type, and two threads that make it at once
+bring the process down. Runs are started in threads."""
 
 
 def _path(_kind: type, value: Any) -> Path:
