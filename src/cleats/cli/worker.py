@@ -33,8 +33,8 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
 
     \b
     Examples:
-      CLEATS_DATABASE_URL=postgresql://db/cleats cleats worker --concurrency 4
-      CLEATS_INDEX_URL=/shared/indexes cleats worker --repo ~/src/project
+      cleats worker --concurrency 4       with CLEATS_DATABASE_URL=postgresql://db/cleats
+      cleats worker --repo ~/src/project  with CLEATS_INDEX_URL=/shared/indexes
     """  # noqa: D301 - click reads the backspace
     if repo is not None:
         if not settings.index_url:
