@@ -164,6 +164,15 @@ async def test_hugo_facts_are_read_from_any_of_its_forms(tmp_path: Path) -> None
     )
     bare = facts_of(tmp_path / "bare", {"config.json": '{"title": "x"}', "hugo.toml": "= broken"})
 
+    both = facts_of(
+        tmp_path / "both",
+        {
+            "hugo.toml": "defaultContentLanguage = 'sv'\n",
+            "config.toml": "defaultContentLanguage = 'da'\n",
+        },
+    )
+
+    assert both["default_language"] == "sv"
     assert (toml["languages"], toml["default_language"]) == (["de", "en"], "de")
     assert toml["default_language_in_subdir"] is True
     assert toml["permalinks"] == {"blog": "/:year/:slug/"}

@@ -529,6 +529,26 @@ def test_the_public_api_is_followed_to_its_definitions(tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_cites_its_parameters_and_all_of_its_first_sentence(tmp_path: Path) -> None:
+    code = (
+        'class Pot:\n    """A vessel of\n    40 cups.\n\n    More.\n    """\n\n'
+        "    def __init__(\n        self,\n        size=10_000,\n    ):\n        pass\n"
+    )
+    built = read(tmp_path, {"pyproject.toml": PYPROJECT, "src/kettle/__init__.py": code})
+    (pot,) = built.product_facts["api_surface_summary"]["classes"]
+    (claim,) = (
+        each for each in built.evidence_map["claims"] if each["claim_id"] == pot["claim_id"]
+    )
+
+    assert pot["signature"] == "Pot(size=10_000)"
+    assert claim["claim_text"] == "`kettle.Pot` is a vessel of 40 cups."
+    assert [(each["start_line"], each["end_line"]) for each in claim["citations"]] == [
+        (1, 1),
+        (8, 11),
+        (2, 4),
+    ]
+
+
 def test_the_api_of_a_script_package_is_what_its_types_export(tmp_path: Path) -> None:
     built = read(
         tmp_path,

@@ -63,6 +63,15 @@ def test_a_path_that_a_document_names_and_nobody_has_is_a_phantom(tmp_path: Path
     ]
 
 
+def test_tests_that_never_name_pytest_are_run_without_it(tmp_path: Path) -> None:
+    with_it = inventory.take(tree(tmp_path / "a", FILES), URL, SHA)
+    bare = {"setup.py": "setup(name='k')\n", "tests/test_k.py": "import unittest\n"}
+    without = inventory.take(tree(tmp_path / "b", bare), URL, SHA)
+
+    assert with_it["repo_profile"]["recommended_test_commands"] == ["python -m pytest"]
+    assert without["repo_profile"]["recommended_test_commands"] == ["python -m unittest discover"]
+
+
 def test_the_fingerprint_follows_paths_and_contents(tmp_path: Path) -> None:
     first = tree(tmp_path / "a", FILES).fingerprint
     same = tree(tmp_path / "b", FILES).fingerprint

@@ -19,6 +19,7 @@ _PHANTOM: Final = re.compile(
     r"(?<![\w./:-])(?:\./)?((?:examples?|samples?|demos?|docs?|documentation)/[\w/.-]+)"
 )
 _MARK: Final = re.compile(r"[\w/.-]*[\w/]")
+_PYTEST: Final = "python -m pytest"
 _CHANGES: Final = re.compile(r"(change(s|log)|history|news|release[-_]?notes)\b.*", re.IGNORECASE)
 _CONDUCT: Final = re.compile(
     r"(code[-_]of[-_]conduct|contributing|security|authors).*", re.IGNORECASE
@@ -52,9 +53,7 @@ def take(tree: Tree, repo_url: str, repo_sha: str) -> dict[str, Any]:
             "primary_languages": spoken,
             "build_systems": list(found.build_systems),
             "package_manifests": list(found.manifests),
-            "recommended_test_commands": [found.test_command]
-            if tests and found.test_command
-            else [],
+            "recommended_test_commands": _test_commands(tree, found.test_command) if tests else [],
             "example_locator": "example_folders" if roots.example else "none",
             "doc_locator": _locator(roots, entries),
             "source_layout": "src"
@@ -150,6 +149,15 @@ def _doc_type(place: PurePosixPath) -> str:
     if _CONDUCT.fullmatch(place.stem):
         return "community"
     return "guide" if len(place.parts) > 1 else "document"
+
+
+def _test_commands(tree: Tree, usual: str) -> list[str]:
+    """The usual way to run the tests; those of Python that never name pytest need none."""
+    if usual != _PYTEST:
+        return [usual] if usual else []
+    files = [path for path in tree.paths if "/" not in path or kind_of(path) == "test"]
+    told = any("pytest" in (tree.text(path) or "") for path in files)
+    return [_PYTEST if told else "python -m unittest discover"]
 
 
 def _locator(roots: Roots, entries: list[dict[str, str]]) -> str:

@@ -53,9 +53,7 @@ class Tree:
 
     def _walk(self) -> Iterator[str]:
         for folder, names, files in os.walk(self.root, followlinks=False):
-            names[:] = sorted(
-                name for name in names if name != ".git" and not (Path(folder) / name).is_symlink()
-            )
+            names[:] = sorted(name for name in names if name != ".git")
             for name in files:
                 path = Path(folder) / name
                 if path.is_file() and not path.is_symlink():
