@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -120,6 +121,19 @@ def test_a_page_says_nothing_twice(run: Pipeline) -> None:
         assert len(statements) == len(set(statements)), path
         codes = [fence.code for fence in pages.fences(page.body)]
         assert len(codes) == len(set(codes)), path
+
+
+def test_links_name_the_host_only_of_another_host(run: Pipeline) -> None:
+    plan = run.json("page_plan.json")["pages"]
+    known = {(page["token_mappings"]["ORIGIN"], page["url_path"]) for page in plan}
+    written = bodies(run)
+    for entry in plan:
+        here = entry["token_mappings"]["ORIGIN"]
+        for link in pages.links(written[entry["output_path"]].body):
+            parts = urlsplit(link.target)
+            host = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+            assert (host or here, parts.path) in known, link.target
+            assert host != here, "a link on the same host needs no host"
 
 
 def test_front_matter_keeps_to_the_contract_of_the_section(run: Pipeline) -> None:
@@ -284,6 +298,41 @@ def test_code_that_does_not_parse_or_that_hugo_would_read_is_never_shown() -> No
     )
 
     assert [each.snippet_id for each in made.snippets] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("pip install kit", True),
+        ("$ pip install  kit", True),
+        ("pip install kit[extra]", False),
+        ("python -m pip install other", False),
+        ("kit --help", True),
+    ],
+)
+def test_commands_that_install_in_another_way_are_never_shown(command: str, shown: bool) -> None:
+    made = material(
+        distribution=[
+            {"method": "pip", "identifier": "kit", "install_commands": ["pip install kit"]}
+        ],
+        snippets=[
+            {
+                "snippet_id": "s",
+                "language": "bash",
+                "tags": ["readme"],
+                "source": {
+                    "type": "repo_file",
+                    "path": "README.md",
+                    "start_line": 1,
+                    "end_line": 1,
+                },
+                "code": f"{command}\n",
+                "validation": {"syntax_ok": True, "runnable_ok": "unknown"},
+            }
+        ],
+    )
+
+    assert bool(made.snippets) is shown
 
 
 PAGE = {
