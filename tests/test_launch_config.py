@@ -40,6 +40,16 @@ def faults(settings: Settings = SETTINGS, **changes: Any) -> dict[str, str]:
     return {each["path"]: each["message"] for each in caught.value.details["errors"]}
 
 
+def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -> None:
+    assert faults(target_platform="cobol")["/target_platform"].startswith(
+        "'cobol' is no platform of aspose: python, "
+    )
+    assert faults(locale="xx")["/locale"].startswith("'xx' is no language of aspose: en, ")
+    with pytest.raises(ToolError) as caught:
+        normal(github_ref="main")
+    assert str(caught.value.hint).startswith("github_ref: The commit to write from, as 40 hexa")
+
+
 def test_the_least_configuration_gets_everything_else_by_default() -> None:
     config = normal()
 

@@ -165,6 +165,7 @@ def test_every_tool_answers_as_its_preconditions_say(tmp_path: Path, state: Stat
             if answers[tool] in {"ILLEGAL_STATE", "CANCELLED"}:
                 assert answer["error"]["retryable"] is False
                 assert answer["error"]["details"]["state"] == state
+                assert answer["error"]["details"]["hint"]
         return answers
 
     assert anyio.run(look) == {tool: expected(tool, state) for tool in (*READING, *MOVING)}

@@ -67,7 +67,8 @@ def _misfits(
             yield f"/{name}", f"{config[name]!r} is no family of {profile.name}: {known}"
     if profile.platform(config["target_platform"]) is None:
         known = ", ".join(each.name for each in profile.platforms)
-        yield "/target_platform", f"is no platform of {profile.name}: {known}"
+        given = config["target_platform"]
+        yield "/target_platform", f"{given!r} is no platform of {profile.name}: {known}"
     sections = [each.name for each in profile.sections]
     for number, name in enumerate(config["required_sections"]):
         if name not in sections:
@@ -85,14 +86,15 @@ def _is_family(config: Mapping[str, Any], name: str) -> bool:
 
 def _bad_locales(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
     given = config.get("locales", [])
+    known = f"{profile.name}: {', '.join(profile.site.locales)}"
     if "locale" in config:
         if given and [each.lower() for each in given] != [config["locale"].lower()]:
             yield "/locale", "differs from locales; give one of the two"
         if profile.locale(config["locale"]) is None:
-            yield "/locale", f"is no language of {profile.name}"
+            yield "/locale", f"{config['locale']!r} is no language of {known}"
     for number, name in enumerate(given):
         if profile.locale(name) is None:
-            yield f"/locales/{number}", f"{name!r} is no language of {profile.name}"
+            yield f"/locales/{number}", f"{name!r} is no language of {known}"
 
 
 def _bad_layout(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
@@ -190,9 +192,12 @@ def _fault(path: str, message: str) -> dict[str, str]:
 
 def _unfit(found: list[dict[str, str]]) -> ToolError:
     first = found[0]
+    field = first["path"].removeprefix("/").partition("/")[0]
+    about = artifacts.load(SCHEMA)["properties"].get(field, {}).get("description", "")
+    hint = "The errors have a JSON Pointer each; docs/launch.md lists the fields."
     return ToolError(
         ErrorCode.SCHEMA_VALIDATION_FAILED,
         f"run_config does not fit its schema: {first['path'] or '/'}: {first['message']}",
-        hint="The errors have a JSON Pointer each; docs/launch.md lists the fields.",
+        hint=f"{field}: {about} {hint}" if about else hint,
         details={"schema_id": SCHEMA, "errors": found},
     )

@@ -1,10 +1,19 @@
 """Why a tool does not work on a run: the preconditions of spec e, and their words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.states import ORDER, TERMINAL, State, at_least
 from cleats.toolsets.launch.store.port import Run
+
+_NEXT: Final[Mapping[State, str]] = {
+    State.VALIDATING: "launch_validate runs the gates; launch_fix_next takes what they found.",
+    State.READY_FOR_PR: "launch_open_pr goes on.",
+    State.DONE: "Start another run.",
+    State.FAILED: "launch_get_status has the issue that ended it; start another run.",
+}
+"""What can be done with a run in a state; `launch_resume` where nothing is said."""
 
 
 def refuse(run: Run, least: State | None = None, *, only: bool = False, ends: bool = False) -> None:
@@ -34,7 +43,7 @@ def illegal(run: Run, why: str, allowed: Iterable[State]) -> ToolError:
     return ToolError(
         ErrorCode.ILLEGAL_STATE,
         f"{run.run_id} cannot do this now: {why}",
-        hint="launch_get_status says where the run is.",
+        hint=_NEXT.get(run.state, "launch_resume takes it to its next boundary."),
         details={"state": run.state.value, "allowed": [state.value for state in allowed]},
     )
 
@@ -54,7 +63,7 @@ def exhausted(limit: int) -> ToolError:
     return ToolError(
         ErrorCode.FIX_EXHAUSTED,
         f"all {limit} fix attempts are used up",
-        hint="Fix the rest by hand, or start a run with a higher max_fix_attempts.",
+        hint="The run has failed; start another with a higher max_fix_attempts.",
         details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
     )
 

@@ -113,7 +113,9 @@ def split(url: str) -> SplitResult:
             ErrorCode.INVALID_URL, f"{url[:100]!r} is no address", hint="Give an https:// address."
         )
     if not parts.hostname:
-        raise ToolError(ErrorCode.INVALID_URL, f"{url[:100]!r} has no host")
+        raise ToolError(
+            ErrorCode.INVALID_URL, f"{url[:100]!r} has no host", hint="Give an https:// address."
+        )
     return parts
 
 

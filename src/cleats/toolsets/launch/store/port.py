@@ -233,5 +233,6 @@ def refuse_cancel(run_id: str, state: State) -> ToolError:
     return ToolError(
         ErrorCode.ILLEGAL_STATE,
         f"{run_id} is {state} and cannot be cancelled",
+        hint="Nothing of it runs any more; its artifacts can be read.",
         details={"state": state.value},
     )
