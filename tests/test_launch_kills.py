@@ -124,7 +124,7 @@ def test_two_drivers_on_one_store_survive_twenty_five_kills(tmp_path: Path) -> N
     names = [begin(runs, remote=str(remote)) for _ in range(12)]
 
     def written() -> int:
-        return sum(runs.store.get(name).tail.count for name in names)
+        return sum(runs.store.get(name).tail.length for name in names)
 
     def open_runs() -> bool:
         return any(runs.store.get(name).state is not State.DONE for name in names)

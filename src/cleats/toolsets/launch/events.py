@@ -82,7 +82,7 @@ class Event:
 class Tail(NamedTuple):
     """Where a log ends: how many events it has, and the hash of the last."""
 
-    count: int = 0
+    length: int = 0
     last_hash: str = GENESIS
 
 
@@ -104,7 +104,7 @@ def chain(
     """Put drafts at the end of a log; return the events and the new end."""
     events: list[Event] = []
     for draft in drafts:
-        seq, ts, text = tail.count + 1, draft.ts or now, compact(dict(draft.payload))
+        seq, ts, text = tail.length + 1, draft.ts or now, compact(dict(draft.payload))
         event_id = _id(run_id, seq, trace)
         digest = _hash(event_id, ts, draft.type, text, tail.last_hash)
         events.append(

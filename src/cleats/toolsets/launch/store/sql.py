@@ -237,7 +237,7 @@ class SqlStore(ABC):
                 raise LeaseLost(lease.run_id)
             written = append(run, drafts, trace)
             if step is not None:
-                _put(database, lease, step, run.tail.count)
+                _put(database, lease, step, run.tail.length)
             _save(database, written)
             return written
 
