@@ -51,9 +51,9 @@ class View:
 
         store = self.desk.launches.engine.store
         run = await to_thread.run_sync(store.get, self.run_id)
-        if run.tail.count != self.seen:
+        if run.tail.length != self.seen:
             events = await to_thread.run_sync(store.events, self.run_id, self.seen)
-            self.seen = run.tail.count
+            self.seen = run.tail.length
             for event in events:
                 if event.type == "GATE_RUN_FINISHED":
                     self.gates[event.payload["gate"]] = event.payload["ok"]
