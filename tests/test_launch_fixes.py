@@ -521,13 +521,23 @@ def test_a_rule_that_finds_nothing_uses_up_the_attempt(launch: World) -> None:
     assert facts["issue_id"] == stale.issue_id
 
 
-def test_a_file_outside_the_fence_is_never_fixed(launch: World) -> None:
-    job = attempt(launch, [issue("GATE_LINT_TAB", "error", "hugo.toml")])
+def test_files_outside_the_fence_links_and_bytes_are_left_to_people(launch: World) -> None:
+    folder = Path(GUIDE).parent
+    link, data = str(folder / "link.md"), str(folder / "bytes.md")
+    (launch.job.site / link).symlink_to("/etc/hostname")
+    (launch.job.site / data).write_bytes(b"\xff\xfe\x00")
+    strange = [issue("GATE_LINT_TAB", "error", path) for path in ("hugo.toml", link, data)]
+    launch.edit(GUIDE, "![The", "\t![The")
+    ours = issue("GATE_LINT_TAB", "warn", GUIDE)
 
     with pytest.raises(ToolError) as refused:
-        anyio.run(fix.run, job)
+        anyio.run(fix.run, attempt(launch, [*strange, ours]))
+    mended = anyio.run(fix.run, attempt(launch, [*strange, replace(ours, severity="error")]))
+    for path in (link, data):
+        (launch.job.site / path).unlink()
 
-    assert refused.value.code is ErrorCode.ALLOWED_PATHS_VIOLATION
+    assert refused.value.code is ErrorCode.FIX_EXHAUSTED
+    assert mended["path"] == GUIDE
 
 
 def test_a_secret_does_not_get_into_the_report_of_its_fix(launch: World) -> None:

@@ -33,7 +33,8 @@ async def run(job: Job) -> Mapping[str, Any]:
         ToolError: FIX_EXHAUSTED, when no rule is left for what is open.
     """
     report = job.json("validation_report.json")
-    issue = select(report, tried(job.facts), CODES)
+    fence = Fence(job.site, job.config["allowed_paths"])
+    issue = select(report, tried(job.facts) | _out_of_reach(report, fence), CODES)
     if issue is None:
         raise ToolError(
             ErrorCode.FIX_EXHAUSTED,
@@ -43,7 +44,6 @@ async def run(job: Job) -> Mapping[str, Any]:
         )
     profile = load(job.config["profile"], [Path(each) for each in job.settings.get("profiles", ())])
     site = await survey(job, profile, job.root / "work" / "scratch")
-    fence = Fence(job.site, job.config["allowed_paths"])
     before = _text(fence, issue.path)
     rule, answer = await _answer(site, report, issue, before)
     made = patches(issue.path, before, answer)
@@ -59,12 +59,23 @@ async def run(job: Job) -> Mapping[str, Any]:
     }
 
 
+def _out_of_reach(report: Mapping[str, Any], fence: Fence) -> frozenset[str]:
+    """The issues in files that no rule may touch: not ours to write, or not text.
+
+    They are left to people: a stray file must not end the run.
+    """
+    closed = set()
+    for issue in map(Issue.of, report["issues"]):
+        try:
+            _text(fence, issue.path)
+        except (ToolError, UnicodeDecodeError):
+            closed.add(issue.issue_id)
+    return frozenset(closed)
+
+
 def _text(fence: Fence, path: str) -> str | None:
     data = fence.read(path)
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        raise ToolError(ErrorCode.INVALID_INPUT, f"{path!r} is not UTF-8.") from None
+    return None if data is None else data.decode()
 
 
 async def _answer(
