@@ -392,6 +392,27 @@ def test_every_ecosystem_has_its_name_command_and_import(
     assert expected["says"] in claims(built)
 
 
+def test_of_several_packages_the_one_named_like_the_distribution_comes_first(
+    tmp_path: Path,
+) -> None:
+    manifest = (
+        '[project]\nname = "tea-pots"\n# \u2028\nversion = "1.0"\n'
+        '[tool.hatch.build.targets.wheel]\npackages = ["src/pots", "src/tea_pots"]\n'
+    )
+    files: Files = {
+        "pyproject.toml": manifest,
+        "src/pots/__init__.py": "",
+        "src/tea_pots/__init__.py": "",
+    }
+    built = read(tmp_path, files)
+    (version,) = (
+        claim for claim in built.evidence_map["claims"] if "version" in claim["claim_text"]
+    )
+
+    assert built.product_facts["distribution"][0]["import_names"] == ["tea_pots", "pots"]
+    assert version["citations"][0]["start_line"] == 4
+
+
 def test_a_condition_makes_a_dependency_no_general_one(tmp_path: Path) -> None:
     manifest = (
         '[tool.poetry]\nname = "kettle"\nversion = "1"\n[tool.poetry.dependencies]\n'

@@ -122,7 +122,7 @@ def phantom_paths(tree: Tree, documents: list[str]) -> list[Mapping[str, Any]]:
     """Paths of examples and documents that a document names and the repository does not have."""
     found: dict[str, dict[str, Any]] = {}
     for document in documents:
-        for number, line in enumerate((tree.text(document) or "").splitlines(), start=1):
+        for number, line in enumerate((tree.text(document) or "").split("\n"), start=1):
             if "://" in line:
                 line = re.sub(r"\S+://\S+", " ", line)  # noqa: PLW2901 - another site's paths
             for match in _PHANTOM.finditer(line):

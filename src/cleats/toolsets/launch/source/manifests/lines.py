@@ -12,7 +12,7 @@ def toml_line(text: str, table: str, key: str = "") -> int:
     parent, _, last = table.rpartition(".")
     inner = re.compile(rf"\s*{re.escape(last)}\s*\.\s*[\"']?{re.escape(key)}[\"']?\s*=")
     top = re.compile(rf"\s*{re.escape(dotted)}\s*=")
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if head := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
             current = head[1].replace('"', "").replace("'", "").replace(" ", "")
             if current == dotted:
@@ -28,7 +28,7 @@ def toml_line(text: str, table: str, key: str = "") -> int:
 
 def item_line(text: str, start: int, value: str) -> int:
     """The first line from `start` on that holds a value in quotes; `start` when none does."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     for number in range(start, min(start + 400, len(lines)) + 1):
         if f'"{value}"' in lines[number - 1] or f"'{value}'" in lines[number - 1]:
             return number
