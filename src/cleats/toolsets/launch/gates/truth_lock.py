@@ -113,7 +113,9 @@ class Evidence:
         file = (root / path).resolve()
         if not file.is_relative_to(root) or Path(path).is_absolute() or not file.is_file():
             return None
-        return file.read_bytes().decode("utf-8", "replace").splitlines() or [""]
+        # A form feed or U+2028 ends no line for those who cite: only line ends do.
+        text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+        return text.replace("\r", "\n").removesuffix("\n").split("\n")
 
     def sources(self, claim: Mapping[str, Any]) -> str:
         """Everything that a claim rests on: the lines, and the names of their files."""
