@@ -54,6 +54,10 @@ class Manifest(Struct):
     dictionaries: dict[Annotated[str, Meta(pattern=NAME)], Kept] = {}
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Manifest).decode
+
+
 @dataclass
 class Shelf:
     """A folder with word lists."""
@@ -148,7 +152,7 @@ class Shelf:
     def _manifest(self) -> Manifest:
         path = self.folder / MANIFEST
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Manifest)
+            return _read(path.read_bytes())
         except FileNotFoundError:
             return Manifest()
         except msgspec.MsgspecError as error:

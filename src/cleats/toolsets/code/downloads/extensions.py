@@ -54,10 +54,14 @@ class Installed(Struct, frozen=True):
         return place / self.folder / Path(*parts)
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Installed).decode
+
+
 def installed(place: Path) -> Installed | None:
     """What a folder says that it has; None when it says nothing that can be read."""
     try:
-        return msgspec.json.decode((place / MANIFEST).read_bytes(), type=Installed)
+        return _read((place / MANIFEST).read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None
 

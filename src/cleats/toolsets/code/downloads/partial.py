@@ -35,6 +35,10 @@ class Origin(Struct, frozen=True, omit_defaults=True):
         return self.etag if self.etag and not self.etag.startswith("W/") else self.modified
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Origin).decode
+
+
 class Partial:
     """The bytes that have come so far."""
 
@@ -55,7 +59,7 @@ class Partial:
     def origin(self, url: str) -> Origin | None:
         """Where the bytes that are there came from, if that is known and they can be used."""
         try:
-            origin = msgspec.json.decode(self._note.read_bytes(), type=Origin)
+            origin = _read(self._note.read_bytes())
             size = self.path.lstat().st_size
         except (OSError, msgspec.MsgspecError):
             return None

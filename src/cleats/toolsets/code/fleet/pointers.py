@@ -39,6 +39,10 @@ class Pointer(msgspec.Struct, frozen=True):
     manifest: str
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Pointer).decode
+
+
 class Pointers(Protocol):
     """Every method may raise `OSError` when the place cannot be reached."""
 
@@ -58,7 +62,7 @@ class Beside:
         if data is None:
             return None
         try:
-            return msgspec.json.decode(data, type=Pointer)
+            return _read(data)
         except msgspec.DecodeError as error:
             raise UnsoundError(f"the pointer cannot be read: {error}") from None
 
