@@ -476,7 +476,8 @@ def test_a_private_package_is_not_installed_from_anywhere(tmp_path: Path) -> Non
 
 
 def test_an_xml_manifest_with_entities_is_not_read(tmp_path: Path) -> None:
-    bomb = '<!DOCTYPE p [<!ENTITY a "x">]><project><groupId>&a;</groupId></project>'
+    bomb = '<!DOCTYPE p [<!ENTITY a "x">]><project><groupId>&a;</groupId>'
+    bomb += "<artifactId>kettle</artifactId></project>"
 
     assert "distribution" not in read(tmp_path, {"pom.xml": bomb}, "java").product_facts
 

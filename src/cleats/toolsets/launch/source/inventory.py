@@ -123,8 +123,6 @@ def phantom_paths(tree: Tree, documents: list[str]) -> list[Mapping[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for document in documents:
         for number, line in enumerate((tree.text(document) or "").split("\n"), start=1):
-            if "://" in line:
-                line = re.sub(r"\S+://\S+", " ", line)  # noqa: PLW2901 - another site's paths
             for match in _PHANTOM.finditer(line):
                 path = (_MARK.match(match[1]) or match)[0].rstrip("/")
                 if path.count("/") and not _is_there(tree, path, document) and path not in found:
