@@ -257,3 +257,10 @@ def test_strictness_turns_warnings_into_errors(tmp_path: Path, broken: World) ->
 
     assert (lenient.ok, [each.severity for each in lenient.issues]) == (True, ["warn"])
     assert (strict.ok, [each.severity for each in strict.issues]) == (False, ["error"])
+
+
+def test_only_a_line_feed_ends_a_line(broken: World) -> None:
+    """A form feed or a line separator in the text moves no line."""
+    broken.write(GUIDE, page("A", "One\f two\u2028three.\n\n```text\n__CODE__\n```\n\n__TOKEN__"))
+
+    assert broken.codes("template_tokens") == [("GATE_TOKEN_LEAKED", GUIDE, 12)]

@@ -183,7 +183,7 @@ def claims(body: str, first: int = 1) -> list[Claim]:
     """List the claim markers outside code, each with the statement on its line."""
     code = code_lines(body)
     found: list[Claim] = []
-    for number, line in enumerate(body.splitlines(), start=1):
+    for number, line in enumerate(body.split("\n"), start=1):
         if number in code:
             continue
         ids = MARKER.findall(line)

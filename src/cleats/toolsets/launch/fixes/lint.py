@@ -126,7 +126,7 @@ def fence_language(case: Case) -> Answer:
 def open_fence(case: Case) -> Answer:
     """Close the code block at the end of the page."""
     opened = lint.open_fence(case.file.body)
-    mark = lint.FENCE.match(case.file.body.splitlines()[opened - 1]) if opened else None
+    mark = lint.FENCE.match(case.file.body.split("\n")[opened - 1]) if opened else None
     return None if mark is None else ended(case.text or "") + mark.group(1) + "\n"
 
 

@@ -25,7 +25,7 @@ def marks(text: str) -> list[int]:
     """The lines that are marks. A row of `=` counts only inside a conflict: it is a heading too."""
     found = []
     inside = False
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if OPENS.match(line):
             inside = True
             found.append(number)

@@ -96,7 +96,7 @@ def _fences(file: PageFile) -> Iterator[Finding]:
 def open_fence(body: str) -> int:
     """The line, from 1, of a fence that nothing closes; 0 when there is none."""
     mark, opened = "", 0
-    for number, line in enumerate(body.splitlines(), start=1):
+    for number, line in enumerate(body.split("\n"), start=1):
         fence = FENCE.match(line)
         if fence is None:
             continue

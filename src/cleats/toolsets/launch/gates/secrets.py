@@ -55,7 +55,7 @@ def check(site: Site) -> Iterator[Said]:
         text = site.text(change.path) if change.kind == "file" else None
         if text is None:
             continue
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(text.split("\n"), start=1):
             for name in secrets(line):
                 message = f"the line holds what looks like {name}"
                 yield blocker("GATE_SECRET", message, change.path, number)

@@ -76,7 +76,7 @@ class PageFile:
         code = pages.code_lines(self.body)
         return [
             (self.first + number - 1, line)
-            for number, line in enumerate(self.body.splitlines(), start=1)
+            for number, line in enumerate(self.body.removesuffix("\n").split("\n"), start=1)
             if number not in code
         ]
 
