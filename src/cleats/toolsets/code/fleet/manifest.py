@@ -47,6 +47,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Manifest).decode
+
+
 def described(name: str, folder: Path) -> Manifest:
     """The manifest of a generation that lies in a folder."""
     files = (
@@ -70,7 +74,7 @@ def decoded(data: bytes) -> Manifest:
         UnsoundError: it is none, or names a file outside its own folder.
     """
     try:
-        found = msgspec.json.decode(data, type=Manifest)
+        found = _read(data)
     except msgspec.DecodeError as error:
         raise UnsoundError(f"the manifest cannot be read: {error}") from None
     for part in found.parts:

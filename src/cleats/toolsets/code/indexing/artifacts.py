@@ -30,6 +30,10 @@ class Manifest(Struct, kw_only=True):
     """The SHA-256 of each file by its path."""
 
 
+# At import: two threads that show msgspec a type for the first time bring the process down.
+_read = msgspec.json.Decoder(Manifest).decode
+
+
 def export(lease: Lease, folder: Path) -> int:
     """Write a generation to a new or empty folder; return the number of files.
 
@@ -60,7 +64,7 @@ def restore(shelf: Shelf, folder: Path) -> str:
         ToolError: NOT_FOUND, DOWNLOAD_VERIFY_FAILED or ARCHIVE_UNSAFE.
     """
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        manifest = _read((folder / MANIFEST).read_bytes())
     except OSError:
         raise ToolError(
             ErrorCode.NOT_FOUND,
