@@ -15,6 +15,7 @@ from cleats.toolsets.launch.config import tokens
 from cleats.toolsets.launch.config.normal import config_hash, normalise
 from cleats.toolsets.launch.config.shown import shown_config
 from tests.requirements import requirement
+from tests.shell import LAW
 
 LEAST: dict[str, Any] = {
     "github_repo_url": "https://github.com/owner/aspose-3d-foss-python",
@@ -114,6 +115,7 @@ def test_another_meaning_has_another_hash(changes: dict[str, Any]) -> None:
     assert config_hash(normal(**changes)) != config_hash(normal())
 
 
+@LAW
 @given(st.permutations(list(normal().items())))
 def test_the_order_of_the_keys_is_not_in_the_hash(pairs: list[tuple[str, Any]]) -> None:
     assert config_hash(dict(pairs)) == config_hash(normal())

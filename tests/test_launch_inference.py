@@ -18,6 +18,7 @@ from cleats.toolsets.launch.quickstart.confidence import THRESHOLD, Guess, Signa
 from cleats.toolsets.launch.quickstart.repositories import Repository
 from tests.launch_remotes import GITHUB, github, repository
 from tests.requirements import requirement
+from tests.shell import LAW
 
 ASPOSE = model.load("aspose")
 PLAIN = model.load("plain")
@@ -190,6 +191,7 @@ def sure(found: list[Signal], value: str) -> float:
 
 
 @requirement("e:repo:deterministic")
+@LAW
 @given(seen, st.randoms())
 def test_the_order_of_the_signals_changes_nothing(found: list[Signal], random: Any) -> None:
     shuffled = list(found)
@@ -198,6 +200,7 @@ def test_the_order_of_the_signals_changes_nothing(found: list[Signal], random: A
     assert guess("family", shuffled) == guess("family", found)
 
 
+@LAW
 @given(seen, weights)
 def test_one_more_signal_makes_its_value_no_less_sure_and_no_other_more(
     found: list[Signal], weight: float
@@ -210,6 +213,7 @@ def test_one_more_signal_makes_its_value_no_less_sure_and_no_other_more(
 
 
 @requirement("e:repo:threshold")
+@LAW
 @given(seen)
 def test_a_guess_counts_only_above_the_threshold_with_no_rival_near_it(
     found: list[Signal],

@@ -12,6 +12,7 @@ from cleats.toolsets.launch.quickstart import addresses, repositories
 from cleats.toolsets.launch.quickstart.addresses import Address
 from cleats.toolsets.launch.quickstart.repositories import Repository, Said
 from tests.requirements import requirement
+from tests.shell import LAW
 
 ASPOSE = model.load("aspose")
 
@@ -160,12 +161,14 @@ def pages(draw: st.DrawFn) -> Address:
     return Address(ASPOSE, section, draw(families), draw(platforms), draw(locales), page)
 
 
+@LAW
 @given(pages(), st.booleans())
 def test_an_address_that_was_written_reads_as_it_was(address: Address, whole: bool) -> None:
 
     assert addresses.read(addresses.write(address, whole=whole), [ASPOSE]) == address
 
 
+@LAW
 @given(st.text() | st.text().map(lambda text: "https://docs.aspose.org/" + quote(text)))
 def test_any_text_is_read_or_refused_with_one_of_two_codes(url: str) -> None:
     try:
