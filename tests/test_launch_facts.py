@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.launch import artifacts
+from cleats.toolsets.launch.source import rst
 from tests.launch_source import PYPROJECT, claims, read
 
 Files = dict[str, str | bytes]
@@ -521,6 +522,13 @@ def watch():
 def _hidden():
     """Hide."""
 '''
+
+
+def test_substitutions_that_name_a_class_and_numbers_of_standards_are_kept() -> None:
+    assert rst.plain("Return a |Document| object.") == "Return a `Document` object."
+    assert rst.plain("As of :rfc:`7986` and :pep:`8`.") == "As of RFC 7986 and PEP 8."
+    assert rst.plain("By :rfc:`7265#section-5`, |version| |PyPI|_") == "By RFC 7265,"
+    assert rst.plain("|Build| |Licence|") == ""
 
 
 def test_the_public_api_is_followed_to_its_definitions(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ CODE: Final = frozenset(
     {"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"}
 )
 _ROLE: Final = re.compile(r":[\w:.+-]+:`~?!?([^`<]+?)(?:\s*<[^>]*>)?`")
+_NUMBERED: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
+_CLASS: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
 _LINK: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
 _LITERAL: Final = re.compile(r"``(.+?)``")
 _STRONG: Final = re.compile(r"\*\*(.+?)\*\*|(?<![\w*])\*([^*\s][^*]*)\*")
@@ -165,7 +167,9 @@ def blocks(text: str, path: str) -> list[Block]:
 
 def plain(text: str) -> str:
     """Inline marks taken away, except that code stays in single backticks."""
+    text = _CLASS.sub(r"`\1`", text)  # in a sentence a class; others are badges and versions
     text = re.sub(r"\|[^|\s][^|]*\|_?", "", text)
+    text = _NUMBERED.sub(lambda match: f"{match[1].upper()} {match[2]}", text)
     text = _ROLE.sub(r"`\1`", text)
     text = _LINK.sub(r"\1", text)
     text = _LITERAL.sub(r"`\1`", text)
