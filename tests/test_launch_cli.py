@@ -133,6 +133,7 @@ def test_a_run_that_was_only_created_is_resumed_fixed_and_published(tmp_path: Pa
     [
         (("start", "bad_ref.yaml"), "/github_ref"),
         (("status", "r_12345678"), "RUN_NOT_FOUND"),
+        (("status", "r_12345678"), "List the runs with cleats launch list."),
         (("start",), "Give one of"),
         (("start", "list.yaml"), "table of names"),
         (("start", "broken.yaml"), "broken.yaml"),

@@ -5,6 +5,7 @@ can be resumed from anywhere.
 """
 
 import logging
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -37,6 +38,19 @@ WRONG: Final = frozenset(
     }
 )
 """Codes of what was asked wrongly: exit code 2."""
+
+COMMANDS: Final = {
+    "launch_cancel": "cancel",
+    "launch_fix_next": "fix",
+    "launch_get_artifact": "artifact",
+    "launch_get_status": "status",
+    "launch_list_runs": "list",
+    "launch_open_pr": "open-pr",
+    "launch_resume": "resume",
+    "launch_start_run": "start",
+    "launch_validate": "validate",
+}
+"""What a person types where an agent calls a tool."""
 
 DECIDE, INTERRUPTED = 3, 130
 """Exit codes of a run that waits for a decision, and of Ctrl-C."""
@@ -172,4 +186,14 @@ def _facts(details: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {name} could be: {', '.join(map(str, values))}")
     if known := details.get("known"):
         lines.append(f"  Known: {', '.join(map(str, known))}")
-    return [*lines, details["hint"]] if details.get("hint") else lines
+    return [*lines, _typed(details["hint"])] if details.get("hint") else lines
+
+
+def _typed(hint: str) -> str:
+    """A hint with commands in the place of tools."""
+
+    def command(match: re.Match[str]) -> str:
+        name = COMMANDS.get(match[0])
+        return f"cleats launch {name}" if name else match[0]
+
+    return re.sub(r"\blaunch_\w+", command, hint)
