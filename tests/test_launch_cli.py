@@ -6,12 +6,16 @@ import pty
 import signal
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 import yaml
 
+from cleats.cli.launch_drive import View
 from tests.launch_client import CONFIG
 from tests.launch_remotes import GITHUB, github, repository
 from tests.shell import PATIENCE, Shell
@@ -234,3 +238,26 @@ def test_profiles_are_listed_and_a_bad_one_is_named_with_its_fault(tmp_path: Pat
     assert "products.aspose.org" in whole.stdout
     assert "mine  cannot be used" in wrong.stdout
     assert (aspose["ok"], plain["families"]) == (True, "any")
+
+
+def test_an_event_that_comes_between_two_looks_is_told_once() -> None:
+    events = [
+        SimpleNamespace(
+            type="RUN_STATE_CHANGED", payload={"new_state": f"S{n}"}, ts="2026-01-01T00:00:00Z"
+        )
+        for n in range(3)
+    ]
+    lengths = iter((2, 3))
+
+    def get(_run_id: str) -> SimpleNamespace:
+        return SimpleNamespace(tail=SimpleNamespace(length=next(lengths)))
+
+    store = SimpleNamespace(get=get, events=lambda _run_id, seen: events[seen:])
+    desk: Any = SimpleNamespace(launches=SimpleNamespace(engine=SimpleNamespace(store=store)))
+    lines = StringIO()
+    view = View(desk, "r_12345678", lines=lines)
+
+    anyio.run(view.look)
+    anyio.run(view.look)
+
+    assert [line.split()[-1] for line in lines.getvalue().splitlines()] == ["S0", "S1", "S2"]

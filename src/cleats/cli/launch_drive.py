@@ -53,7 +53,7 @@ class View:
         run = await to_thread.run_sync(store.get, self.run_id)
         if run.tail.length != self.seen:
             events = await to_thread.run_sync(store.events, self.run_id, self.seen)
-            self.seen = run.tail.length
+            self.seen += len(events)  # there may be more by now than the run knew of
             for event in events:
                 if event.type == "GATE_RUN_FINISHED":
                     self.gates[event.payload["gate"]] = event.payload["ok"]
