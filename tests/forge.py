@@ -64,6 +64,9 @@ class Forge:
                 return self._ref(body["ref"], body["sha"])
             case ("GET", ["git", "ref", "heads", *rest]):
                 return 200, {"object": {"sha": self.branches()[unquote("/".join(rest))]}}
+            case ("PATCH", ["git", "refs", "heads", *rest]):
+                self._git("update-ref", f"refs/heads/{unquote('/'.join(rest))}", body["sha"])
+                return 200, {"object": {"sha": body["sha"]}}
             case ("GET", ["pulls"]):
                 head = query["head"][0].partition(":")[2]
                 return 200, [pull for pull in self.pulls if pull["head"] == head]

@@ -213,6 +213,21 @@ def test_a_branch_that_somebody_else_made_is_left_alone(
     assert world.branches()[change.branch] == change.base_sha
 
 
+@pytest.mark.parametrize("driver", [by_git, by_github])
+def test_a_run_replaces_its_own_earlier_commit_when_its_worktree_changed_after_it(
+    world: Forge, tmp_path: Path, driver: Maker
+) -> None:
+    publisher, change = driver(world, tmp_path)
+    first, _ = published(publisher, change)
+    files = [File("content/docs/new.md", b"changed\n"), *change.files[1:]]
+
+    second, _ = published(publisher, replace(change, files=files, earlier=[first]))
+
+    assert second != first
+    assert world.branches()[change.branch] == second
+    assert world.repo.git("rev-parse", f"{second}^") == change.base_sha
+
+
 def test_a_plain_remote_keeps_the_request_as_an_object_that_can_be_read(
     world: Forge, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ async def read(job: Job) -> Change:
         ),
         moment=_moment(job.run_id),
         bundle=await _bundle(job, base, files, env),
+        earlier=_earlier(job),
         draft=job.config["publish"]["draft"],
     )
 
@@ -83,6 +84,12 @@ def _validated(job: Job) -> str:
     """The hash of the worktree that the last report is about."""
     numbers = [int(step.removeprefix("validate:")) for step in job.facts if _is_validation(step)]
     return str(job.facts[f"validate:{max(numbers)}"]["worktree_sha256"]) if numbers else ""
+
+
+def _earlier(job: Job) -> list[str]:
+    """The commits of this run so far: a worktree that changed after one makes another."""
+    steps = [step for step in job.facts if step.partition(":")[0] == "commit"]
+    return [str(job.facts[step]["commit_sha"]) for step in steps]
 
 
 def _is_validation(step: str) -> bool:

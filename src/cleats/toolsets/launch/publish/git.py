@@ -36,30 +36,33 @@ class GitRemote:
         made = f"refs/cleats/made/{change.run_id}"
         await self._ask(git, "", "fast-import", "--quiet", "--force", stdin=_stream(change, made))
         sha = (await self._ask(git, "", "rev-parse", made)).decode().strip()
-        await self._push(git, change.repo_url, f"refs/heads/{change.branch}", sha)
+        await self._push(git, change, f"refs/heads/{change.branch}", sha)
         return sha
 
     async def request(self, change: Change, commit: str) -> Requested:
         git = Git(self.env, self.clone)
         tag = _tag(change, commit)
         made = await self._ask(git, "", "hash-object", "-t", "tag", "-w", "--stdin", stdin=tag)
-        await self._push(git, change.repo_url, REQUESTS + change.branch, made.decode().strip())
+        await self._push(git, change, REQUESTS + change.branch, made.decode().strip())
         return Requested(f"{shown(change.repo_url)}#{change.branch}")
 
-    async def _push(self, git: Git, url: str, ref: str, sha: str) -> None:
+    async def _push(self, git: Git, change: Change, ref: str, sha: str) -> None:
         """Have a ref of the remote name an object; what somebody else put there stays."""
-        said = await self._ask(git, url, "ls-remote", "--", url, ref)
-        there = said.decode().partition("\t")[0].strip()
+        url = change.repo_url
+        said = await self._ask(git, url, "ls-remote", "--", url, ref, f"{ref}^{{}}")
+        lines = [line.partition("\t") for line in said.decode().splitlines()]
+        named = {name: found for found, _, name in lines}
+        there = named.get(ref, "")
         if there == sha:
             return
-        if there:
+        if there and named.get(f"{ref}^{{}}", there) not in change.earlier:
             raise refused(
                 f"{ref} is there already, with another commit.",
                 hint="Delete it if nobody needs it, then open the request again.",
                 ref=ref,
                 found=there,
             )
-        words = ("--quiet", "--no-verify", f"--force-with-lease={ref}:")
+        words = ("--quiet", "--no-verify", f"--force-with-lease={ref}:{there}")
         await self._ask(git, url, "push", *words, "--", url, f"{sha}:{ref}")
 
     async def _ask(self, git: Git, url: str, *words: str, stdin: bytes | None = None) -> bytes:

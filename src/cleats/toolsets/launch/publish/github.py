@@ -51,7 +51,7 @@ class GitHub:
                 "the commit",
             )
             sha: str = commit["sha"]
-            await self._branch(service, repo, change.branch, sha)
+            await self._branch(service, repo, change, sha)
             return sha
 
     async def request(self, change: Change, commit: str) -> Requested:
@@ -82,7 +82,8 @@ class GitHub:
         blob = await self._post(service, f"{repo}/git/blobs", sent, "a file")
         return {**entry, "sha": blob["sha"]}
 
-    async def _branch(self, service: Service, repo: str, branch: str, sha: str) -> None:
+    async def _branch(self, service: Service, repo: str, change: Change, sha: str) -> None:
+        branch = change.branch
         made = await service.ask(
             "POST", f"{repo}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha}
         )
@@ -90,7 +91,12 @@ class GitHub:
             self._good(made, "the branch")
             return
         there = await self._get(service, f"{repo}/git/ref/heads/{quote(branch)}", "the branch")
-        if there["object"]["sha"] != sha:
+        found = there["object"]["sha"]
+        if found in change.earlier:
+            moved = {"sha": sha, "force": True}
+            path = f"{repo}/git/refs/heads/{quote(branch)}"
+            self._good(await service.ask("PATCH", path, moved), "the branch")
+        elif found != sha:
             raise refused(
                 f"The branch {branch} is there already, with another commit.",
                 hint="Delete it if nobody needs it, then open the request again.",

@@ -43,6 +43,8 @@ class Change:
     """Seconds since the epoch: the date of the commit, the same on each attempt."""
     bundle: Mapping[str, Any]
     """The same files as patches, for services that take those."""
+    earlier: Sequence[str] = ()
+    """Commits that this run made before and published nowhere else; they may be replaced."""
     draft: bool = False
     """Whether the request is opened as one that is not to be merged yet, where that is known."""
 

@@ -16,17 +16,11 @@ async def run(job: Job) -> Mapping[str, Any]:
         ToolError: as `change.read`; COMMIT_SERVICE_ERROR.
     """
     what = await change.read(job)
-    commit = _made(job)
+    commit = what.earlier[-1]
     job.tell(f"Opening a request for {what.branch}")
     opened = await publisher(job).request(what, commit)
     job.write("pr.json", _document(job, what, commit, opened))
     return {"pr_url": opened.url, "branch": what.branch, "commit_sha": commit}
-
-
-def _made(job: Job) -> str:
-    """The commit that was made last: a worktree that changed again has another."""
-    steps = [step for step in job.facts if step.partition(":")[0] == "commit"]
-    return str(job.facts[steps[-1]]["commit_sha"])
 
 
 def _document(job: Job, what: Change, commit: str, opened: Requested) -> dict[str, Any]:
