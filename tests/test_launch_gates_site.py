@@ -1,6 +1,7 @@
 """Gates that look at the site as a whole: what changed, how it builds, where links lead."""
 
 import base64
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -272,6 +273,15 @@ def test_a_link_in_the_site_or_a_folder_outside_it_stops_the_build(tmp_path: Pat
         site, found, _ = built(one)
         assert [each.code for each in found] == ["GATE_HUGO_BUILD_REFUSED"]
         assert site.built == {}
+
+
+def test_a_pipe_in_the_site_stops_the_build_before_anybody_waits_for_it(tmp_path: Path) -> None:
+    launch = world(tmp_path)
+    os.mkfifo(launch.job.site / "content/docs/shelf/pipe.md")
+
+    found = launch.codes("hugo_build")
+
+    assert found == [("GATE_HUGO_BUILD_REFUSED", "content/docs/shelf/pipe.md", 0)]
 
 
 def linked(launch: World, output: Output | None) -> list[tuple[str, int]]:

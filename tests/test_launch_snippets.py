@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from cleats.toolsets.launch.snippets import prompts
+from cleats.toolsets.launch.snippets.finding import Found
 from cleats.toolsets.launch.snippets.syntax import check
+from cleats.toolsets.launch.snippets.tagging import only_imports
 from tests.launch_source import PYPROJECT, snippets
 
 SESSION = """\
@@ -194,8 +196,29 @@ def test_a_product_without_a_beginning_gets_the_first_code_that_uses_it(tmp_path
 
 
 def test_directives_of_documents_are_no_code(tmp_path: Path) -> None:
-    guide = "# G\n\n```{note}\nHello\n```\n\n```{code-block} python\nimport kettle\n```\n"
+    guide = "# G\n\n```{note}\nHello\n```\n\n```{code-block} python\nkettle.boil()\n```\n"
 
     found = snippets(tmp_path, {"pyproject.toml": PYPROJECT, "docs/index.md": guide})
 
-    assert [(each["language"], each["code"]) for each in found] == [("python", "import kettle\n")]
+    assert [(each["language"], each["code"]) for each in found] == [("python", "kettle.boil()\n")]
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "bare"),
+    [
+        ("python", "import kettle\nfrom kettle import Cup\n", True),
+        ("python", '"""About."""\nimport kettle\n', True),
+        ("python", "import kettle\nkettle.boil()\n", False),
+        ("python", "import kettle\nCUP = 1\n", False),
+        ("javascript", "import { pour, boil } from 'kettle'\n", True),
+        ("javascript", "import {\n  pour\n} from 'kettle' // or\nimport 'kettle/x';\n", True),
+        ("javascript", "const { pour } = require('kettle')\n", True),
+        ("javascript", "import k from 'kettle'\nk.boil()\n", False),
+        ("javascript", "const cup = require('kettle')()\n", False),
+        ("shell", "kettle\n", False),
+    ],
+)
+def test_code_that_only_imports_is_nothing_to_show(language: str, code: str, bare: bool) -> None:
+    found = Found("readme", language, code, "README.md", 1, 2)
+
+    assert only_imports(found) is bare

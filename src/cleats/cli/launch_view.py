@@ -50,6 +50,10 @@ NEXT: Final = {
 """What a person can do with a run that rests."""
 
 
+MISSING: Final = "which is not installed"
+"""What a gate says that lacks its tool: no fix brings that."""
+
+
 def picture(run: "Run", gates: Mapping[str, bool], saying: str = "") -> "RenderableType":
     """The whole run at one moment."""
     from rich.console import Group  # noqa: PLC0415 - only in a terminal
@@ -150,7 +154,9 @@ def summary(status: Mapping[str, Any]) -> Iterator[str]:
         rows = [(i["severity"], i["gate"], i["title"]) for i in issues]
         yield heading(counted(len(rows), "open issue"))
         yield columns(rows, cut=True)
-    if state in NEXT:
+    if any(MISSING in issue["title"] for issue in status["open_issues"]):
+        yield f"Next: cleats doctor, then cleats launch validate {status['run_id']}"
+    elif state in NEXT:
         yield f"Next: {NEXT[state].format(run_id=status['run_id'])}"
 
 

@@ -1,7 +1,10 @@
 """Hugo builds the site, and every planned page comes out."""
 
+import os
 import re
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from cleats.runtime.process import StartError
@@ -23,6 +26,10 @@ async def errand(site: Site) -> list[Said]:
     if links:
         said.append(blocker("GATE_HUGO_BUILD_REFUSED", "the site holds a link", links[0]))
         return said
+    if (odd := _special(site.job.site)) is not None:
+        message = "the site holds something that is no file: whoever reads it waits for ever"
+        said.append(blocker("GATE_HUGO_BUILD_REFUSED", message, odd))
+        return said
     for build in builds(site)[0]:
         said.append(f"build {build.config}")
         try:
@@ -30,6 +37,17 @@ async def errand(site: Site) -> list[Said]:
         except StartError as broken:
             said.append(blocker("GATE_HUGO_BUILD_FAILED", f"Hugo does not start: {broken}"))
     return said
+
+
+def _special(root: Path) -> str | None:
+    """The first pipe, socket or device of a site; git does not see those."""
+    for place, folders, names in os.walk(root):
+        folders[:] = sorted(each for each in folders if each != ".git")
+        for name in sorted(names):
+            mode = Path(place, name).lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                return Path(place, name).relative_to(root).as_posix()
+    return None
 
 
 async def _one(site: Site, build: Build) -> list[Said]:

@@ -30,7 +30,7 @@ def build(
     good = sum(each.language == language for each in found)
     if good < _ENOUGH and language == "python":
         found += finding.tests(tree, inventory["test_roots"], product.imports)
-    kept = _once(_snippet(each, product) for each in found)
+    kept = _once(_snippet(each, product) for each in found if not tagging.only_imports(each))
     kept = _with_quickstart(kept, language)
     return {"schema_version": "1.0", "snippets": [each.as_json() for each in kept[:MOST]]}
 

@@ -14,6 +14,14 @@ _INSTALL: Final = re.compile(
     r"|conda|brew|apt(-get)?) (install|i|add|get|require|add package)\b",
     re.MULTILINE,
 )
+_IMPORTS: Final = re.compile(
+    r"^\s*(?:import\s[^;]*?['\"][^'\"]+['\"]|import\s*['\"][^'\"]+['\"]"
+    r"|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\([^)]*\)(?:\.\w+)?)\s*;?[ \t]*(?://.*)?$"
+    r"|^\s*//.*$|^\s*/\*[\s\S]*?\*/",
+    re.MULTILINE,
+)
+"""What brings names in and does nothing with them, and comments."""
+
 _START: Final = re.compile(
     r"\b(quick ?start|getting[- ]started|usage|basic (usage|example)|(simple|first|minimal) example"
     r"|example|tutorial|introduction|overview)\b",
@@ -57,6 +65,25 @@ def uses_product(found: Found, product: Product) -> bool:
     plain = [rf"\b{re.escape(each)}\b" for each in product.imports]
     patterns = quoted if found.language in ("javascript", "typescript") else plain
     return any(re.search(pattern, found.code) for pattern in patterns)
+
+
+def only_imports(found: Found) -> bool:
+    """Whether code does nothing but say what it would use."""
+    if found.language == "python":
+        try:
+            body = ast.parse(found.code).body
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+        words = (ast.Import, ast.ImportFrom, ast.Expr)
+        return all(isinstance(each, words) and not _acts(each) for each in body)
+    if found.language in ("javascript", "typescript"):
+        return not _IMPORTS.sub("", found.code).strip()
+    return False
+
+
+def _acts(statement: ast.stmt) -> bool:
+    """Whether an expression is more than a text."""
+    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
 
 
 def dependencies(found: Found, product: Product) -> list[str]:
