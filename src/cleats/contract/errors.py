@@ -211,8 +211,9 @@ class ErrorCode(Enum):
         409,
         TOOL_ERROR,
         False,
-        "The run has used up its fix attempts.",
-        "Fix the rest by hand, or start a run with a higher limit.",
+        "The run has used up its fix attempts, or no rule can fix what is left.",
+        "At the limit the run has failed: start one with a higher limit. Where only no rule is "
+        "left, fix the rest by hand and validate.",
     )
     ALLOWED_PATHS_VIOLATION = Row(
         403,
