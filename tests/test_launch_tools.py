@@ -451,7 +451,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     home = tmp_path_factory.mktemp("quick")
     named = repository(home / "named", {"README.md": "# Aspose.3D\n"})
     vague = repository(home / "vague", {"README.md": "# Aspose.3D and Aspose.Cells\n"})
-    env = github(home, {NAMED: named.root, "o/vague": vague.root})
+    half = repository(home / "half", {"pyproject.toml": '[project]\nname = "aspose-3d-foss"\n'})
+    env = github(home, {NAMED: named.root, "o/vague": vague.root, "o/half": half.root})
     (home / "registry.toml").write_text(REGISTRY)
     env |= {
         "CLEATS_LAUNCH_REGISTRY": str(home / "registry.toml"),
@@ -503,6 +504,31 @@ def test_an_address_of_no_product_starts_nothing(quick: Client) -> None:
 
     assert (code(wrong), code(strange)) == ("INVALID_URL", "UNSUPPORTED_SITE")
     assert quick.call("launch_list_runs")["runs"] == before
+
+
+@requirement("e:url:patterns")
+@pytest.mark.parametrize(
+    ("url", "site", "locale"),
+    [
+        ("https://products.aspose.org/3d/de/python/", "products.aspose.org", "de"),
+        ("https://docs.aspose.org/3d/en/python/", "docs.aspose.org", "en"),
+        ("https://docs.aspose.org/3d/en/python/getting-started/", "docs.aspose.org", "en"),
+        ("https://kb.aspose.org/3d/fr/python/how-to-load/", "kb.aspose.org", "fr"),
+        ("https://blog.aspose.org/de/3d/python/a-post/", "blog.aspose.org", "de"),
+        ("https://blog.aspose.org/3d/python/", "blog.aspose.org", "en"),
+        ("https://reference.aspose.org/3d/en/python/", "reference.aspose.org", "en"),
+    ],
+)
+def test_a_page_of_each_site_starts_a_run(quick: Client, url: str, site: str, locale: str) -> None:
+    answer = quick.call("launch_start_run_from_product_url", url=url)
+
+    assert answer["ok"]
+    assert answer["derived_config"] == {
+        "site": site,
+        "product_slug": "3d",
+        "platform": "python",
+        "locale": locale,
+    }
 
 
 def test_a_product_without_a_known_repository_says_what_is_missing(quick: Client) -> None:
@@ -564,6 +590,23 @@ def test_a_repository_that_leaves_doubt_starts_nothing_and_says_what_is_open(
     assert details["suggested_values"] == {"family": ["3d", "cells"]}
     assert details["signals"]
     assert quick.call("launch_list_runs")["runs"] == before
+
+
+@requirement("e:repo:deterministic", "e:repo:signals", "e:repo:threshold")
+def test_what_a_repository_shows_is_told_signal_by_signal_and_again_the_same(
+    quick: Client,
+) -> None:
+    given = {"github_repo_url": f"{GITHUB}/o/half"}
+
+    first = quick.call("launch_start_run_from_github_repo_url", **given)
+    second = quick.call("launch_start_run_from_github_repo_url", **given)
+
+    details = first["error"]["details"]
+    weights = {each["value"]: each["weight"] for each in details["signals"]}
+    assert second["error"]["details"] == details
+    assert {each["source"] for each in details["signals"]} == {"manifest", "package name"}
+    assert details["missing_fields"] == ["family", "target_platform"]
+    assert all(0 < weight <= 0.80 for weight in weights.values())
 
 
 @requirement("e:repo:not-found", "e:repo:invalid-url")
