@@ -118,7 +118,7 @@ def test_an_index_is_reported_packed_and_removed(
 def test_the_configuration_shows_what_differs_and_all_on_demand(
     shell: Shell, project: Path, home: dict[str, str]
 ) -> None:
-    token = {**home, "CLEATS_HTTP_TOKEN": "hunter2", "CLEATS_QUEUE": "7"}
+    token = {**home, "CLEATS_HTTP_TOKEN": "hunter2", "CLEATS_QUEUE": "7", "OTHER": "hunter2"}
 
     short, full = shell.run("config", **token), shell.run("config", "--all", **token)
     as_json = json.loads(shell.run("config", "--json", **token).stdout)
@@ -127,7 +127,8 @@ def test_the_configuration_shows_what_differs_and_all_on_demand(
     assert "queue" in short.stdout
     assert "index_max_lines" not in short.stdout
     assert "index_max_lines" in full.stdout
-    assert "hunter2" not in short.stdout + full.stdout
+    assert "hunter2" not in short.stdout + full.stdout + json.dumps(as_json)
+    assert "environ" not in as_json["config"]["settings"]
     assert as_json["config"]["settings"]["log_level"] == "info"
 
 

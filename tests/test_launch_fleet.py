@@ -86,6 +86,8 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
         yield made
 
 
+pytestmark = pytest.mark.timeout(300)  # a database, and workers that come and go
+
 WHOLE = ["clone", "inventory", "facts", "snippets", "plan", "draft:docs", "link", "apply"]
 
 
@@ -122,6 +124,23 @@ def test_a_run_that_nobody_put_into_the_queue_is_found(fleet: Fleet) -> None:
     until(lambda: fleet.state(run) is State.READY_FOR_PR)
 
 
+def test_a_run_that_was_to_publish_itself_does_so_although_its_worker_was_lost(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    test = {"block": {"commit": str(gate)}, "remote": str(tmp_path / "remote.txt")}
+    run = fleet.submit(drive={"auto_pr": True}, test=test)
+    first = fleet.hire()
+    until(gate.exists, limit=60)
+    fleet.fire(first)
+    gate.unlink()
+
+    fleet.hire()
+    until(lambda: gate.exists() or fleet.state(run) is State.DONE, limit=60)
+    gate.unlink(missing_ok=True)
+    until(lambda: fleet.state(run) is State.DONE, limit=60)
+
+
 def test_a_step_that_fails_for_a_passing_reason_is_tried_again_by_itself(fleet: Fleet) -> None:
     fault = {"times": 1, "code": "REPO_NOT_FOUND", "retryable": True}
     run = fleet.submit(test={"raise": {"clone": fault}})
@@ -142,10 +161,10 @@ def test_two_workers_and_a_dozen_kills_leave_every_run_finished_and_none_doubled
 
     for _ in range(12):
         before = sum(len(fleet.steps(run)) for run in runs)
-        until(lambda before=before: _moved(fleet, runs, before))  # type: ignore[misc]
+        until(lambda before=before: _moved(fleet, runs, before), limit=60)  # type: ignore[misc]
         fleet.fire(chance.choice(fleet.workers))
         fleet.hire()
-    until(lambda: all(fleet.state(run) is State.DONE for run in runs))
+    until(lambda: all(fleet.state(run) is State.DONE for run in runs), limit=90)
 
     for run in runs:
         assert fleet.steps(run) == [*WHOLE, "validate:1", "commit", "request"]
@@ -168,11 +187,14 @@ def test_a_worker_that_is_asked_to_stop_gives_its_run_back_at_once(
     until(gate.exists)
     child = int(gate.read_text())
 
-    worker.send_signal(signal.SIGINT)
-    worker.wait()
+    worker.send_signal(signal.SIGTERM)
+    worker.wait(60)
 
     assert fleet.engine.store.get(run.run_id).owner == ""
     until(lambda: not _alive(child))
+    gate.unlink()
+    fleet.hire()
+    until(lambda: fleet.state(run) is State.READY_FOR_PR, limit=60)
 
 
 def _alive(pid: int) -> bool:

@@ -1,21 +1,28 @@
 """A worker of a fleet in a process of its own: `fleet_worker FOLDER DATABASE`."""
 
+import asyncio
 import sys
 from pathlib import Path
 
-import anyio
-
+from cleats.runtime import shutdown
 from cleats.toolsets.launch.fleet.jobs import Jobs
 from cleats.toolsets.launch.fleet.worker import Worker
 from cleats.toolsets.launch.store.postgres import PostgresStore
 from tests.launch_world import engine
 
 
-def main() -> None:
+async def main() -> None:
+    """Work as `cleats worker` does, until a signal comes."""
     folder, url = sys.argv[1:]
     made = engine(Path(folder), store=PostgresStore(url))
-    print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
-    anyio.run(Worker(made, Jobs(url), concurrency=3, drain=0.2, pause=0.3).run)
+    worker = Worker(made, Jobs(url), concurrency=3, drain=0.2, pause=0.3)
+    with shutdown.on_signals() as stop:
+        print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
+        working = asyncio.create_task(worker.run())
+        asked = asyncio.create_task(stop.asked.wait())
+        await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
-main()
+asyncio.run(main())

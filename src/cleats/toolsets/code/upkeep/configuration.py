@@ -168,7 +168,7 @@ class ConfigurationTool:
 
 def masked(settings: Settings) -> dict[str, Any]:
     """Every setting as JSON, without what must stay secret."""
-    return {item.name: _shown(item.name, getattr(settings, item.name)) for item in fields(settings)}
+    return {item.name: _shown(item.name, getattr(settings, item.name)) for item in fields(Settings)}
 
 
 def _shown(name: str, value: Any) -> Any:

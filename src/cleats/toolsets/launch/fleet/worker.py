@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
@@ -20,15 +20,8 @@ log = logging.getLogger(__name__)
 SWEEP: Final = 5.0
 """Seconds between two looks for runs without a driver."""
 
-MANY: Final = 100
+MANY: Final = 1000
 """Runs that one look takes care of."""
-
-MOVING: Final = tuple(
-    state.value
-    for state in State
-    if state not in {State.READY_FOR_PR, State.DONE, State.FAILED, State.CANCELLED}
-)
-"""States in which a run that nobody drives may have lost its driver."""
 
 
 class PassingError(Exception):
@@ -44,13 +37,19 @@ class Worker:
     concurrency: int = 2
     drain: float = 2.0
     pause: float = SWEEP
+    _driven: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with self.jobs.open(), self.engine.running(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._sweep)
-            await self.jobs.work(self.drive, concurrency=self.concurrency, drain=self.drain)
-            tasks.cancel_scope.cancel()
+            try:
+                await self.jobs.work(self.drive, concurrency=self.concurrency, drain=self.drain)
+            finally:
+                with anyio.CancelScope(shield=True):  # what we leave half-way, another one gets
+                    for run_id in sorted(self._driven):
+                        await self.jobs.defer(run_id)
+                tasks.cancel_scope.cancel()
 
     async def drive(self, run_id: str) -> None:
         """Take a run to its next decision.
@@ -58,12 +57,15 @@ class Worker:
         Raises:
             PassingError: it could not go on, and may be able to later.
         """
+        self._driven.add(run_id)
         try:
             await self.engine.resume(run_id)
         except ToolError as error:
             log.info("job.stop run=%s code=%s", run_id, error.code.name)
             if error.retryable:
+                self._driven.discard(run_id)
                 raise PassingError(error.code.name) from None
+        self._driven.discard(run_id)
 
     async def _sweep(self) -> None:
         while True:
@@ -77,7 +79,7 @@ class Worker:
 
     def _abandoned(self) -> list[Run]:
         store = self.engine.store
-        return [run for run in store.idle(MOVING, MANY) if abandoned(run, store.steps(run.run_id))]
+        return [run for run in store.orphans(MANY) if abandoned(run, store.steps(run.run_id))]
 
 
 def abandoned(run: Run, done: Sequence[Step]) -> bool:
@@ -86,6 +88,10 @@ def abandoned(run: Run, done: Sequence[Step]) -> bool:
     One that rests for a decision, or whose last step failed, waits for somebody to say so.
     """
     items: Sequence[Mapping[str, Any]] = run.snapshot["work_items"]
-    failed = bool(items) and items[-1]["status"] == "failed"
+    if not goes_by_itself(run) or (items and items[-1]["status"] == "failed"):
+        return False
+    drive = run.config.get("drive", {})
     view = View(run.state, {each.step: each.output for each in done}, run.config)
-    return goes_by_itself(run) and not failed and pending(view) is not None
+    fixes = view.fixable and view.fixes < run.config.get("max_fix_attempts", 3)
+    publishes = run.state is State.READY_FOR_PR and drive.get("auto_pr", False)
+    return pending(view) is not None or publishes or bool(drive.get("auto_fix") and fixes)

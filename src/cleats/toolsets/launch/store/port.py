@@ -127,8 +127,11 @@ class RunStore(Protocol):
     ) -> Sequence[Listed]:
         """Runs, the newest first; `before` is the number of the last one seen."""
 
-    def idle(self, states: Sequence[str], limit: int) -> Sequence[Run]:
-        """Runs in one of these states that nobody has a lease on, the oldest first."""
+    def orphans(self, limit: int) -> Sequence[Run]:
+        """Runs whose driver was lost, and runs that nobody has begun, the oldest first.
+
+        A driver that ends gives its lease back; one that is lost leaves it to run out.
+        """
 
     def steps(self, run_id: str) -> Sequence[Step]:
         """The recorded steps in the order of their records."""

@@ -152,13 +152,12 @@ class SqlStore(ABC):
             for run_id, number, slug, at, started, finished in rows
         ]
 
-    def idle(self, states: Sequence[str], limit: int) -> Sequence[Run]:
-        marks = ",".join("?" * len(states))
+    def orphans(self, limit: int) -> Sequence[Run]:
         with self._reading() as database:
             rows = database.execute(
-                f"{_RUN} WHERE state IN ({marks}) AND (owner = '' OR expires < ?)"
+                f"{_RUN} WHERE owner <> '' AND expires < ? OR owner = '' AND state = ?"
                 " ORDER BY number LIMIT ?",
-                (*states, database.now(), limit),
+                (database.now(), State.CREATED.value, limit),
             ).fetchall()
         return [_read(row) for row in rows]
 
