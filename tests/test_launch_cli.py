@@ -186,13 +186,15 @@ def test_ctrl_c_leaves_the_run_at_its_last_step_and_another_terminal_can_cancel_
 
 def test_a_terminal_shows_a_picture_that_goes_when_the_run_rests(tmp_path: Path) -> None:
     cleats = Cleats(tmp_path)
+    gate = tmp_path / "gate"
+    cleats.trouble(block={"validate:1": str(gate)})
     here, there = pty.openpty()
     environ = {**cleats.shell.environ, "TERM": "xterm"}
     words = ("launch", "start", cleats.config())
     command = [sys.executable, "-m", HOST, *words]
     started = subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=there, stderr=there)
     os.close(there)
-    seen = b""
+    seen, shown = b"", False
     while True:
         try:
             chunk = os.read(here, 1 << 16)
@@ -201,6 +203,10 @@ def test_a_terminal_shows_a_picture_that_goes_when_the_run_rests(tmp_path: Path)
         if not chunk:
             break
         seen += chunk
+        if not shown and "◐ validation".encode() in seen:
+            shown = True
+            until(gate.exists)  # the worker may begin a moment later
+            gate.unlink()
     os.close(here)
 
     assert started.wait(PATIENCE) == 0
