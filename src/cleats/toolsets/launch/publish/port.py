@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import UUID
 
 from cleats.contract.errors import ErrorCode, ToolError
 
@@ -54,11 +55,7 @@ class Change:
         for file in self.files:
             content = b"-" if file.content is None else hashlib.sha256(file.content).digest()
             whole.update(file.path.encode() + b"\0" + content)
-        digits = whole.hexdigest()
-        variant = "89ab"[int(digits[16], 16) % 4]
-        return (
-            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
-        )
+        return str(UUID(bytes=whole.digest()[:16], version=4))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 from cleats.contract.payload import timestamp
 from cleats.toolsets.launch.events import Event
@@ -44,8 +45,7 @@ def read(run_id: str, config: Mapping[str, Any], events: Sequence[Event]) -> Rea
 def record_id(run_id: str, kind: str, name: str = "") -> str:
     """The id of a record: a UUID that belongs to what it is about."""
     digits = hashlib.sha256(f"{run_id}\0{kind}\0{name}".encode()).hexdigest()
-    variant = "89ab"[int(digits[16], 16) % 4]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    return str(UUID(hex=digits[:32], version=4))
 
 
 def tool_call(
