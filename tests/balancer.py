@@ -6,8 +6,8 @@ over, and one that dies in the middle of an answer takes the answer with it.
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import cycle
 
 from tests.peer import LIMIT
@@ -21,7 +21,7 @@ class Balancer:
         self.port = 0
         self.served = dict.fromkeys(ports, 0)
         self._turns = cycle(ports)
-        self._tasks: set[asyncio.Task[None] | None] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -35,14 +35,20 @@ class Balancer:
         started.set()
         async with server:
             await self._stop.wait()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request for each connection: the client is told to open the next itself."""
-        self._tasks.add(asyncio.current_task())  # the loop would let it be collected
-        with suppress(OSError, asyncio.IncompleteReadError):
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)  # the loop would let it be collected
+        task.add_done_callback(self._tasks.discard)
+        async with _closing(writer):
             head = await reader.readuntil(b"\r\n\r\n")
             lines = head.decode("latin-1").split("\r\n")[:-2]
             fields = dict(line.lower().split(": ", 1) for line in lines[1:])
@@ -50,7 +56,6 @@ class Balancer:
             kept = [line for line in lines if not line.lower().startswith("connection:")]
             sent = "\r\n".join([*kept, "connection: close", "", ""]).encode("latin-1") + body
             await self._forward(sent, writer)
-        writer.close()
 
     async def _forward(self, sent: bytes, writer: asyncio.StreamWriter) -> None:
         for _ in self.ports:
@@ -60,13 +65,24 @@ class Balancer:
             except ConnectionRefusedError:
                 continue
             self.served[port] += 1
-            target.write(sent)
-            while data := await source.read(65536):
-                writer.write(data)
-                await writer.drain()
-            target.close()
+            async with _closing(target):
+                target.write(sent)
+                while data := await source.read(65536):
+                    writer.write(data)
+                    await writer.drain()
             return
         writer.write(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+
+@asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    """A connection that is closed at the end, also when its peer is dead or the balancer stops."""
+    with suppress(OSError, asyncio.IncompleteReadError):
+        try:
+            yield
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
 
 @contextmanager
