@@ -3,8 +3,9 @@
 It runs the official MCP conformance suite, and the MCP Inspector as a second client, against a
 fixture toolset on the real kernel, and prints what passed.
 
-The suite runs four times: for the revisions 2025-11-25 and 2026-07-28, each over streamable HTTP
-and over stdio. It speaks only HTTP, so on the way to stdio there is a relay (`relay`); HTTP
+The suite runs six times: for the revisions 2025-11-25 and 2026-07-28, each over streamable HTTP,
+over HTTP to two servers without sessions behind a round-robin balancer (`balancer`), and over
+stdio. It speaks only HTTP, so on the way to stdio there is a relay (`relay`); HTTP
 statuses, headers and sessions seen through it are the relay's own. Every scenario of a revision
 runs, also those that the suite does not score. A scenario passes when no check of it failed or
 warned and at least one succeeded. What may fail is in `exclusions`, each with its reason, and it
@@ -29,9 +30,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from secrets import token_hex
 
 from conformance import inspector, skills, suite
-from conformance.exclusions import EXCLUSIONS, HTTP, RELAYED, STDIO, TRANSPORTS, applying
+from conformance.exclusions import BALANCED, EXCLUSIONS, HTTP, RELAYED, STDIO, TRANSPORTS, applying
+from conformance.fixture.server import KEY_BYTES
 from conformance.npm import NotInstalled, Tools, install, installed
 from conformance.processes import Broken, listening
 from conformance.report import Report, lines
@@ -39,6 +42,10 @@ from conformance.verdict import judge, unknown
 
 LISTENERS = {
     HTTP: (sys.executable, "-m", "conformance.fixture", "http"),
+    BALANCED: (
+        *(sys.executable, "-m", "conformance.balancer"),
+        *(sys.executable, "-m", "conformance.fixture", "stateless", token_hex(KEY_BYTES)),
+    ),
     STDIO: (sys.executable, "-m", "conformance.relay", *inspector.FIXTURE),
 }
 
@@ -47,11 +54,16 @@ async def conform(tools: Tools) -> Report:
     """Run everything, three things at a time."""
     report = Report(suite={_title(*run): [] for run in product(TRANSPORTS, suite.REVISIONS)})
     async with asyncio.TaskGroup() as group:
-        for transport in TRANSPORTS:
-            group.create_task(_suite(report, tools, transport))
+        group.create_task(_suites(report, tools, HTTP, BALANCED))
+        group.create_task(_suites(report, tools, STDIO))
         group.create_task(_inspector(report, tools))
         group.create_task(skills.conform(report, tools))
     return report
+
+
+async def _suites(report: Report, tools: Tools, *transports: str) -> None:
+    for transport in transports:
+        await _suite(report, tools, transport)
 
 
 async def _suite(report: Report, tools: Tools, transport: str) -> None:

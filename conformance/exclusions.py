@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 HTTP = "http"
 STDIO = "stdio"
-TRANSPORTS = (HTTP, STDIO)
+BALANCED = "balanced"
+TRANSPORTS = (HTTP, BALANCED, STDIO)
 
 HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
@@ -78,6 +79,27 @@ EXCLUSIONS: Sequence[Exclusion] = (
         ["server-sse-polling"],
         transports=[STDIO],
         revisions=[HANDSHAKE],
+    ),
+    Exclusion(
+        "looks at a session, or a stream that outlives its request; behind a balancer there is "
+        "none",
+        [
+            "server-sse-multiple-streams",
+            "server-session-lifecycle",
+            "server-sse-polling",
+        ],
+        transports=[BALANCED],
+        revisions=[HANDSHAKE],
+    ),
+    Exclusion(
+        "makes one server change its lists by a call, and listens at the other; each server tells "
+        "its own listeners of what it sees",
+        [
+            "server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
+            "server-stateless:sep-2575-server-sends-tools-list-changed-on-subscription",
+        ],
+        transports=[BALANCED],
+        revisions=[STATELESS],
     ),
     Exclusion(
         "expects HTTP's answer to `initialize` after the era is settled (-32601); on a stdio "

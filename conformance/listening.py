@@ -8,6 +8,7 @@ import asyncio
 import os
 import socket
 import sys
+from collections.abc import Callable
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -27,15 +28,29 @@ async def listen(app: ASGIApp) -> None:
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        host, port = listener.getsockname()
-        sys.stdout.write(f"http://{host}:{port}{PATH}\n")
-        sys.stdout.flush()
-        loop = asyncio.get_running_loop()
+        announce(listener)
 
-        def read() -> None:
-            if not os.read(0, 1024):
-                loop.remove_reader(0)
-                server.should_exit = True
+        def stop() -> None:
+            server.should_exit = True
 
-        loop.add_reader(0, read)
+        until_stdin_ends(stop)
         await server.serve(sockets=[listener])
+
+
+def announce(listener: socket.socket) -> None:
+    """Say where we listen."""
+    host, port = listener.getsockname()
+    sys.stdout.write(f"http://{host}:{port}{PATH}\n")
+    sys.stdout.flush()
+
+
+def until_stdin_ends(stop: Callable[[], None]) -> None:
+    """Have `stop` called when nobody holds the other end of stdin any more."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if not os.read(0, 1024):
+            loop.remove_reader(0)
+            stop()
+
+    loop.add_reader(0, read)

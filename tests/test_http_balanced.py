@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from cleats.contract.payload import Payload
+from conformance.balancer import balanced
 from tests.assets_world import SHOWCASE
-from tests.balancer import balanced
 from tests.peer import ENVELOPE, ROOT
 from tests.surfaces import Http, Mcp, Seen
 from tests.test_parity import CASES, PAYLOADS, steady

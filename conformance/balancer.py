@@ -2,15 +2,25 @@
 
 It does what any load balancer does and no more: a server that refuses the connection is passed
 over, and one that dies in the middle of an answer takes the answer with it.
+
+`python -m conformance.balancer COMMAND...` starts the listener twice, prints the address of the
+proxy in front of the two, and serves until its stdin ends.
 """
 
 import asyncio
+import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import cycle
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from tests.peer import LIMIT
+from conformance.listening import PATH, until_stdin_ends
+from conformance.processes import Broken, listening
+
+LIMIT = 30.0
+"""Seconds for the thread of a balancer to begin and to end."""
 
 
 class Balancer:
@@ -22,17 +32,18 @@ class Balancer:
         self.served = dict.fromkeys(ports, 0)
         self._turns = cycle(ports)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stop = asyncio.Event()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def run(self, started: threading.Event) -> None:
+    async def run(self, started: Callable[[], None]) -> None:
+        """Serve until the stop; `started` is called when the port is known."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        started.set()
+        started()
         async with server:
             await self._stop.wait()
         for task in list(self._tasks):
@@ -40,6 +51,7 @@ class Balancer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def stop(self) -> None:
+        """Ask it to end, from any thread."""
         self._loop.call_soon_threadsafe(self._stop.set)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -90,7 +102,7 @@ def balanced(*ports: int) -> Iterator[Balancer]:
     """A balancer in a thread of its own."""
     balancer = Balancer(ports)
     started = threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(balancer.run(started)))
+    thread = threading.Thread(target=lambda: asyncio.run(balancer.run(started.set)))
     thread.start()
     try:
         assert started.wait(LIMIT)
@@ -98,3 +110,27 @@ def balanced(*ports: int) -> Iterator[Balancer]:
     finally:
         balancer.stop()
         thread.join(LIMIT)
+
+
+async def main(command: Sequence[str]) -> int:
+    """Two listeners and the balancer in front of them."""
+    nowhere = Path("/dev/stderr")
+    try:
+        async with listening(command, nowhere) as first, listening(command, nowhere) as second:
+            ports = [urlsplit(url).port for url in (first, second)]
+            balancer = Balancer([port for port in ports if port is not None])
+
+            def started() -> None:
+                sys.stdout.write(f"{balancer.url}{PATH}\n")
+                sys.stdout.flush()
+
+            until_stdin_ends(balancer.stop)
+            await balancer.run(started)
+    except Broken as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1:])))
