@@ -5,7 +5,7 @@ from posixpath import splitext
 from typing import Any, Final, NamedTuple
 
 from cleats.toolsets.code.facts import Mode
-from cleats.toolsets.code.search.details import Reading, Row
+from cleats.toolsets.code.search.details import Row, Told
 from cleats.toolsets.code.search.retrieval import Hit
 
 DIGITS: Final = 4
@@ -37,7 +37,7 @@ def folded(placed: Mapping[Mode, list[Placed]]) -> dict[Mode, list[Placed]]:
     }
 
 
-def summary(reading: Reading, row: Row, score: float) -> dict[str, Any]:
+def summary(reading: Told, row: Row, score: float) -> dict[str, Any]:
     """What a hit is, and where."""
     return {
         "file": row.path,
@@ -57,7 +57,7 @@ def _language(row: Row) -> Iterator[tuple[str, str]]:
         yield "lang", row.lang
 
 
-def _signature(reading: Reading, row: Row) -> Iterator[tuple[str, str]]:
+def _signature(reading: Told, row: Row) -> Iterator[tuple[str, str]]:
     signature = " ".join(reading.signature(row).split()) if row.mode == "code" else ""
     if signature and not _said(row, signature):
         yield "signature", _cut(signature, SIGNATURE)

@@ -29,10 +29,11 @@ def _file(catalogue: Catalogue, path: str) -> Iterator[tuple[int, dict[str, str]
     found = attributes(packed)
     stems = tokens.stemmed(path)
     for mode, texts in zip(found.modes, found.texts, strict=True):
-        yield mode, _fields(stems, texts)
+        yield mode, texts_of(stems, texts)
 
 
-def _fields(path: str, texts: Texts) -> dict[str, str]:
+def texts_of(path: str, texts: Texts) -> dict[str, str]:
+    """The text of each field of a chunk, by the stems of its path and its own texts."""
     return {
         "words": texts.cased.lower(),
         "cased": texts.cased,

@@ -4,10 +4,10 @@ import hashlib
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -85,6 +85,24 @@ class More:
     churn: int | None
 
 
+class Told(Protocol):
+    """What an answer reads of its hits, wherever they are kept."""
+
+    def row(self, path: str, ordinal: int) -> Row: ...
+
+    def more(self, row: Row) -> More: ...
+
+    def signature(self, row: Row) -> str: ...
+
+    def lines(self, row: Row) -> list[str]: ...
+
+
+class Tells(Protocol):
+    """Where that is read."""
+
+    def reading(self) -> AbstractContextManager[Told]: ...
+
+
 class Details:
     """The catalogue of one generation, for any number of threads."""
 
@@ -153,25 +171,47 @@ class Reading:
         """All the rest."""
         [(facts, risk, authors, lint)] = self.catalogue.connection.execute(_MORE, (row.id,))
         [(relations, *history)] = self.catalogue.connection.execute(_FILE, (row.file,))
-        return More(
-            _chunk.decode(facts),
-            msgspec.msgpack.decode(risk) if risk else None,
-            msgspec.msgpack.decode(authors) if authors else [],
-            msgspec.msgpack.decode(lint) if lint else [],
-            _relations.decode(relations),
-            *history,
-        )
+        return more(facts, risk, authors, lint, relations, *history)
 
     def signature(self, row: Row) -> str:
         """How a declaration begins; empty where there is none."""
         [(facts,)] = self.catalogue.connection.execute(_FACTS, (row.id,))
-        return _signed.decode(facts).signature
+        return signature(facts)
 
     def lines(self, row: Row) -> list[str]:
         """The lines of the chunk's file."""
         if row.file not in self._texts:
             [(packed,)] = self.catalogue.connection.execute(_TEXT, (row.file,))
-            text = zlib.decompress(packed).decode(errors="replace")
-            # What follows the last line break is no line.
-            self._texts[row.file] = text.removesuffix("\n").split("\n")
+            self._texts[row.file] = lines(packed)
         return self._texts[row.file]
+
+
+def more(
+    facts: bytes,
+    risk: bytes | None,
+    authors: bytes | None,
+    lint: bytes | None,
+    relations: bytes,
+    *history: Any,
+) -> More:
+    """All that is known of a chunk, from how it is packed; then of its file, as it is."""
+    return More(
+        _chunk.decode(facts),
+        msgspec.msgpack.decode(risk) if risk else None,
+        msgspec.msgpack.decode(authors) if authors else [],
+        msgspec.msgpack.decode(lint) if lint else [],
+        _relations.decode(relations),
+        *history,
+    )
+
+
+def signature(facts: bytes) -> str:
+    """How a declaration begins, from its packed facts."""
+    return _signed.decode(facts).signature
+
+
+def lines(packed: bytes) -> list[str]:
+    """The lines of a packed text."""
+    text = zlib.decompress(packed).decode(errors="replace")
+    # What follows the last line break is no line.
+    return text.removesuffix("\n").split("\n")

@@ -8,7 +8,6 @@ any time.
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -24,10 +23,9 @@ from cleats.toolsets.code.search.digest import MODES, word_table
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.filters import Filter
 from cleats.toolsets.code.search.parts import shard_folders
-from cleats.toolsets.code.search.query_tree import Question
 from cleats.toolsets.code.search.rank import KINDS, OF_TESTS, TESTS
 from cleats.toolsets.code.search.request import Request
-from cleats.toolsets.code.search.retrieval import Found, Retrieval
+from cleats.toolsets.code.search.retrieval import Found, Retrieval, answered
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
@@ -87,14 +85,7 @@ class Engine:
             ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
             Stopped: `stopped` said so.
         """
-        found = Retrieval(self, request, stopped).run()
-        query = request.query
-        searched = any(found.considered.values()) and not any(found.hits.values())
-        if not (searched and isinstance(query, Question) and query.phrases):
-            return found
-        # Whoever pastes an error message has quotes in it that nobody wrote down like that.
-        loosened = replace(request, query=query.loosened())
-        return replace(Retrieval(self, loosened, stopped).run(), loosened=True)
+        return answered(lambda each: Retrieval(self, each, stopped).run(), request)
 
     def backend(self, name: str) -> Backend:
         """What ranks, by the name that a request gives it."""

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from posixpath import splitext
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from cleats.toolsets.code.facts import Chunk, Mode
 from cleats.toolsets.code.search import compact
 from cleats.toolsets.code.search.compact import Placed
-from cleats.toolsets.code.search.details import More, Reading, Row
-from cleats.toolsets.code.search.engine import Engine
+from cleats.toolsets.code.search.details import More, Row, Tells, Told
 from cleats.toolsets.code.search.fusion import Fused
 from cleats.toolsets.code.search.remarks import remarks
 from cleats.toolsets.code.search.request import Request
@@ -37,7 +36,14 @@ FILES: Final = 5
 DIGITS: Final = 6
 
 
-def payload(engine: Engine, found: Found) -> dict[str, Any]:
+class Searched(Protocol):
+    """What was searched, as far as it tells of its hits."""
+
+    @property
+    def details(self) -> Tells: ...
+
+
+def payload(engine: Searched, found: Found) -> dict[str, Any]:
     """The answer to a search."""
     request = found.request
     with engine.details.reading() as reading:
@@ -59,7 +65,7 @@ def lean(output: str, *, explain: bool) -> bool:
     return output == "compact" and not explain
 
 
-def _placed(reading: Reading, found: Found) -> dict[Mode, list[Placed]]:
+def _placed(reading: Told, found: Found) -> dict[Mode, list[Placed]]:
     """The hits to show."""
     request = found.request
     placed: dict[Mode, list[Placed]] = {
@@ -72,7 +78,7 @@ def _placed(reading: Reading, found: Found) -> dict[Mode, list[Placed]]:
     return {mode: listed if mode == "code" else listed[:beside] for mode, listed in placed.items()}
 
 
-def _hit(reading: Reading, found: Found, placed: Placed) -> dict[str, Any]:
+def _hit(reading: Told, found: Found, placed: Placed) -> dict[str, Any]:
     request, row, fused = found.request, placed.row, placed.hit.fused
     if lean(request.output, explain=request.explain):
         shown = compact.summary(reading, row, _score(fused))
@@ -85,7 +91,7 @@ def _hit(reading: Reading, found: Found, placed: Placed) -> dict[str, Any]:
     return shown | _text(reading, row, request)
 
 
-def _text(reading: Reading, row: Row, request: Request) -> dict[str, Any]:
+def _text(reading: Told, row: Row, request: Request) -> dict[str, Any]:
     if request.output != "compact":
         return _lines(row, reading.lines(row), request.context or AROUND)
     return compact.excerpt(row, reading.lines(row), request.context) if request.context else {}

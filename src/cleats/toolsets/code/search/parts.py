@@ -211,14 +211,15 @@ def _write_late(folder: Path, said: Sequence[_Late], mark: bytes) -> None:
     for author, modified, churn, chunks in said:
         late.add_file(author, modified, churn)
         for risk, authors, lint in chunks:
-            values = _risks(risk) if risk else {}
+            values = risks(risk) if risk else {}
             values["chunkAuthor"] = _names.decode(authors) if authors else [author or ""]
             late.add_chunk(values, lint=bool(lint))
     late.save(folder)
     (folder / MARK).write_bytes(mark)
 
 
-def _risks(packed: bytes) -> dict[str, list[str]]:
+def risks(packed: bytes) -> dict[str, list[str]]:
+    """The columns of what is known of a chunk's risk."""
     risk = _risk.decode(packed)
     return {
         "riskTag": risk.tags,

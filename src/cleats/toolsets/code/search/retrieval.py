@@ -4,7 +4,7 @@ The same masks serve every backend and the vectors, so a filter means the same e
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.digest import MODES
 from cleats.toolsets.code.search.emptiness import Passing, passing
 from cleats.toolsets.code.search.fusion import Fused, Ranked, fuse
+from cleats.toolsets.code.search.query_tree import Question
 from cleats.toolsets.code.search.rank import ABOUT_TESTS, COVERED, MEANING, Plan, Ranking, plan
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.symbols import named
@@ -127,20 +128,13 @@ class Retrieval:
                 raise Stopped
             lists = self._backend.rank(ranking.expression, modes, self._limit)
             for mode, rankings in ranked.items():
-                rankings.append(self._weighed(ranking, *lists[MODES.index(mode)]))
+                positions, scores = lists[MODES.index(mode)]
+                weights, order = self._engine.weights[positions], self._engine.order[positions]
+                rankings.append(weighed(ranking, positions, scores, weights, order))
         cosines, symbols = self._cosines(), self._symbols()
         for mode, left in within.items():
             ranked[mode] += _nearest(cosines, left, self._limit, strict=self._plan.strict)
         return {mode: self._best(each, symbols, within[mode]) for mode, each in ranked.items()}
-
-    def _weighed(self, ranking: Ranking, positions: Ids, scores: NDArray[np.float32]) -> Ranked:
-        """The list after what kind of chunk each is has been counted in."""
-        engine = self._engine
-        weights = engine.weights[positions]
-        bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
-        weighed = (scores - bonus) * weights + bonus
-        order = np.lexsort((engine.order[positions], -weighed))
-        return Ranked(ranking.name, ranking.weight, positions[order], weighed[order])
 
     def _cosines(self) -> NDArray[np.float32] | None:
         if not self._request.meaning or self._request.cased or not self._plan.words:
@@ -160,17 +154,71 @@ class Retrieval:
         }
 
     def _best(self, rankings: list[Ranked], symbols: dict[int, float], within: Mask) -> list[Hit]:
-        bonuses = {
-            "symbol": {at: points for at, points in symbols.items() if within[at]},
-            "words": _covered(rankings[0]),
-        }
-        if self._plan.strict:
-            rankings = _reranked(rankings)
-        about_tests = not ABOUT_TESTS.isdisjoint(map(tokens.stem, self._plan.words))
-        lower = self._request.tests_lower and not about_tests
-        factors = self._engine.lowered if lower else None
-        fused = fuse(rankings, bonuses, self._engine.order, self._request.top, factors)
-        return [Hit(each, *self._engine.place(each.position)) for each in fused]
+        named_here = {at: points for at, points in symbols.items() if within[at]}
+        lowered = self._engine.lowered if tests_lower(self._request, self._plan) else None
+        order, top = self._engine.order, self._request.top
+        found = best(self._plan, rankings, named_here, order, most=top, lowered=lowered)
+        return [Hit(each, *self._engine.place(each.position)) for each in found]
+
+
+def answered(run: Callable[[Request], Found], request: Request) -> Found:
+    """What a search finds; when no chunk has the phrases of a question, by their words."""
+    found = run(request)
+    if not needs_loosening(found):
+        return found
+    return replace(run(loosened(request)), loosened=True)
+
+
+def needs_loosening(found: Found) -> bool:
+    """Whether chunks were searched, and none had the phrases of the question."""
+    query = found.request.query
+    searched = any(found.considered.values()) and not any(found.hits.values())
+    return searched and isinstance(query, Question) and bool(query.phrases)
+
+
+def loosened(request: Request) -> Request:
+    """The same with the words of the phrases instead of the phrases.
+
+    Whoever pastes an error message has quotes in it that nobody wrote down like that.
+    """
+    query = request.query
+    return replace(request, query=query.loosened()) if isinstance(query, Question) else request
+
+
+def weighed(
+    ranking: Ranking,
+    positions: Ids,
+    scores: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    order: NDArray[np.int64],
+) -> Ranked:
+    """A list after what kind of chunk each is has been counted in."""
+    bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
+    counted = (scores - bonus) * weights + bonus
+    best_first = np.lexsort((order, -counted))
+    return Ranked(ranking.name, ranking.weight, positions[best_first], counted[best_first])
+
+
+def tests_lower(request: Request, planned: Plan) -> bool:
+    """Whether code of tests counts less: where the operator wants it, unless it is asked for."""
+    about_tests = not ABOUT_TESTS.isdisjoint(map(tokens.stem, planned.words))
+    return request.tests_lower and not about_tests
+
+
+def best(
+    planned: Plan,
+    rankings: list[Ranked],
+    symbols: dict[int, float],
+    order: NDArray[np.int64],
+    *,
+    most: int,
+    lowered: NDArray[np.float32] | None,
+) -> list[Fused]:
+    """The best chunks of all lists and of what is called like the question."""
+    bonuses = {"symbol": symbols, "words": _covered(rankings[0])}
+    if planned.strict:
+        rankings = _reranked(rankings)
+    return fuse(rankings, bonuses, order, most, lowered)
 
 
 def _covered(ranking: Ranked) -> dict[int, float]:
