@@ -16,6 +16,7 @@ from cleats.contract.payload import Payload
 from conformance.balancer import balanced
 from tests.assets_world import SHOWCASE
 from tests.peer import ENVELOPE, ROOT
+from tests.postgres import database
 from tests.surfaces import Http, Mcp, Seen
 from tests.test_parity import CASES, PAYLOADS, steady
 from tests.waiting import until
@@ -49,7 +50,7 @@ class McpHttp(Mcp):
 
 @pytest.fixture(scope="module")
 def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """One server by itself, and two behind a balancer, in one home."""
+    """One server by itself, and two behind a balancer, in one home and on one database."""
     home = tmp_path_factory.mktemp("balanced")
     folders = [home / "first", home / "second"]
     for folder in folders:
@@ -60,6 +61,7 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any
         "SYN_SCHEMAS_DIR": str(SHOWCASE / "jsonschema"),
         "SYN_EXAMPLES_DIR": str(SHOWCASE / "examples"),
         "CLEATS_SKILL_DIRS": str(ROOT / "examples" / "skills"),
+        "CLEATS_DATABASE_URL": database(),
     }
     with ExitStack() as stack:
         command = (*CLEATS, "--repo", str(home))
