@@ -376,6 +376,7 @@ def test_records_are_found_by_their_kind_and_counted(asked: Asked) -> None:
         ("GET", "/telemetry/{run_id}", None, {}, ErrorCode.NOT_FOUND),
         ("GET", "/api/v1/runs", None, {"limit": "-1"}, ErrorCode.INVALID_REQUEST),
         ("GET", "/api/v1/runs", None, {"limit": "501"}, ErrorCode.INVALID_REQUEST),
+        ("GET", "/api/v1/runs", None, {"offset": "9" * 5000}, ErrorCode.INVALID_REQUEST),
         ("GET", "/api/v1/runs", None, {"colour": "red"}, ErrorCode.INVALID_REQUEST),
     ],
 )

@@ -34,6 +34,7 @@ from tests.waiting import until
 
 LINE = (sys.executable, "-m", "tests.servers.line")
 MIB = 1 << 20
+DEEP = b"[" * 300 + b"]" * 300
 TOO_LARGE = {
     "jsonrpc": "2.0",
     "id": None,
@@ -119,6 +120,7 @@ def test_an_id_that_is_a_string_or_a_number_comes_back_unchanged(
         (b'{"jsonrpc":"2.0","id":NaN,"method":"echo"}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700, None),
         (b"[" * 100_000, -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":%b}}' % DEEP, -32700, None),
     ],
 )
 def test_what_is_no_request_is_refused_and_the_next_one_answered(

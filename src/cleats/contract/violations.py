@@ -59,9 +59,13 @@ class Validator:
 
     def violations(self, instance: object) -> list[Violation]:
         """Every violation in a fixed order; empty when the instance is valid."""
-        if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
-            return []
-        return sorted(set(_spread(self._compiled.iter_errors(instance), instance)))
+        try:
+            if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
+                return []
+            errors = self._compiled.iter_errors(instance)
+        except ValueError:  # the library walks into a value 255 levels and no deeper
+            return [Violation("", "depth", "nested too deeply", "")]
+        return sorted(set(_spread(errors, instance)))
 
 
 def _spread(errors: Any, root: object = None) -> Iterator[Violation]:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from cleats.transports.nesting import too_deep
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
@@ -56,10 +58,10 @@ _encode = msgspec.json.Encoder().encode
 
 def parse(body: bytes) -> Message:
     """One body to one message. Never raises."""
+    if too_deep(body):
+        return Malformed(PARSE_ERROR, "Parse error: nested too deeply")
     try:
         raw = _decode(body)
-    except RecursionError:
-        return Malformed(PARSE_ERROR, "Parse error: nested too deeply")
     except ValueError as error:  # msgspec's errors and UnicodeDecodeError alike
         return Malformed(PARSE_ERROR, f"Parse error: {_reason(error)}")
     if type(raw) is not dict:

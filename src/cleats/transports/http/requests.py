@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from cleats.transports.http.replies import Refusal, invalid
+from cleats.transports.nesting import too_deep
 
 _decode = msgspec.json.Decoder().decode
 
@@ -47,10 +48,10 @@ async def json_value(request: Request, limit: int) -> Any:
     if "application/json" not in request.headers.get("content-type", "").lower():
         raise invalid("The body must be JSON: send Content-Type: application/json.", status=415)
     raw = await _body(request, limit)
+    if too_deep(raw):
+        raise invalid("The body is not JSON: nested too deeply.")
     try:
         return _decode(raw)
-    except RecursionError:
-        raise invalid("The body is not JSON: nested too deeply.") from None
     except UnicodeDecodeError:
         raise invalid("The body is not JSON: invalid UTF-8.") from None
     except ValueError as error:
@@ -150,7 +151,10 @@ _READERS: Sequence[tuple[str, "re.Pattern[str]", Callable[[str], Any]]] = (
 
 
 def _json(text: str) -> Any:
+    raw = text.encode()
+    if too_deep(raw):
+        raise ValueError("nested too deeply")
     try:
-        return _decode(text.encode())
-    except (ValueError, RecursionError):
+        return _decode(raw)
+    except ValueError:
         raise ValueError("not JSON") from None

@@ -7,16 +7,19 @@ Origin are off.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from cleats.contract.versions import PROTOCOL_VERSION
 from cleats.settings import Settings
+from cleats.transports import jsonrpc
 from cleats.transports.mcp.server import McpServer
+from cleats.transports.nesting import too_deep
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -31,16 +34,18 @@ class McpEndpoint:
         self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._pin and _may_be_handshake(scope):
-            scope, receive = await self._pinned(scope, receive)
+        if scope["method"] == "POST":
+            body, more = await self._read(receive)
+            if too_deep(body):  # the SDK would fail on it, and take the session along
+                await _TOO_DEEP(scope, receive, send)
+                return
+            if self._pin and not more and _may_be_handshake(scope):
+                scope, body = _pinned(scope, body)
+            receive = _replayed(body, more=more, receive=receive)
         await self._manager.handle_request(scope, receive, send)
 
-    async def _pinned(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        """The same request, asking for the version that we answer every handshake with.
-
-        The SDK has no setting for it, and an answer rewritten behind its back would leave the
-        session in another version than the client.
-        """
+    async def _read(self, receive: Receive) -> tuple[bytes, bool]:
+        """The body as far as it is looked at, and whether there is more of it."""
         body, more = b"", True
         while more and len(body) <= self._limit:
             message = await receive()
@@ -48,24 +53,39 @@ class McpEndpoint:
                 break
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        if not more and (asked := _handshake(body)) is not None:
-            asked["params"]["protocolVersion"] = PROTOCOL_VERSION
-            body = _encode(asked)
-            headers = [each for each in scope["headers"] if each[0] != b"content-length"]
-            headers.append((b"content-length", b"%d" % len(body)))
-            scope = {**scope, "headers": headers}
-        return scope, _replayed(body, more=more, receive=receive)
+        return body, more
+
+
+_TOO_DEEP: Final = Response(
+    jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error: nested too deeply"),
+    400,
+    media_type="application/json",
+)
 
 
 def _may_be_handshake(scope: Scope) -> bool:
-    names = {name for name, _ in scope["headers"]}
-    return scope["method"] == "POST" and b"mcp-session-id" not in names
+    return b"mcp-session-id" not in {name for name, _ in scope["headers"]}
+
+
+def _pinned(scope: Scope, body: bytes) -> tuple[Scope, bytes]:
+    """The same request, asking for the version that we answer every handshake with.
+
+    The SDK has no setting for it, and an answer rewritten behind its back would leave the
+    session in another version than the client.
+    """
+    if (asked := _handshake(body)) is None:
+        return scope, body
+    asked["params"]["protocolVersion"] = PROTOCOL_VERSION
+    body = _encode(asked)
+    headers = [each for each in scope["headers"] if each[0] != b"content-length"]
+    headers.append((b"content-length", b"%d" % len(body)))
+    return {**scope, "headers": headers}, body
 
 
 def _handshake(body: bytes) -> dict[str, Any] | None:
     try:
         message = _decode(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None  # the SDK says what is wrong with it
     if not isinstance(message, dict) or message.get("method") != "initialize":
         return None

@@ -1,5 +1,6 @@
 """The telemetry API: routes under `/api/v1/runs`, over the ledger of this machine."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -65,22 +66,20 @@ class Api:
     async def batch(self, request: RouteRequest) -> RouteAnswer:
         sent = _checked("batch", request.body)
         validator = _validator("record")
-        good, errors = [], []
-        for index, record in enumerate(sent):
-            if wrong := next(iter(validator.violations(record)), None):
-                errors.append({"index": index, "path": wrong.path, "message": wrong.message})
-            else:
-                good.append(record)
 
-        def keep() -> int:
-            ledger = self._ledger()
+        def keep(ledger: Ledger) -> dict[str, Any]:
+            good, errors = [], []
+            for index, record in enumerate(sent):
+                if wrong := next(iter(validator.violations(record)), None):
+                    errors.append({"index": index, "path": wrong.path, "message": wrong.message})
+                else:
+                    good.append(record)
             new = [each for each in good if ledger.find(each["event_id"]) is None]
             ledger.keep(new)
-            return len({each["event_id"] for each in new})
+            inserted = len({each["event_id"] for each in new})
+            return {"inserted": inserted, "duplicates": len(good) - inserted, "errors": errors}
 
-        inserted = await to_thread.run_sync(keep)
-        body = {"inserted": inserted, "duplicates": len(good) - inserted, "errors": errors}
-        return RouteAnswer(body)
+        return RouteAnswer(await self._in_thread(keep))
 
     async def list(self, request: RouteRequest) -> RouteAnswer:
         unknown = request.query.keys() - {*FILTERS, "limit", "offset"}
@@ -171,9 +170,12 @@ def _found(record: dict[str, Any] | None) -> dict[str, Any]:
     return record
 
 
+_WHOLE: Final = re.compile(r"[0-9]{1,15}")
+
+
 def _number(request: RouteRequest, name: str, default: int, *, most: int) -> int:
     said = request.query.get(name, str(default))
-    if not said.isascii() or not said.isdigit() or int(said) > most:
+    if not _WHOLE.fullmatch(said) or int(said) > most:
         raise _invalid(f"{name} must be a whole number up to {most}", "")
     return int(said)
 
