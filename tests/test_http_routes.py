@@ -98,8 +98,16 @@ def test_such_routes_are_documented_and_counted_under_their_own_path(web: Web) -
     page = web.ask("GET", "/docs", None, TOKEN).body.decode()
     figures = web.ask("GET", "/metrics", None, TOKEN).body.decode()
 
-    assert paths["/own/words/{word}"].keys() == {"get", "patch"}
-    assert "201" in paths["/own/words/{word}"]["get"]["responses"]
+    word = paths["/own/words/{word}"]
+    assert word.keys() == {"get", "patch"}
+    assert "201" in word["get"]["responses"]
+    assert [(each["name"], each["in"]) for each in word["get"]["parameters"]] == [
+        ("word", "path"),
+        ("a", "query"),
+    ]
+    assert word["patch"]["requestBody"]["content"]["application/json"]["schema"] == {
+        "type": "array"
+    }
     assert "<code>/own/words/{word}</code>" in page
     assert 'method="GET",route="/own/words/{word}",status="201"' in figures
     assert "counted" not in figures

@@ -156,8 +156,10 @@ async def reachable() -> None:
 
 
 ROUTES = [
-    Route("GET", "/own/words/{word}", asked, "A word.", {201: {"type": "object"}}),
-    Route("PATCH", "/own/words/{word}", asked, "Change a word."),
+    Route(
+        "GET", "/own/words/{word}", asked, "A word.", {201: {"type": "object"}}, query={"a": TEXT}
+    ),
+    Route("PATCH", "/own/words/{word}", asked, "Change a word.", takes={"type": "array"}),
     Route("POST", "/own/words", asked, "Words."),
 ]
 

@@ -70,3 +70,9 @@ class Route:
 
     answers: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """The JSON Schema of each status that it answers with, for `/openapi.json`."""
+
+    takes: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON Schema of the body, for `/openapi.json`; empty for any."""
+
+    query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The names that a query may have, each with its JSON Schema, for `/openapi.json`."""

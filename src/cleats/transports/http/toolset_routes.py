@@ -132,11 +132,18 @@ def _operation(home: str, route: Route, failures: Mapping[str, Any]) -> dict[str
         "tags": [home],
         "responses": {**failures, **answers},
     }
-    if names := _NAME.findall(route.path):
-        schema = {"type": "string"}
-        made["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": schema} for name in names
-        ]
+    schema = {"type": "string"}
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in _NAME.findall(route.path)
+    ]
+    parameters += [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in route.query.items()
+    ]
+    if parameters:
+        made["parameters"] = parameters
     if route.method not in BODILESS:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
+        content = {"application/json": {"schema": route.takes}}
+        made["requestBody"] = {"required": True, "content": content}
     return made

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 PAGE: Final = 50
 MOST: Final = 500
+FARTHEST: Final = 1 << 40
 
 CatchUp = Callable[[str], None]
 """Bring the records of a run up to its journal."""
@@ -37,14 +38,15 @@ class Api:
         self._events = events
 
     def routes(self) -> list[Route]:
-        one = "/api/v1/runs/{event_id}"
+        runs, one = "/api/v1/runs", "/api/v1/runs/{event_id}"
+        commit = one + "/associate-commit"
         return [
-            Route("POST", "/api/v1/runs", self.begin, "Record that work began.", _MADE),
-            Route("GET", "/api/v1/runs", self.list, "Records, the newest first.", _LIST),
-            Route("POST", "/api/v1/runs/batch", self.batch, "Up to 1,000 records.", _BATCH),
+            Route("POST", runs, self.begin, "Record that work began.", _MADE, shapes.RECORD),
+            Route("GET", runs, self.list, "Records, the newest first.", _LIST, query=_QUERY),
+            Route("POST", f"{runs}/batch", self.batch, "Up to 1,000 records.", _BATCH, _RECORDS),
             Route("GET", one, self.one, "One record.", _ONE),
-            Route("PATCH", one, self.update, "What became of it.", _ONE),
-            Route("POST", one + "/associate-commit", self.commit, "The commit it made.", _ONE),
+            Route("PATCH", one, self.update, "What became of it.", _ONE, shapes.UPDATE),
+            Route("POST", commit, self.commit, "The commit it made.", _ONE, shapes.COMMIT),
             Route("GET", one + "/events", self.events, "The journal of its run.", _EVENTS),
             Route("GET", "/api/v1/metadata", self.metadata, "What is recorded here.", _FACTS),
             Route("GET", "/telemetry/{run_id}", self.run, "A run and all below it.", _RUN),
@@ -86,7 +88,7 @@ class Api:
         if unknown:
             raise _invalid(f"there is no filter {min(unknown)!r}", f"Use {', '.join(FILTERS)}.")
         limit = _number(request, "limit", PAGE, most=MOST)
-        offset = _number(request, "offset", 0, most=1 << 40)
+        offset = _number(request, "offset", 0, most=FARTHEST)
         wanted = {name: request.query[name] for name in FILTERS if name in request.query}
         runs = await self._in_thread(lambda ledger: ledger.list(wanted, limit=limit, offset=offset))
         return RouteAnswer({"runs": runs, "count": len(runs), "limit": limit, "offset": offset})
@@ -189,6 +191,12 @@ _ROWS: Final = {"type": "array", "items": _STORED}
 _ONE: Final = {200: _STORED}
 _MADE: Final = {200: _STORED, 201: _STORED}
 _COUNT: Final = {"type": "integer", "minimum": 0}
+_RECORDS: Final = {**shapes.BATCH, "items": shapes.RECORD}
+_QUERY: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: {"type": "string"} for name in FILTERS},
+    "limit": {**_COUNT, "maximum": MOST, "default": PAGE},
+    "offset": {**_COUNT, "maximum": FARTHEST, "default": 0},
+}
 _LIST: Final = {
     200: {
         "type": "object",
