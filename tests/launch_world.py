@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opentelemetry.trace import Tracer
+
 from cleats.toolsets.launch import artifacts as documents
 from cleats.toolsets.launch.drive.child import Tell, Workers, drafts
 from cleats.toolsets.launch.drive.course import Observe
@@ -94,6 +96,7 @@ def engine(
     pace: Pace = PACE,
     inline: bool = False,
     observe: Observe = lambda _run, _events: None,
+    tracer: Tracer | None = None,
 ) -> Engine:
     """An engine with the small worker, in processes or `inline`, on a store below `tmp_path`."""
     made = Engine(
@@ -104,6 +107,7 @@ def engine(
         grace=0.2,
         pace=pace,
         observe=observe,
+        tracer=tracer,
     )
     if inline:
         made._means = replace(made._means, workers=Inline({}, None, 0.2))

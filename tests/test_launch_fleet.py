@@ -13,7 +13,9 @@ from typing import Any
 import anyio
 import pytest
 
+from cleats.toolsets.launch.drive.course import Caller
 from cleats.toolsets.launch.drive.driver import Engine
+from cleats.toolsets.launch.events import Trace
 from cleats.toolsets.launch.fleet.jobs import Jobs
 from cleats.toolsets.launch.fleet.worker import PassingError, Worker, abandoned
 from cleats.toolsets.launch.states import State
@@ -21,7 +23,10 @@ from cleats.toolsets.launch.store.port import Run
 from cleats.toolsets.launch.store.postgres import PostgresStore
 from tests.launch_world import ROOT, config, engine, start
 from tests.postgres import database
+from tests.span_world import of_file
 from tests.waiting import until
+
+CALL = Trace("7" * 32, "8" * 16)
 
 
 class Fleet:
@@ -52,9 +57,15 @@ class Fleet:
         worker.stdout.close()
         self.workers.remove(worker)
 
+    def dismiss(self) -> None:
+        """Let all workers end in good order."""
+        for worker in self.workers:
+            worker.terminate()
+            worker.wait()
+
     def submit(self, **given: Any) -> Run:
         async def both() -> Run:
-            run = await start(self.engine, config(**given))
+            run = await start(self.engine, config(**given), by=Caller(CALL))
             jobs = Jobs(self.url)
             async with jobs.open():
                 await jobs.defer(run.run_id)
@@ -115,6 +126,14 @@ def test_a_run_whose_worker_was_killed_is_finished_by_another_without_an_operato
 
     assert fleet.steps(run) == [*WHOLE, "validate:1"]
     assert fleet.engine.store.verify(run.run_id)
+    events = fleet.engine.store.events(run.run_id)
+    assert {each.trace.trace_id for each in events} == {CALL.trace_id}
+    fleet.dismiss()
+    spans = of_file(*(tmp_path / "spans").iterdir())
+    [drive] = [each for each in spans if each.name == "drive"]  # the killed one's has no end
+    assert drive.ids[::2] == CALL[:2]
+    after = [each.attributes["cleats.step"] for each in spans if each.parent_id == drive.span_id]
+    assert after == [*WHOLE[2:], "validate:1"]
 
 
 def test_a_run_that_nobody_put_into_the_queue_is_found(fleet: Fleet) -> None:

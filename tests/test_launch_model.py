@@ -150,9 +150,13 @@ def test_after_a_failure_only_the_rest_is_asked(planned: Pipeline, server: Model
     failed = drafting.events("LLM_CALL_FAILED")
     drafting.draft("draft:docs")
 
+    ends = [*drafting.events("LLM_CALL_FAILED"), *drafting.events("LLM_CALL_FINISHED")]
     assert caught.value.retryable
     assert caught.value.details["http_status"] == 503
-    assert [each["retryable"] for each in failed] == [True]
+    assert failed[0]["error_class"] == "HttpStatus"
+    assert {each["error_class"] for each in failed[1:]} <= {"Cancelled"}
+    assert all(each["retryable"] for each in failed)
+    assert len(drafting.events("LLM_CALL_STARTED")) == len(ends)
     asked = [request["messages"][1]["content"] for request in server.asked]
     assert len(asked) == 2 + 3 + 2
     assert len(set(asked)) == 4

@@ -124,14 +124,13 @@ async def dispatching(
     changed: Changed = lambda *_lists: None,
 ) -> AsyncIterator[Dispatcher]:
     """A dispatcher over running toolsets, which stop in reverse order when the block ends."""
-    folder = settings.data_dir / "telemetry" if settings.telemetry == "local" else None
     dispatcher = Dispatcher(
         Registry(served),
         concurrency=settings.concurrency,
         queue=settings.queue,
         timeouts=settings.timeouts,
         telemetry=Telemetry(
-            spans.tracer(folder, settings.otlp_endpoint),
+            spans.tracer(settings),
             log_calls=settings.log_level in {"debug", "info"},
         ),
         vitals=vitals,

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 from cleats.runtime import shutdown
+from cleats.runtime.spans import SpanFile
+from cleats.runtime.telemetry import LocalTracer
 from cleats.toolsets.launch.fleet.jobs import Jobs
 from cleats.toolsets.launch.fleet.worker import Worker
 from cleats.toolsets.launch.store.postgres import PostgresStore
@@ -14,7 +16,8 @@ from tests.launch_world import engine
 async def main() -> None:
     """Work as `cleats worker` does, until a signal comes."""
     folder, url = sys.argv[1:]
-    made = engine(Path(folder), store=PostgresStore(url))
+    tracer = LocalTracer(SpanFile(Path(folder) / "spans"))
+    made = engine(Path(folder), store=PostgresStore(url), tracer=tracer)
     worker = Worker(made, Jobs(url), concurrency=3, drain=0.2, pause=0.3)
     with shutdown.on_signals() as stop:
         print("ready", flush=True)  # noqa: T201 - whoever started it waits for this

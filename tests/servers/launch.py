@@ -13,6 +13,7 @@ from typing import Any
 
 from cleats import app
 from cleats.cli.config import load
+from cleats.runtime import spans
 from cleats.runtime.journal import log_to_stderr
 from cleats.runtime.vitals import Vitals
 from cleats.toolsets.launch.drive.driver import Engine
@@ -47,6 +48,7 @@ class Small(Launches):
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             grace=0.2,
             pace=PACE,
+            tracer=spans.tracer(self._settings),
         )
 
 

@@ -49,6 +49,10 @@ class Context(Protocol):
     def trace(self) -> tuple[str, str]:
         """The ids of the call's trace and span, in hexadecimal."""
 
+    @property
+    def sampled(self) -> bool:
+        """Whether the call's span is kept, so that spans below it should be."""
+
 
 Handler: TypeAlias = Callable[[Mapping[str, Any], Context], Awaitable[Any]]
 

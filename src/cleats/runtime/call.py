@@ -24,6 +24,7 @@ class Call:
     scope: Scope = field(default_factory=Scope, repr=False)
     ids: tuple[int, int] = (0, 0)
     """Those of its trace and its span, once it is dispatched."""
+    sampled: bool = True
 
     def cancel(self) -> None:
         """Withdraw the call. Safe before it starts and after it ends."""

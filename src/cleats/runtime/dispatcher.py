@@ -19,7 +19,7 @@ from cleats.contract.tools import Tool
 from cleats.runtime.call import Call
 from cleats.runtime.deadlines import Deadlines
 from cleats.runtime.slots import Slots
-from cleats.runtime.telemetry import Telemetry, ids_of
+from cleats.runtime.telemetry import Telemetry, ids_of, sampled
 from cleats.runtime.vitals import SEEN, Vitals
 
 log = logging.getLogger(__name__)
@@ -64,6 +64,7 @@ class Dispatcher:
         self._vitals.opened(call, begun)
         span = self._telemetry.begin(call)
         call.ids = ids_of(span)
+        call.sampled = sampled(span)
         outcome: Outcome = Cancelled()
         try:
             outcome = await self._settle(call)

@@ -3,12 +3,14 @@
 import logging
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from opentelemetry import trace
 
 from cleats.contract.versions import TOOLING_VERSION
-from cleats.runtime.telemetry import LocalTracer
+from cleats.runtime.telemetry import LocalTracer, discard
+from cleats.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -47,18 +49,28 @@ class SpanFile:
             path.unlink(missing_ok=True)
 
 
-def tracer(folder: Path | None, otlp_endpoint: str | None) -> trace.Tracer:
-    """The tracer that the settings ask for; a broken exporter never stops a server."""
-    if otlp_endpoint:
-        exported = _otlp(otlp_endpoint)
+def tracer(settings: Settings) -> trace.Tracer:
+    """The tracer that the settings ask for; a broken exporter never stops a server.
+
+    Whoever asks with the same settings gets the same one: a process has one span file, and one
+    queue to a collector.
+    """
+    if settings.otlp_endpoint:
+        exported = _otlp(settings.otlp_endpoint)
         if exported is not None:
             return exported
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):  # the host program installed an SDK
         return provider.get_tracer("cleats", TOOLING_VERSION)
-    return LocalTracer(SpanFile(folder)) if folder else LocalTracer(lambda _batch: None)
+    return _local(settings.data_dir / "telemetry" if settings.telemetry == "local" else None)
 
 
+@cache
+def _local(folder: Path | None) -> LocalTracer:
+    return LocalTracer(SpanFile(folder) if folder else discard)
+
+
+@cache
 def _otlp(endpoint: str) -> trace.Tracer | None:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415

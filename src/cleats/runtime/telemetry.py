@@ -28,19 +28,27 @@ _SAMPLED = trace.TraceFlags(trace.TraceFlags.SAMPLED)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
+def discard(_batch: bytes) -> None:
+    """The sink of a server that keeps no spans."""
+
+
 class LocalSpan(trace.Span):
     """A span that becomes one line when it ends."""
 
     __slots__ = ("_attributes", "_began", "_context", "_ended", "_name", "_sink", "_status", "ids")
 
     def __init__(
-        self, name: str, trace_id: int, span_id: int, parent_id: int, sink: Outlet
+        self,
+        name: str,
+        ids: tuple[int, int, int],
+        sink: Outlet,
+        began: int | None = None,
     ) -> None:
         self._name = name
-        self.ids = (trace_id, span_id, parent_id)
+        self.ids = ids  # of the trace, of the span, of the one above it or 0
         self._context: trace.SpanContext | None = None
         self._sink = sink
-        self._began = time_ns()
+        self._began = began or time_ns()
         self._attributes: dict[str, Any] = {}
         self._status = "UNSET"
         self._ended = False
@@ -49,6 +57,8 @@ class LocalSpan(trace.Span):
         if self._ended:
             return
         self._ended = True
+        if self._sink is discard:
+            return
         trace_id, span_id, parent_id = self.ids
         line = {
             "name": self._name,
@@ -116,16 +126,22 @@ class LocalTracer(trace.Tracer):
         name: str,
         context: otel_context.Context | None = None,
         *_args: Any,
+        attributes: Mapping[str, Any] | None = None,
+        start_time: int | None = None,
         **_kwargs: Any,
     ) -> LocalSpan:
         parent = trace.get_current_span(context).get_span_context()
-        if parent.is_valid:
-            return LocalSpan(name, parent.trace_id, self._bits(64) | 1, parent.span_id, self._sink)
-        return self.root(name)
+        own = self._bits(64) | 1
+        above = (parent.trace_id, own, parent.span_id)
+        ids = above if parent.is_valid else (self._bits(128) | 1, own, 0)
+        span = LocalSpan(name, ids, self._sink, start_time)
+        if attributes:
+            span.set_attributes(attributes)
+        return span
 
     def root(self, name: str) -> LocalSpan:
         """A span without a parent."""
-        return LocalSpan(name, self._bits(128) | 1, self._bits(64) | 1, 0, self._sink)
+        return LocalSpan(name, (self._bits(128) | 1, self._bits(64) | 1, 0), self._sink)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # ours is a plain context manager
@@ -148,14 +164,15 @@ def ids_of(span: trace.Span) -> tuple[int, int]:
     return context.trace_id, context.span_id
 
 
+def sampled(span: trace.Span) -> bool:
+    """Whether a span is kept, so that what hangs below it should be kept too."""
+    return isinstance(span, LocalSpan) or span.get_span_context().trace_flags.sampled
+
+
 def plain(value: object) -> str:
     """A value from outside as one word of a log line: it cannot start a line of its own."""
     text = str(value)[:200]
     return text if text.isprintable() and " " not in text else ascii(text)
-
-
-def discard(_batch: bytes) -> None:
-    """The sink of a server that keeps no spans."""
 
 
 class Telemetry:

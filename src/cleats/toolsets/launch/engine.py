@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cleats.runtime import spans
 from cleats.settings import Settings, surroundings
 from cleats.toolsets.launch.drive.course import Observe
 from cleats.toolsets.launch.drive.driver import Engine
@@ -36,6 +37,7 @@ def engine(settings: Settings, observe: Observe = lambda _run, _events: None) ->
         grace=settings.grace,
         pace=Pace(lease=settings.launch_lease, renew=settings.launch_lease / 5),
         observe=observe,
+        tracer=spans.tracer(settings),
     )
 
 

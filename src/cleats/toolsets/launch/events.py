@@ -40,6 +40,10 @@ class Draft:
     payload: Mapping[str, Any] = field(default_factory=dict)
     ts: str = ""
     """When it happened, if that was not now."""
+    ns: int = 0
+    """The same for spans: nanoseconds since the epoch. Not written down."""
+    trace: Trace | None = None
+    """Whose doing it is, if not of whoever writes it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,11 @@ def chain(
     events: list[Event] = []
     for draft in drafts:
         seq, ts, text = tail.length + 1, draft.ts or now, compact(dict(draft.payload))
-        event_id = _id(run_id, seq, trace)
+        own = draft.trace or trace
+        event_id = _id(run_id, seq, own)
         digest = _hash(event_id, ts, draft.type, text, tail.last_hash)
         events.append(
-            Event(run_id, seq, event_id, ts, draft.type, text, trace, tail.last_hash, digest)
+            Event(run_id, seq, event_id, ts, draft.type, text, own, tail.last_hash, digest)
         )
         tail = Tail(seq, digest)
     return events, tail

@@ -307,4 +307,4 @@ def _caller(context: Context) -> "Caller":
     def tell(message: str, done: float | None, total: float | None) -> None:
         context.progress(message, done=done, total=total)
 
-    return Caller(Trace(*context.trace), tell)
+    return Caller(Trace(*context.trace), tell, context.sampled)

@@ -167,6 +167,16 @@ class Model:
                 **({"http_status": s} if (s := error.details.get("http_status")) else {}),
             )
             raise
+        except anyio.get_cancelled_exc_class():  # another page of the section has failed
+            self.event(
+                "LLM_CALL_FAILED",
+                call_id=call_id,
+                latency_ms=_ms(started),
+                error_class="Cancelled",
+                error_summary="The call was given up before it was answered.",
+                retryable=True,
+            )
+            raise
         self.event(
             "LLM_CALL_FINISHED",
             call_id=call_id,

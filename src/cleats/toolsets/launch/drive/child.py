@@ -81,7 +81,9 @@ class Workers:
 
 def drafts(events: Any) -> tuple[Draft, ...]:
     """The events of a job as drafts for the log."""
-    return tuple(Draft(each["type"], each["payload"], each["ts"]) for each in events)
+    return tuple(
+        Draft(each["type"], each["payload"], each["ts"], each.get("ns", 0)) for each in events
+    )
 
 
 def _crashed(job: Job, said: Mapping[str, Any], code: int) -> ToolError:

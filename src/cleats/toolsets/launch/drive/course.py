@@ -5,20 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from time import monotonic
 from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
+from opentelemetry.trace import Tracer
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.branch import Branch
 from cleats.toolsets.launch.config.tokens import granted
 from cleats.toolsets.launch.drive import records, steps
 from cleats.toolsets.launch.drive.child import Tell, WorkerError, Workers
 from cleats.toolsets.launch.drive.leases import Held
 from cleats.toolsets.launch.drive.records import Item, Result
 from cleats.toolsets.launch.drive.steps import View, Work
+from cleats.toolsets.launch.drive.trail import Trail, ids
 from cleats.toolsets.launch.events import NO_TRACE, Draft, Event, Trace
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.states import REWINDS, State
@@ -59,6 +61,7 @@ class Caller:
 
     trace: Trace = NO_TRACE
     tell: Tell = _silent
+    sampled: bool = True
 
 
 NOBODY = Caller()
@@ -74,16 +77,17 @@ class Means:
     secrets: Mapping[str, str]
     settings: Mapping[str, Any]
     observe: Observe
+    tracer: Tracer
 
 
 class Course:
     """A run on its way. Made under a lease, and of no use without it."""
 
-    def __init__(self, means: Means, held: Held, by: Caller) -> None:
+    def __init__(self, means: Means, held: Held, tell: Tell, trail: Trail) -> None:
+        self.trail = trail
         self._means = means
         self._held = held
-        self._trace = by.trace
-        self._tell = by.tell
+        self._tell = tell
         self.run: Run
         self.view: View
         self._steps: list[Step] = []
@@ -138,9 +142,12 @@ class Course:
             ToolError: it failed.
             LeaseLost: the run was cancelled or taken over; nothing is recorded.
         """
-        span = Trace(self._trace.trace_id, token_hex(8), self._trace.span_id)
         item = Item.next(self.run.snapshot, work)
-        await self._record(records.started(self.run.snapshot, work, item), span)
+        with self.trail.step(work, item) as span:
+            await self._do(work, item, span)
+
+    async def _do(self, work: Work, item: Item, span: Branch) -> None:
+        await self._record(records.started(self.run.snapshot, work, item), ids(span))
         began = monotonic()
         try:
             async with self._held.working():
@@ -152,7 +159,8 @@ class Course:
         drafts = records.finished(
             self.run.snapshot, self.view, work, item, result, documents=documents
         )
-        await self._record(drafts, span, Step(work.step, result.facts, monotonic() - began))
+        drafts = self.trail.told(span, drafts)
+        await self._record(drafts, ids(span), Step(work.step, result.facts, monotonic() - began))
 
     def document(self, name: str) -> Any:
         """An artifact of the run as a document."""
@@ -205,25 +213,27 @@ class Course:
         plan = self.folder.get(index["page_plan.json"]["sha256"])
         return {"report": json.loads(report), "plan": json.loads(plan)}
 
-    async def _failed(self, work: Work, item: Item, error: ToolError, span: Trace) -> None:
+    async def _failed(self, work: Work, item: Item, error: ToolError, span: Branch) -> None:
         """Record a failure, and pass it on unless the run goes on all the same."""
-        before = list(error.events) if isinstance(error, WorkerError) else []
+        span.error = error.code.name
+        told = error.events if isinstance(error, WorkerError) else ()
+        before = self.trail.told(span, told)
         gone = Draft(
             "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": records.told(error)}
         )
         if _conflicts(work, error) and self._rewinds() < REWIND_LIMIT:
-            await self._rewind(work, [*before, gone], span)
+            await self._rewind(work, [*before, gone], ids(span))
             return
         if error.code in REFUSALS:
             back = self.view.state is State.FIXING
             moved = [to_state(State.FIXING, State.VALIDATING)] if back else []
-            await self._record([*before, gone, *moved], span)
+            await self._record([*before, gone, *moved], ids(span))
             raise error
         drafts = [*before, *records.failed(self.run.snapshot, work, item, error)]
         lasting = not error.retryable and error.code not in MENDABLE
         if lasting and self.view.state not in PUBLISHED:
             drafts += records.doomed(self.view.state, error)
-        await self._record(drafts, span)
+        await self._record(drafts, ids(span))
         raise error
 
     async def _rewind(self, work: Work, drafts: Sequence[Draft], span: Trace) -> None:
@@ -244,7 +254,7 @@ class Course:
     ) -> None:
         def write() -> tuple[Run, Sequence[Event]]:
             store, lease = self._means.store, self._held.lease
-            return store.record(lease, drafts, trace or self._trace, step=step)
+            return store.record(lease, drafts, trace or self.trail.trace, step=step)
 
         run, events = await to_thread.run_sync(write)
         if step is not None:

@@ -16,9 +16,12 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
+from opentelemetry.trace import Tracer
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.branch import Place
 from cleats.runtime.process import GRACE
+from cleats.runtime.telemetry import LocalTracer, discard
 from cleats.toolsets.launch.drive import exports, records, steps
 from cleats.toolsets.launch.drive.background import Background
 from cleats.toolsets.launch.drive.child import Workers
@@ -32,7 +35,8 @@ from cleats.toolsets.launch.drive.refusals import (
     taken_over,
 )
 from cleats.toolsets.launch.drive.steps import View
-from cleats.toolsets.launch.events import Draft, Trace
+from cleats.toolsets.launch.drive.trail import driving
+from cleats.toolsets.launch.events import NO_TRACE, Draft, Trace
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.issues import BLOCKING
 from cleats.toolsets.launch.snapshot import Snapshot, status_of
@@ -80,6 +84,7 @@ class Engine:
         modules: Mapping[str, str] = steps.MODULES,
         pace: Pace = Pace(),  # noqa: B008 - a frozen value
         observe: Observe = lambda _run, _events: None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Make an engine; nothing is started.
 
@@ -93,6 +98,7 @@ class Engine:
             modules: the module of each kind of step.
             pace: of the leases.
             observe: hears of every record; it must not raise.
+            tracer: makes the spans of what is driven; nobody sees them when not given.
         """
         self.store = store
         self.runs = runs
@@ -106,6 +112,7 @@ class Engine:
             secrets=secrets or {},
             settings=settings or {},
             observe=observe,
+            tracer=tracer or LocalTracer(discard),
         )
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -154,7 +161,7 @@ class Engine:
         """Drive a run of mode `auto` to its first decision; False when nobody will."""
         if not goes_by_itself(run):
             return False
-        caller = Caller(by.trace)
+        caller = Caller(by.trace, sampled=by.sampled)
         return self._background.start(run.run_id, lambda: self._drive(run.run_id, caller))
 
     async def status(self, run_id: str) -> dict[str, Any]:
@@ -321,8 +328,9 @@ class Engine:
         )
 
     async def _publish(self, course: Course) -> None:
-        while (work := steps.publication(course.view)) is not None:
-            await course.do(work)
+        with course.trail.publication():
+            while (work := steps.publication(course.view)) is not None:
+                await course.do(work)
         await course.advance(lambda view: view.state is State.DONE)
 
     @asynccontextmanager
@@ -330,22 +338,28 @@ class Engine:
         self, run_id: str, look: Callable[[Run], None], by: Caller
     ) -> AsyncIterator[Course]:
         """Take a run over, let the block drive it, and write its files at the end."""
-        if not by.trace.trace_id.strip("0"):
-            by = Caller(Trace(token_hex(16), token_hex(8)), by.tell)
+        call = Place(*by.trace[:2], by.sampled) if by.trace.trace_id.strip("0") else None
         folder = RunFolder(self.runs / run_id)
         try:
             async with self._leases.hold(run_id, look) as held:
-                course = Course(self._means, held, by)
-                await course.load()
-                look(course.run)
-                try:
-                    yield course
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await to_thread.run_sync(exports.export, self.store, folder)
+                journaled = NO_TRACE if call else await to_thread.run_sync(self._origin, run_id)
+                with driving(self._means.tracer, run_id, call, journaled) as trail:
+                    course = Course(self._means, held, by.tell, trail)
+                    await course.load()
+                    look(course.run)
+                    try:
+                        yield course
+                    finally:
+                        with anyio.CancelScope(shield=True):
+                            await to_thread.run_sync(exports.export, self.store, folder)
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
             raise (cancelled(run_id) if run.state is State.CANCELLED else taken_over(run)) from None
+
+    def _origin(self, run_id: str) -> Trace:
+        """The call that started a run, as its log has it."""
+        first = self.store.events(run_id)[:1]
+        return first[0].trace if first else NO_TRACE
 
 
 def new_run_id(now: float | None = None) -> str:

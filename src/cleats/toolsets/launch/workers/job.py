@@ -132,4 +132,7 @@ class Job:
         For gates and model calls. Artifacts, issues of the report, work items and states are
         logged by the engine.
         """
-        self.events.append({"type": kind, "ts": timestamp(time.time()), "payload": payload})
+        now = time.time_ns()
+        self.events.append(
+            {"type": kind, "ts": timestamp(now / 1e9), "ns": now, "payload": payload}
+        )
