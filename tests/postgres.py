@@ -4,6 +4,8 @@ import atexit
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -35,3 +37,25 @@ def database() -> str:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return address.replace("/postgres?", f"/{name}?")
+
+
+@contextmanager
+def away(address: str) -> Iterator[None]:
+    """A database that nobody reaches for a while; whoever was connected is cut off."""
+    import psycopg  # noqa: PLC0415 - as above
+
+    name = address.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(_server().get_uri(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        cut_off(connection, name)
+        try:
+            yield
+        finally:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
+def cut_off(connection: Any, name: str) -> None:
+    """End every conversation with a database."""
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+    )

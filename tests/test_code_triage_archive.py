@@ -9,10 +9,10 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.triage import batch
 from cleats.toolsets.code.triage.archive import Archive
 from cleats.toolsets.code.triage.documents import Documents
-from cleats.toolsets.code.triage.ingest import EVERY, ingest
+from cleats.toolsets.code.triage.ingest import ingest
 from cleats.toolsets.code.triage.records import Record, Vulnerability
 
-THINGS = [{"cve": f"CVE-2022-{number:04}"} for number in range(3 * EVERY)]
+THINGS = [{"cve": f"CVE-2022-{number:04}"} for number in range(25)]
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def test_a_record_that_does_not_reach_the_disk_leaves_the_one_before(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with archive.writing() as writer:
-        writer.save(record("before"), "2026-01-01T00:00:00Z")
+        writer.save([record("before")])
 
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(batch, "sync", full)
     with pytest.raises(ToolError) as caught, archive.writing() as writer:
-        writer.save(record("after"), "2026-01-02T00:00:00Z")
+        writer.save([record("after")])
 
     kept = archive.find("a" * 40)
     assert caught.value.code is ErrorCode.INVALID_REQUEST
@@ -52,7 +52,7 @@ def test_a_record_that_does_not_reach_the_disk_leaves_the_one_before(
 
 def test_what_a_crash_left_aside_is_removed_when_it_is_old(archive: Archive) -> None:
     with archive.writing() as writer:
-        writer.save(record(), "2026-01-01T00:00:00Z")
+        writer.save([record()])
     folder = archive.place(record()).parent
     for name, age in ((".old.tmp", 2 * batch.OLD), (".new.tmp", 0)):
         (folder / name).touch()
@@ -71,24 +71,10 @@ def test_a_batch_reaches_its_places_part_by_part(
     monkeypatch.setattr(batch, "MOST", 10)
 
     with archive.writing() as writer:
-        ingest(writer, "generic", Documents([(0, THINGS[:25])]), {})
+        ingest(writer, "generic", Documents([(0, THINGS)]), {})
         early = len(archive.found())
 
     assert (early, len(archive.found())) == (20, 25)
-
-
-def test_work_that_is_given_up_ends_and_keeps_what_it_has(archive: Archive) -> None:
-    told = []
-
-    def advance(done: int, total: int) -> bool:
-        told.append((done, total))
-        return done < EVERY
-
-    with archive.writing() as writer:
-        done = ingest(writer, "generic", Documents([(0, THINGS)]), {}, advance)
-
-    assert told == [(0, len(THINGS)), (EVERY, len(THINGS))]
-    assert done.total == EVERY == len(list(archive.records("finding")))
 
 
 def test_an_archive_that_is_not_there_is_empty(archive: Archive) -> None:

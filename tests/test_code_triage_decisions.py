@@ -14,14 +14,14 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.triage.decisions import expired, expiry, history
 from cleats.toolsets.code.triage.records import Decision
 from tests.requirements import requirement
-from tests.triage_world import Shop
+from tests.triage_world import KEEPERS, Shop
 
 NOON = datetime(2027, 1, 31, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop.at(tmp_path)
+@pytest.fixture(params=KEEPERS)
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Shop:
+    return Shop.at(tmp_path, request.param)
 
 
 def finding(shop: Shop, **facts: Any) -> str:

@@ -18,14 +18,14 @@ from cleats.toolsets.code.triage.page import facts_of
 from cleats.toolsets.code.triage.records import ID, encode
 from cleats.toolsets.code.triage.sources.table import SOURCES
 from tests.requirements import requirement
-from tests.triage_world import REPORTS, Shop
+from tests.triage_world import KEEPERS, REPORTS, Shop
 
 FINDING = {"cve": "CVE-2022-0001", "packageName": "p", "severity": "high"}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop.at(tmp_path)
+@pytest.fixture(params=KEEPERS)
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Shop:
+    return Shop.at(tmp_path, request.param)
 
 
 @requirement("b:tools:required:triage_ingest")
@@ -205,8 +205,9 @@ def test_texts_lists_and_originals_are_cut(shop: Shop) -> None:
 
 
 def test_ten_thousand_findings_are_taken_in_and_the_first_are_listed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shop = Shop.at(tmp_path)
     monkeypatch.setattr(batch, "sync", lambda _path: None)
     lines = b"\n".join(
         b'{"cve": "CVE-2022-%05d", "packageName": "p"}' % number for number in range(10_000)
@@ -219,7 +220,8 @@ def test_ten_thousand_findings_are_taken_in_and_the_first_are_listed(
     assert len(shop.archive.found()) == 10_000
 
 
-def test_records_that_cannot_be_written_are_the_callers_affair(shop: Shop) -> None:
+def test_records_that_cannot_be_written_are_the_callers_affair(tmp_path: Path) -> None:
+    shop = Shop.at(tmp_path)
     shop.data.write_text("in the way")
 
     error = shop.refused("triage_ingest", source="sarif", inputPath=str(REPORTS / "sarif.json"))

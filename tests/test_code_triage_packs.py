@@ -21,12 +21,12 @@ from cleats.toolsets.code.triage.records import (
 )
 from tests.index_world import content
 from tests.requirements import requirement
-from tests.triage_world import Shop
+from tests.triage_world import KEEPERS, Shop
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop.at(tmp_path)
+@pytest.fixture(params=KEEPERS)
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Shop:
+    return Shop.at(tmp_path, request.param)
 
 
 def found(shop: Shop, query: str, **given: Any) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """A small shop with vulnerable packages, the reports of its scanners, and a server beside it."""
 
 import json
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import anyio
@@ -19,6 +21,7 @@ from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage.archive import Archive
 from cleats.toolsets.code.triage.records import Record
 from tests.index_world import World
+from tests.postgres import database
 
 REPORTS = Path(__file__).parent / "fixtures" / "triage"
 
@@ -33,13 +36,28 @@ def load(text):
 '''
 
 
+KEEPERS = ("folder", "database")
+
+
+@cache
+def fleet() -> str:
+    """A database for all shops of this process: each has a name of its own."""
+    return database()
+
+
+@dataclass
 class Shop(World):
-    """A world whose server keeps records."""
+    """A world whose server keeps records: in a folder, or in a database."""
+
+    database_url: str = ""
+    index_name: str = ""
 
     @classmethod
-    def at(cls, folder: Path) -> "Shop":
+    def at(cls, folder: Path, keeper: str = "folder", name: str = "") -> "Shop":
         shop = cls(folder)
-        shop.options = msgspec.structs.replace(shop.options, records=str(shop.data / "records"))
+        if keeper == "database":
+            shop.database_url, shop.index_name = fleet(), name or f"shop-{token_hex(8)}"
+        shop.options = msgspec.structs.replace(shop.options, records=str(shop.kept))
         shop.write("app/loader.py", LOADER)
         shop.write("requirements.txt", "PyYAML==5.3\n")
         shop.write("NOTES.md", "# Notes\n\nPyYAML stays because of GHSA-8q59-q68h-6hv4.\n")
@@ -50,8 +68,13 @@ class Shop(World):
         return self.folder / "data"
 
     @property
+    def kept(self) -> Path:
+        """Where records lie, or their copies."""
+        return (self.cache if self.database_url else self.data) / "records"
+
+    @property
     def archive(self) -> Archive:
-        return Archive.of(self.data / "records", Repository(self.root))
+        return Archive.of(self.kept, Repository(self.root))
 
     @property
     def settings(self) -> Settings:
@@ -59,6 +82,8 @@ class Shop(World):
             cache_dir=self.cache,
             data_dir=self.data,
             project_dir=self.root,
+            database_url=self.database_url,
+            index_name=self.index_name,
             index_workers=1,
             index_lint="off",
             telemetry="off",

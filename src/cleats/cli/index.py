@@ -115,7 +115,9 @@ def build(
     bar = Bar(quiet=quiet)
     try:
         repository = indexes.repository(path)
+        late = indexes.catch_up(repository)
         done = run(repository.root, indexes.shelf(repository), options, bar.show)
+        done.warnings += [late] if late else []
     except ToolError as error:
         bar.clear()
         fail(error)

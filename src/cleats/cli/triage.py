@@ -229,14 +229,12 @@ def _read(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 def _archive(settings: Settings, repo: str | None) -> "Archive":
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.toolsets.code.triage.archive import Archive  # noqa: PLC0415
 
     indexes = Indexes(settings)
     try:
-        repository = indexes.repository(repo)
+        return indexes.records(indexes.repository(repo)).current()
     except ToolError as error:
         fail(error)
-    return Archive.of(Path(indexes.options.records), repository)
 
 
 def _whole(settings: Settings, repo: str | None, beginning: str) -> str:

@@ -60,6 +60,17 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
         raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None
 
 
+async def answers(url: str) -> None:
+    """Return when the database takes questions; the errors of `connected`."""
+    from anyio import to_thread  # noqa: PLC0415 - a server starts
+
+    def ask() -> None:
+        with connected(url, autocommit=True) as connection:
+            connection.execute("SELECT 1")
+
+    await to_thread.run_sync(ask, abandon_on_cancel=True)
+
+
 def make_tables(connection: "Connection", ddl: str) -> None:
     """Run statements that make what is missing, one process at a time.
 

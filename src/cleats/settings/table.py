@@ -150,8 +150,8 @@ class Settings:
     )
     database_url: str = _setting(
         "",
-        "A PostgreSQL that several machines share: their runs, jobs and pointers to indexes; "
-        "needs `cleats[fleet]`.",
+        "A PostgreSQL that several machines share: their runs and jobs, the records of `triage`, "
+        "and pointers to indexes; needs `cleats[fleet]`.",
         private=True,
     )
     cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
@@ -188,10 +188,15 @@ class Settings:
         private=True,
     )
     index_name: str = _setting(
-        "", "What it is called there; the name of the project's folder by default."
+        "",
+        "What it and the records of the project are called among machines; the name of the "
+        "project's folder by default.",
+        private=True,
     )
     index_share: Literal["read", "publish"] = _setting(
-        "read", "Whether this machine reads the shared index, or builds and publishes it."
+        "read",
+        "Whether this machine reads the shared index, or builds and publishes it.",
+        private=True,
     )
     index_poll: float = _setting(2.0, "Seconds between two looks for a newer shared index.")
     index_endpoint: str = _setting(

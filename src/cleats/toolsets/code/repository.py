@@ -37,6 +37,10 @@ class Repository:
         """The slug, and what tells two folders of one name apart."""
         return f"{self.slug}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]}"
 
+    def shared_name(self, given: str) -> str:
+        """What machines that have it in different places call it: what is given, or the slug."""
+        return given or self.slug
+
     def refuse_too_much(self) -> None:
         """Refuse to index a whole machine, or all that somebody has, unless a mark says so.
 

@@ -7,12 +7,15 @@ has made; what may be called when is in `states`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.outline import outline
 from cleats.contract.payload import LAUNCH
 from cleats.contract.tools import Alias, Handler, Hints, Tool, Toolset
+from cleats.runtime import postgres
 from cleats.settings import Settings
 from cleats.toolsets.launch import shapes
 from cleats.toolsets.launch.resources import Artifacts
@@ -347,7 +350,9 @@ def _tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere ab
 
 def toolset(settings: Settings) -> Toolset:
     """The tools over the runs of this user."""
-    return over(Launches(settings))
+    made = over(Launches(settings))
+    url = settings.database_url
+    return replace(made, ready=partial(postgres.answers, url)) if url else made
 
 
 def over(launches: Launches) -> Toolset:

@@ -109,7 +109,7 @@ def shared(settings: Settings, repository: Repository) -> Shared:
     Raises:
         SettingError: its address or its name is none.
     """
-    name = settings.index_name or repository.slug
+    name = repository.shared_name(settings.index_name)
     if not NAME.fullmatch(name):
         raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
     place = storage(settings.index_url, _access(settings))

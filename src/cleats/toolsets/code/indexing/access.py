@@ -3,10 +3,12 @@
 Imported when a server starts, so whatever opens an index is imported when it is first needed.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
 
     from cleats.toolsets.code.fleet.shared import Shared
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
+    from cleats.toolsets.code.triage.books import Books
+    from cleats.toolsets.code.triage.keeping import Keeper
     from cleats.toolsets.code.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 RECENT: Final = 2.0
 """Seconds for which a look at the files holds."""
@@ -69,6 +75,51 @@ class Indexes:
         from cleats.toolsets.code.fleet.shared import shared  # noqa: PLC0415 - few have one
 
         return shared(self._settings, self.repository(None))
+
+    @cached_property
+    def _books(self) -> "Books | None":
+        if not self._settings.database_url:
+            return None
+        from cleats.toolsets.code.triage.books import Books  # noqa: PLC0415 - few have any
+
+        return Books(self._settings.database_url)
+
+    def records(self, repository: Repository) -> "Keeper":
+        """What keeps the records of a repository: a folder, or the database of a fleet."""
+        from cleats.toolsets.code.triage.archive import Archive  # noqa: PLC0415 - a server starts
+
+        here = Archive.of(Path(self.options.records), repository)
+        if self._books is None:
+            return here
+        from cleats.toolsets.code.triage.books import Book  # noqa: PLC0415 - as above
+
+        own = repository == self.repository(None)
+        name = repository.shared_name(self._settings.index_name if own else "")
+        return Book(self._books, name, here)
+
+    def built_elsewhere(self, repository: Repository) -> str:
+        """Which shared index another machine builds, of the records that it has too; or none.
+
+        Raises:
+            ToolError: FORBIDDEN, another machine builds it, and never sees the records of this one.
+        """
+        if self.shared is None or not self.shared.reads(repository):
+            return ""
+        if self._books is None:
+            self.shared.refuse_build(repository)
+        return self.shared.share.name
+
+    def catch_up(self, repository: Repository) -> str:
+        """Have the records that an index is built of; why they are not new, empty when they are.
+
+        Blocks. Whatever was had before is still there.
+        """
+        try:
+            self.records(repository).current()
+        except ToolError as error:
+            log.warning("records.late repo=%s error=%s", repository.id, error.message)
+            return f"Records may be missing. {error.message}"
+        return ""
 
     async def ready(self, repository: Repository) -> None:
         """Wait for what a first search needs: a shared index may have to be fetched.
@@ -140,7 +191,8 @@ class Indexes:
         if watched is None:
             from cleats.toolsets.code.indexing.freshness import Lookout  # noqa: PLC0415
 
-            watched = _Watched(Lookout(repository.root, self.shelf(repository), self.options))
+            lookout = Lookout(repository.root, self.shelf(repository), self.options)
+            watched = _Watched(lookout, lambda: self.catch_up(repository))
             if len(self._watched) >= WATCHED:
                 del self._watched[next(iter(self._watched))]
         self._watched[repository.id] = watched  # at the end: the first is the longest unused
@@ -156,15 +208,24 @@ class Indexes:
         """
         if self.shared is not None:
             self.shared.refuse_build(repository)
+        late = await self._late(repository)
         made = await self._built(repository, options, report)
-        if self.shared is None or not self.shared.concerns(repository):
-            return made
-        warning = await self.shared.publish(self.shelf(repository))
-        if not warning:
+        unshared = ""
+        if self.shared is not None and self.shared.concerns(repository):
+            unshared = await self.shared.publish(self.shelf(repository))
+        warnings = [warning for warning in (late, unshared) if warning]
+        if not warnings:
             return made
         import msgspec  # noqa: PLC0415 - as above
 
-        return msgspec.structs.replace(made, warnings=[*made.warnings, warning])
+        return msgspec.structs.replace(made, warnings=[*made.warnings, *warnings])
+
+    async def _late(self, repository: Repository) -> str:
+        if self._books is None:
+            return ""
+        from anyio import to_thread  # noqa: PLC0415
+
+        return await to_thread.run_sync(self.catch_up, repository, abandon_on_cancel=True)
 
     async def _built(
         self, repository: Repository, options: Options, report: Callable[[Progress], None]
@@ -185,6 +246,7 @@ class Indexes:
 @dataclass
 class _Watched:
     lookout: "Lookout"
+    catch_up: Callable[[], object]
     seen: "Freshness | None" = None
     generation: str | None = None
     until: float = 0.0
@@ -193,6 +255,10 @@ class _Watched:
     async def look(self) -> None:
         from anyio import to_thread  # noqa: PLC0415
 
-        self.seen = await to_thread.run_sync(self.lookout.look, abandon_on_cancel=True)
+        self.seen = await to_thread.run_sync(self._look, abandon_on_cancel=True)
         self.generation = self.seen.generation if self.seen else None
         self.until = time.monotonic() + RECENT
+
+    def _look(self) -> "Freshness | None":
+        self.catch_up()
+        return self.lookout.look()

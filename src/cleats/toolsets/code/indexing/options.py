@@ -18,6 +18,9 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 RULES: Final = Path(".cleats", "risk")
 """Where a repository keeps rules of risk."""
 
+RECORDS: Final = "records"
+"""The folder of the records: among the data, or in the cache where a database has them."""
+
 
 class Options(Struct, frozen=True, kw_only=True):
     """Everything a builder needs to know besides the repository."""
@@ -40,7 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     risk_rules: tuple[str, ...] = ()
     records: str = ""
-    """The folder with the records of every repository, if there is one."""
+    """The folder with the records of every repository, or their copies, if there is one."""
 
     @property
     def rule_files(self) -> tuple[Path, ...]:
@@ -73,5 +76,5 @@ def configured(settings: "Settings") -> Options:
             max_files=settings.index_max_files,
         ),
         risk_rules=tuple(map(str, settings.risk_rules)),
-        records=str(settings.data_dir / "records"),
+        records=str((settings.cache_dir if settings.database_url else settings.data_dir) / RECORDS),
     )

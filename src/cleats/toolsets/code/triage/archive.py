@@ -5,24 +5,23 @@ A reader sees a record whole or not at all, and what was saved is on the disk it
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.facts import RECORD
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode
+from cleats.toolsets.code.triage.keeping import Change, settle
+from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode, now
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.discovery.files import Found
     from cleats.toolsets.code.triage.batch import Batch
-
-Change = Literal["created", "updated", "unchanged"]
 
 FOLDERS: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
 
@@ -41,7 +40,7 @@ def virtual_path(record_id: str) -> str:
 
 
 class Archive:
-    """The records of a repository."""
+    """The records of a repository: the keeper of those whom one machine is enough for."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,6 +49,13 @@ class Archive:
     def of(cls, records: Path, repository: Repository) -> "Archive":
         """Those of a repository, below the folder for all."""
         return cls(records / repository.id)
+
+    @property
+    def here(self) -> "Archive":
+        return self
+
+    def current(self) -> "Archive":
+        return self
 
     def place(self, record: Record) -> Path:
         """Where a record is kept."""
@@ -64,7 +70,7 @@ class Archive:
         if not ID.fullmatch(record_id):
             return None
         for name in FOLDERS.values():
-            if found := _read(self.folder / name / f"{record_id}{SUFFIX}"):
+            if found := _at(self.folder / name / f"{record_id}{SUFFIX}"):
                 return found
         return None
 
@@ -78,34 +84,45 @@ class Archive:
     def records(self, kind: RecordType) -> Iterator[Record]:
         """All findings or all decisions, in the order of their ids."""
         for entry in self._entries(kind):
-            if found := _read(Path(entry.path)):
+            if found := _at(Path(entry.path)):
                 yield found
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
-        """Save records; they are on the disk when this ends.
-
-        Raises:
-            ToolError: INVALID_REQUEST, nothing can be written there.
-        """
+    def writing(self) -> Iterator["FileWriter"]:
         # Loads threads, and every build looks for records.
-        from cleats.toolsets.code.triage.batch import Batch, tidy  # noqa: PLC0415
+        from cleats.toolsets.code.triage.batch import Batch  # noqa: PLC0415
 
         batch = Batch()
         try:
-            for name in FOLDERS.values():
-                (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-                tidy(self.folder / name)
-            yield Writer(self, batch)
+            self.prepare()
+            yield FileWriter(self, batch, now())
             batch.flush()
         except OSError as error:
-            raise ToolError(
-                ErrorCode.INVALID_REQUEST,
-                f"Records cannot be written to {self.folder}: {error.strerror}.",
-                hint="Make room and allow it, or set CLEATS_DATA_DIR to another folder.",
-            ) from error
+            raise unwritable(self.folder, error, "CLEATS_DATA_DIR") from error
         finally:
             batch.discard()
+
+    def prepare(self) -> None:
+        """Make the folders, without what a crash left in them.
+
+        Raises:
+            OSError: they cannot be made.
+        """
+        from cleats.toolsets.code.triage.batch import tidy  # noqa: PLC0415 - as above
+
+        for name in FOLDERS.values():
+            (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+            tidy(self.folder / name)
+
+    def empty(self) -> None:
+        """Remove every record.
+
+        Raises:
+            OSError: one cannot be removed.
+        """
+        for kind in FOLDERS:
+            for entry in self._entries(kind):
+                Path(entry.path).unlink(missing_ok=True)
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -139,39 +156,48 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class Writer:
-    """Saves records of one archive, each once."""
+class FileWriter:
+    """Saves records of one archive."""
 
     archive: Archive
     batch: "Batch"
+    moment: str
 
-    def save(self, record: Record, now: str) -> Change:
-        """Keep a record; one that is known keeps its age, and its time if nothing has changed.
+    def save(self, records: Sequence[Record]) -> list[Change]:
+        return [self._saved(record) for record in records]
 
-        Raises:
-            OSError: it cannot be written.
-        """
+    def _saved(self, record: Record) -> Change:
         place = self.archive.place(record)
-        before = _read(place)
-        if before is None:
-            record.created_at = record.updated_at = now
+        change = settle(record, _at(place), self.moment)
+        if change != "unchanged":
             self.batch.add(place, encode(record))
-            return "created"
-        record.created_at, record.updated_at = before.created_at, before.updated_at
-        if record == before:
-            return "unchanged"
-        record.updated_at = now
-        self.batch.add(place, encode(record))
-        return "updated"
+        return change
+
+
+def read(record_id: str, data: bytes) -> Record | None:
+    """The record that somebody wrote under an id; None when it is not one."""
+    try:
+        found = decode(data)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return found if found.record_id == record_id else None
+
+
+def unwritable(folder: Path, error: OSError, setting: str) -> ToolError:
+    """The error of every call that the disk does not let finish."""
+    return ToolError(
+        ErrorCode.INVALID_REQUEST,
+        f"Records cannot be written to {folder}: {error.strerror}.",
+        hint=f"Make room and allow it, or set {setting} to another folder.",
+    )
 
 
 def _is_named(name: str) -> bool:
     return name.endswith(SUFFIX) and ID.fullmatch(name.removesuffix(SUFFIX)) is not None
 
 
-def _read(place: Path) -> Record | None:
+def _at(place: Path) -> Record | None:
     try:
-        found = decode(place.read_bytes())
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        return read(place.name.removesuffix(SUFFIX), place.read_bytes())
+    except OSError:
         return None
-    return found if found.record_id == place.name.removesuffix(SUFFIX) else None

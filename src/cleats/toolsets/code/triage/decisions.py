@@ -1,17 +1,16 @@
 """Decisions: how one is made about a finding, when it ends, and which count for another."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from time import time_ns
 from typing import Any, Final
+from uuid import uuid4
 
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.triage.archive import Archive
-from cleats.toolsets.code.triage.records import Decision, Record, encode, record_id
+from cleats.toolsets.code.triage.records import Decision, Record, record_id
 from cleats.toolsets.code.triage.routing import route
 from cleats.toolsets.code.triage.values import lines, prose
 
@@ -53,8 +52,7 @@ def decide(finding: Record, given: Mapping[str, Any]) -> Record:
         decision=decision,
     )
     route(record, given.get("meta", {}))
-    made = hashlib.sha256(encode(decision)).hexdigest()
-    record.record_id = record_id("decision", f"{finding.record_id}:{time_ns()}:{made}")
+    record.record_id = record_id("decision", f"{finding.record_id}:{uuid4()}")
     return record
 
 

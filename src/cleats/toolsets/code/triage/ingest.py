@@ -8,13 +8,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
-from cleats.toolsets.code.triage.archive import Change, Writer
 from cleats.toolsets.code.triage.documents import Documents
+from cleats.toolsets.code.triage.keeping import Change, Writer
 from cleats.toolsets.code.triage.records import Record, encode, record_id
 from cleats.toolsets.code.triage.routing import route
 from cleats.toolsets.code.triage.sources.table import SOURCES
@@ -29,7 +28,7 @@ LISTED: Final = 500
 """Records that are named in an answer; all are counted."""
 
 EVERY: Final = 50
-"""Records between two reports of progress."""
+"""Findings that are kept together, and between two reports of progress."""
 
 Advance = Callable[[int, int], bool]
 """Told how far it is and how much there is; False ends the work."""
@@ -57,11 +56,6 @@ class NotAFinding(Exception):  # noqa: N818 - an answer about one thing in a doc
     """Raised for a thing that says nothing a finding needs."""
 
 
-def now() -> str:
-    """The time, as records have it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
 def ingest(
     writer: Writer,
     source: str,
@@ -72,7 +66,7 @@ def ingest(
     """Keep every finding of some documents.
 
     Raises:
-        OSError: a record cannot be written.
+        OSError, ToolError: a record cannot be kept; those before it are.
     """
     done = Ingested()
     for line, why in documents.broken:
@@ -82,23 +76,26 @@ def ingest(
         for line, document in documents.whole
         for number, thing in enumerate(SOURCES[source].items(document))
     ]
-    keeping = _Keeping(writer, source, meta, now(), done)
+    intake = _Intake(writer, source, meta, done)
     for count, (index, thing) in enumerate(things):
-        if count % EVERY == 0 and not advance(count, len(things)):
-            break
-        keeping.keep(index, thing)
+        if count % EVERY == 0:
+            intake.keep()
+            if not advance(count, len(things)):
+                break
+        intake.take(index, thing)
+    intake.keep()
     return done
 
 
 @dataclass(frozen=True)
-class _Keeping:
+class _Intake:
     writer: Writer
     source: str
     meta: Mapping[str, Any]
-    moment: str
     done: Ingested
+    waiting: dict[str, Record] = field(default_factory=dict)
 
-    def keep(self, index: int, thing: Any) -> None:
+    def take(self, index: int, thing: Any) -> None:
         done = self.done
         done.total += 1
         try:
@@ -109,13 +106,17 @@ class _Keeping:
         except RecursionError:
             done.fail(index, "it is nested too deep")
             return
-        if record.record_id in done.records:
+        if record.record_id in done.records or record.record_id in self.waiting:
             done.duplicates += 1  # the first counts, or the two would take turns for ever
             return
         route(record, self.meta)
-        change = self.writer.save(record, self.moment)
-        done.changes[change] += 1
-        done.records[record.record_id] = change
+        self.waiting[record.record_id] = record
+
+    def keep(self) -> None:
+        changes = self.writer.save(list(self.waiting.values()))
+        self.done.changes.update(changes)
+        self.done.records.update(zip(self.waiting, changes, strict=True))
+        self.waiting.clear()
 
 
 def understood(source: str, thing: Any) -> Record:

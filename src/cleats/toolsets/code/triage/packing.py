@@ -5,6 +5,7 @@ questions of a pack go to the engine that searches use, which is open already wh
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import shapes
-from cleats.toolsets.code.triage.archive import Archive
+from cleats.toolsets.code.triage.keeping import Keeper
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.search.tool import SearchTool
@@ -27,7 +28,7 @@ PATIENCE: Final = 0.02
 
 
 class PackTool:
-    """Packs, over the records and the indexes of this machine."""
+    """Packs, over the records and the index of a repository."""
 
     def __init__(self, indexes: Indexes, searching: "SearchTool", data: Path) -> None:
         self._indexes, self._searching, self._data = indexes, searching, data
@@ -35,14 +36,16 @@ class PackTool:
     async def pack(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository = self._indexes.repository(given.get("repoPath"))
         context.about(str(repository.root))
-        archive = Archive.of(Path(self._indexes.options.records), repository)
+        keeper = self._indexes.records(repository)
         warnings: list[dict[str, str]] = []
+        with suppress(ToolError):  # whoever looks for evidence says that there is no index
+            await self._indexes.ready(repository)
         fresh = await self._indexes.freshness(repository, within=PATIENCE)
         if fresh is not None and fresh.stale:
             said = f"The index is not up to date: {fresh}."
             warnings.append({"code": "index_stale", "message": said})
         made: dict[str, Any] = await to_thread.run_sync(
-            self._packed, given, repository, archive, warnings
+            self._packed, given, repository, keeper, warnings
         )
         for warning in warnings:
             context.warn(warning["code"], warning["message"])
@@ -52,15 +55,15 @@ class PackTool:
         self,
         given: Mapping[str, Any],
         repository: Repository,
-        archive: Archive,
+        keeper: Keeper,
         warnings: list[dict[str, str]],
     ) -> dict[str, Any]:
         from cleats.toolsets.code.triage import packs  # noqa: PLC0415
         from cleats.toolsets.code.triage.decisions import history  # noqa: PLC0415
-        from cleats.toolsets.code.triage.ingest import now  # noqa: PLC0415
         from cleats.toolsets.code.triage.lookup import finding  # noqa: PLC0415
-        from cleats.toolsets.code.triage.records import shown  # noqa: PLC0415
+        from cleats.toolsets.code.triage.records import now, shown  # noqa: PLC0415
 
+        archive = keeper.current()
         record = finding(archive, "recordId", given["recordId"])
         place = None
         if "outPath" in given:
@@ -120,7 +123,7 @@ class PackTool:
                 run=self.pack,
                 timeout=120.0,
                 hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.UNAVAILABLE),
                 examples=({"arguments": {"recordId": "0a4d55a8d778e5022fab701977c5d840bbc486d0"}},),
             ),
         )

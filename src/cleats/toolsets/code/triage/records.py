@@ -6,6 +6,7 @@ said by somebody else, so every text in it has a length and every list an end.
 
 import hashlib
 import re
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import msgspec
@@ -158,6 +159,11 @@ class Record(_Part, kw_only=True):
 
 encode = msgspec.json.Encoder(order="deterministic").encode
 decode = msgspec.json.Decoder(Record).decode
+
+
+def now() -> str:
+    """The time, as records have it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def record_id(source: str, key: str) -> str:

@@ -6,7 +6,6 @@ Imported when a server starts; what reads documents is imported by the first cal
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread, to_thread
@@ -19,6 +18,7 @@ from cleats.toolsets.code.indexing.options import chosen
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import shapes
 from cleats.toolsets.code.triage.archive import Archive, virtual_path
+from cleats.toolsets.code.triage.keeping import Keeper
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.indexing.progress import Progress
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 
 
 class TriageTools:
-    """Findings and decisions, in the records of this machine."""
+    """Findings and decisions, in the records of a repository."""
 
     def __init__(self, indexes: Indexes) -> None:
         self._indexes = indexes
 
-    def _begin(self, given: Mapping[str, Any], context: Context) -> tuple[Repository, Archive]:
+    def _begin(self, given: Mapping[str, Any], context: Context) -> tuple[Repository, Keeper]:
         repository = self._indexes.repository(given.get("repoPath"))
         context.about(str(repository.root))
-        return repository, Archive.of(Path(self._indexes.options.records), repository)
+        return repository, self._indexes.records(repository)
 
     async def ingest(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        repository, archive = self._begin(given, context)
+        repository, keeper = self._begin(given, context)
+        elsewhere = given["buildIndex"] and self._indexes.built_elsewhere(repository)
         given_up = threading.Event()
 
         def advance(done: int, total: int) -> bool:
@@ -49,7 +50,7 @@ class TriageTools:
 
         try:
             done = await to_thread.run_sync(
-                _ingested, given, repository, archive, advance, abandon_on_cancel=True
+                _ingested, given, repository, keeper, advance, abandon_on_cancel=True
             )
         finally:
             given_up.set()
@@ -62,10 +63,15 @@ class TriageTools:
         answer = {
             "source": given["source"],
             "repoPath": str(repository.root),
-            "recordsDir": str(archive.folder),
-            **_answer(archive, done),
+            "recordsDir": str(keeper.here.folder),
+            **_answer(keeper.here, done),
         }
-        if given["buildIndex"]:
+        if elsewhere:
+            context.warn(
+                "index_elsewhere",
+                f"The shared index {elsewhere} is built elsewhere and has the records soon.",
+            )
+        elif given["buildIndex"]:
             answer["index"] = await self._build(repository, given, context)
         return answer
 
@@ -96,8 +102,8 @@ class TriageTools:
         }
 
     async def decide(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        _, archive = self._begin(given, context)
-        record = await to_thread.run_sync(_decided, given, archive)
+        _, keeper = self._begin(given, context)
+        record = await to_thread.run_sync(_decided, given, keeper)
         from cleats.toolsets.code.triage.decisions import expired  # noqa: PLC0415
 
         made = record.decision
@@ -110,8 +116,8 @@ class TriageTools:
             "status": record.standing,
             "expiresAt": (made.expires_at or None) if made else None,
             "expired": over,
-            "recordsDir": str(archive.folder),
-            "jsonPath": str(archive.place(record)),
+            "recordsDir": str(keeper.here.folder),
+            "jsonPath": str(keeper.here.place(record)),
             "file": virtual_path(record.record_id),
         }
 
@@ -132,7 +138,7 @@ class TriageTools:
                 run=self.ingest,
                 timeout=300.0,
                 hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND,),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.UNAVAILABLE),
                 examples=(
                     {"arguments": {"source": "sarif", "inputPath": "bandit.sarif"}},
                     {
@@ -160,7 +166,7 @@ class TriageTools:
                 run=self.decide,
                 timeout=30.0,
                 hints=Hints(read_only=False, idempotent=False),
-                errors=(ErrorCode.NOT_FOUND,),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.UNAVAILABLE),
                 examples=(
                     {
                         "arguments": {
@@ -182,24 +188,23 @@ def _report(context: Context, done: int, total: int) -> None:
 
 
 def _ingested(
-    given: Mapping[str, Any], repository: Repository, archive: Archive, advance: "Advance"
+    given: Mapping[str, Any], repository: Repository, keeper: Keeper, advance: "Advance"
 ) -> "Ingested":
     from cleats.toolsets.code.triage.documents import read  # noqa: PLC0415
     from cleats.toolsets.code.triage.ingest import ingest  # noqa: PLC0415
 
     documents = read(given["inputPath"], repository.root)
-    with archive.writing() as writer:
+    with keeper.writing() as writer:
         return ingest(writer, given["source"], documents, given.get("meta", {}), advance)
 
 
-def _decided(given: Mapping[str, Any], archive: Archive) -> "Record":
+def _decided(given: Mapping[str, Any], keeper: Keeper) -> "Record":
     from cleats.toolsets.code.triage.decisions import decide  # noqa: PLC0415
-    from cleats.toolsets.code.triage.ingest import now  # noqa: PLC0415
     from cleats.toolsets.code.triage.lookup import finding  # noqa: PLC0415
 
-    record = decide(finding(archive, "finding", given["finding"]), given)
-    with archive.writing() as writer:
-        writer.save(record, now())
+    record = decide(finding(keeper.current(), "finding", given["finding"]), given)
+    with keeper.writing() as writer:
+        writer.save([record])
     return record
 
 
