@@ -370,6 +370,8 @@ def test_records_are_found_by_their_kind_and_counted(asked: Asked) -> None:
         ("POST", "/api/v1/runs", [], {}, ErrorCode.INVALID_REQUEST),
         ("POST", "/api/v1/runs", {**RECORD, "event_id": "no"}, {}, ErrorCode.INVALID_REQUEST),
         ("POST", "/api/v1/runs", {**RECORD, "status": "odd"}, {}, ErrorCode.INVALID_REQUEST),
+        ("POST", "/api/v1/runs", {**RECORD, "start_time": ""}, {}, ErrorCode.INVALID_REQUEST),
+        ("PATCH", ONE, {"end_time": "yesterday"}, {}, ErrorCode.INVALID_REQUEST),
         ("PATCH", ONE, {}, {}, ErrorCode.INVALID_REQUEST),
         ("PATCH", ONE, {"status": "success"}, {}, ErrorCode.NOT_FOUND),
         ("GET", ONE, None, {}, ErrorCode.NOT_FOUND),

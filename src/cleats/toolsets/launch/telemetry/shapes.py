@@ -9,7 +9,14 @@ JOBS: Final = ("launch", "worker", "gate", "llm_call", "commit_service", "mcp_to
 """The kinds of work that we record ourselves; others may send others."""
 
 _TEXT: Final = {"type": "string", "maxLength": 4096}
-_MOMENT: Final = {"type": "string", "format": "date-time", "maxLength": 64}
+_MOMENT: Final = {
+    "type": "string",
+    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?$",
+}
+"""ISO 8601. A pattern, because a validator may pass over a `format`; the zone may be missing,
+because many a client leaves it out."""
+
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _FACTS: Final = {"type": ["object", "null"]}
 _ID: Final = {"type": "string", "minLength": 1, "maxLength": 256}
