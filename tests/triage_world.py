@@ -51,6 +51,7 @@ class Shop(World):
 
     database_url: str = ""
     index_name: str = ""
+    index_url: str = ""
 
     @classmethod
     def at(cls, folder: Path, keeper: str = "folder", name: str = "") -> "Shop":
@@ -84,6 +85,7 @@ class Shop(World):
             project_dir=self.root,
             database_url=self.database_url,
             index_name=self.index_name,
+            index_url=self.index_url,
             index_workers=1,
             index_lint="off",
             telemetry="off",
