@@ -148,6 +148,8 @@ def test_a_profile_that_was_edited_is_read_again(tmp_path: Path) -> None:
         ('layout = "v1"', 'layout = "v2"', "/sections/0/paths/v2"),
         ('environment = "production"', 'colour = "red"', "/site/colour"),
         ('root = "docs"', 'root = "../docs"', "/sections/0/root"),
+        ("Documentation of {product_name}", "{who}", "/publishing/pr_title"),
+        ('branch = "launch/{run_id}', 'branch = "{product_name}', "/publishing/branch"),
     ],
 )
 def test_a_bad_profile_is_refused_with_the_place_of_the_fault(

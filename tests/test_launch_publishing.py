@@ -12,6 +12,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.fence import Fence
 from cleats.toolsets.launch.patching.worktree import worktree_hash
+from cleats.toolsets.launch.profiles.parts import BRANCH_WORDS, WORDS
 from cleats.toolsets.launch.publish import change
 from cleats.toolsets.launch.workers import commit, request
 from cleats.toolsets.launch.workers.job import Job
@@ -73,6 +74,20 @@ def validated(world: Forge, tmp_path: Path, **config: Any) -> Job:
 def published(made: Job) -> dict[str, Any]:
     made.facts["commit"] = anyio.run(commit.run, made)  # type: ignore[index]
     return dict(anyio.run(request.run, made))
+
+
+def test_every_word_that_a_template_may_have_has_a_value(world: Forge, tmp_path: Path) -> None:
+    service = {"commit_body_template": "".join(f"<{{{name}}}>" for name in sorted(WORDS))}
+    publish = {
+        "driver": "git",
+        "draft": False,
+        "branch": "/".join(f"{{{name}}}" for name in BRANCH_WORDS),
+    }
+    made = validated(world, tmp_path, commit_service=service, publish=publish)
+
+    made_of = anyio.run(change.read, made)
+
+    assert "{" not in made_of.branch + made_of.body
 
 
 def test_the_worktree_becomes_a_commit_on_the_branch_of_its_run_and_a_request(

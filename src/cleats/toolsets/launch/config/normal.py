@@ -16,6 +16,8 @@ from cleats.toolsets.launch.config import tokens
 from cleats.toolsets.launch.config.defaults import filled
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.profiles.parts import BRANCH_WORDS, WORDS
+from cleats.toolsets.launch.profiles.templates import names
 
 SCHEMA: Final = "run_config"
 
@@ -76,6 +78,7 @@ def _misfits(
             yield where, f"{profile.name} has no section {name!r}: {', '.join(sections)}"
     yield from _bad_locales(config, profile)
     yield from _bad_layout(config, profile)
+    yield from _bad_templates(config)
     yield from tokens.refusals(config, settings)
 
 
@@ -102,6 +105,19 @@ def _bad_layout(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[s
     without = [each.name for each in profile.sections if not each.paths.of(layout)]
     if without:
         yield "/layout_mode", f"{profile.name} has no layout {layout} for {', '.join(without)}"
+
+
+_TEMPLATES: Final = (
+    ("publish", "branch", BRANCH_WORDS),
+    ("commit_service", "commit_message_template", WORDS),
+    ("commit_service", "commit_body_template", WORDS),
+)
+
+
+def _bad_templates(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for part, name, known in _TEMPLATES:
+        for unknown in sorted(names(config.get(part, {}).get(name, "")) - known):
+            yield f"/{part}/{name}", f"{{{unknown}}} is none of {', '.join(sorted(known))}"
 
 
 def _complete(config: dict[str, Any], profile: Profile, settings: Settings) -> dict[str, Any]:

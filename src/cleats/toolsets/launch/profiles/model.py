@@ -20,6 +20,8 @@ from msgspec import Struct
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.violations import Validator
 from cleats.toolsets.launch.profiles.parts import (
+    BRANCH_WORDS,
+    WORDS,
     Brand,
     ByLayout,
     Families,
@@ -282,6 +284,10 @@ def _contradictions(profile: Profile, place: Path) -> Iterator[dict[str, str]]:
         for group in ("paths", "links", "allowed"):
             where = f"/sections/{number}/{group}"
             yield from _template_faults(where, getattr(section, group), profile.site.layout)
+    for name in ("branch", "commit_message", "commit_body", "pr_title"):
+        known = BRANCH_WORDS if name == "branch" else WORDS
+        for unknown in sorted(names(getattr(profile.publishing, name)) - known):
+            yield _found(f"/publishing/{name}", f"{{{unknown}}} is unknown")
     yield from _doubles("/families/known", profile.families.known)
     yield from _doubles("/platforms", profile.platforms)
 

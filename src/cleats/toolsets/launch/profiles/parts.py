@@ -1,6 +1,6 @@
 """What a profile is made of. Every value is frozen and was checked before it was made."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -106,6 +106,16 @@ class Gates(Struct, frozen=True, kw_only=True):
 
     def of(self, validation_profile: str) -> tuple[str, ...]:
         return {"local": self.local, "ci": self.ci, "prod": self.prod}[validation_profile]
+
+
+WORDS: Final = frozenset(
+    {"run_id", "product_slug", "product_name", "family", "platform"}
+    | {"repo_url", "repo_sha", "pages"}
+)
+"""The names that a template of a change may have."""
+
+BRANCH_WORDS: Final = WORDS - {"product_name", "repo_url"}
+"""Those of them that can be part of the name of a branch."""
 
 
 class Publishing(Struct, frozen=True, kw_only=True):
