@@ -112,6 +112,7 @@ async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> No
             "git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
             "no_access",
         ),
+        ("error: unable to write file x\nfatal: write error: No space left on device", "no_room"),
         ("fatal: something new", "git_failed"),
     ],
 )

@@ -344,7 +344,7 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version = 99")
     database.close()
 
-    with pytest.raises(RuntimeError, match="newer version"):
+    with pytest.raises(ToolError, match="newer version"):
         SqliteStore(tmp_path / "runs.db").list()
 
 

@@ -7,6 +7,7 @@ what goes wrong:
     block    {step: path}: at the first attempt make `path`, and wait until it is gone
     raise    {step: {times, code, retryable, details}}: fail so often, then work
     crash    {step: anything}: raise what no worker should
+    errno    {step: number}: fail once as the system does with this number
     kill     {step: anything}: die
     page     the text of the page
     picture  the bytes of a picture beside it, in hexadecimal
@@ -54,6 +55,8 @@ def _trouble(job: Job, plan: Mapping[str, Any]) -> None:
         )
     if job.step in plan.get("crash", {}):
         raise ZeroDivisionError(str(job.root))
+    if job.step in plan.get("errno", {}) and job.attempt == 1:
+        raise OSError(plan["errno"][job.step], "no", str(job.root))
     if job.step in plan.get("kill", {}) and job.attempt == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     gate = plan.get("block", {}).get(job.step)

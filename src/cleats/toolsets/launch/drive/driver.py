@@ -22,6 +22,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.branch import Place
 from cleats.runtime.process import GRACE
 from cleats.runtime.telemetry import LocalTracer, discard
+from cleats.toolsets.launch import disk
 from cleats.toolsets.launch.drive import exports, records, steps
 from cleats.toolsets.launch.drive.background import Background
 from cleats.toolsets.launch.drive.child import Workers
@@ -352,6 +353,8 @@ class Engine:
                     finally:
                         with anyio.CancelScope(shield=True):
                             await to_thread.run_sync(exports.export, self.store, folder)
+        except OSError as error:
+            raise (disk.trouble(error) or error) from None
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
             raise (cancelled(run_id) if run.state is State.CANCELLED else taken_over(run)) from None

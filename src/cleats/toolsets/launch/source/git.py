@@ -169,6 +169,10 @@ async def is_at(folder: Path, sha: str, env: Mapping[str, str]) -> bool:
     return head.decode().strip() == sha and not changed.strip()
 
 
+_ROOM: Final = 1 << 20
+"""Bytes that git needs in order to write anything at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Git:
     """Git, with all that could run a program switched off."""
@@ -206,9 +210,18 @@ class Git:
         except process.StartError as error:
             raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git cannot be started.") from error
         if done.exit_code != 0:
-            said = done.stderr.decode(errors="replace")
-            raise _failed(fault_of(said), url, f"git {words[0]} failed")
+            fault = fault_of(done.stderr.decode(errors="replace"))
+            if fault is Fault.OTHER and self._full():
+                fault = Fault.DISK
+            raise _failed(fault, url, f"git {words[0]} failed")
         return done.stdout
+
+    def _full(self) -> bool:
+        """Whether there is no room where git writes, which it does not always say."""
+        try:
+            return self.root is not None and shutil.disk_usage(self.root).free < _ROOM
+        except OSError:
+            return False
 
     def _environment(self, program: str) -> dict[str, str]:
         made = {
@@ -299,7 +312,7 @@ def _failed(fault: Fault, url: str, what: str) -> ToolError:
     return ToolError(
         fault.code,
         f"{about}{what}: {fault.meaning}.",
-        retryable=fault is Fault.NETWORK,
+        retryable=fault.passes,
         details={"reason": fault.value},
     )
 

@@ -15,6 +15,7 @@ class Fault(Enum):
     CLOSED = "no_access"
     UNKNOWN_COMMIT = "unknown_commit"
     PROTOCOL = "protocol_not_allowed"
+    DISK = "no_room"
     OTHER = "git_failed"
 
     @property
@@ -22,7 +23,13 @@ class Fault(Enum):
         return {
             Fault.UNKNOWN_COMMIT: ErrorCode.INVALID_INPUT,
             Fault.PROTOCOL: ErrorCode.INVALID_INPUT,
+            Fault.DISK: ErrorCode.INTERNAL,
         }.get(self, ErrorCode.REPO_NOT_FOUND)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same may work later."""
+        return self in {Fault.NETWORK, Fault.DISK}
 
     @property
     def meaning(self) -> str:
@@ -35,10 +42,12 @@ _MEANINGS: Final = {
     Fault.CLOSED: "access is refused",
     Fault.UNKNOWN_COMMIT: "the repository has no such commit",
     Fault.PROTOCOL: "this kind of address is not allowed",
+    Fault.DISK: "there is no room left on the disk",
     Fault.OTHER: "the repository cannot be read",
 }
 
 _SIGNS: Final[tuple[tuple[Fault, tuple[str, ...]], ...]] = (
+    (Fault.DISK, ("No space left on device", "Disk quota exceeded")),
     (Fault.PROTOCOL, (r"transport '[^']*' not allowed", "is not a git command")),
     (
         Fault.UNKNOWN_COMMIT,

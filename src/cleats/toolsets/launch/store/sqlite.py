@@ -4,6 +4,7 @@ Write-ahead log with full sync: what was recorded survives a power cut, and read
 a writer.
 """
 
+import logging
 import sqlite3
 import threading
 import time
@@ -13,8 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cleats.toolsets.launch import disk
+from cleats.toolsets.launch.store import tables
 from cleats.toolsets.launch.store.sql import SqlStore
-from cleats.toolsets.launch.store.tables import open_file
+
+log = logging.getLogger(__name__)
 
 
 class _File:
@@ -26,7 +30,7 @@ class _File:
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
-        return open_file(self._path)
+        return tables.open_file(self._path)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
@@ -68,16 +72,31 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _transaction(self, file: _File, begin: str) -> Iterator[None]:
-        with file.lock:
+        with file.lock, told():
             file.execute(begin)
             try:
                 yield
+                file.execute("COMMIT")
             except BaseException:
-                file.execute("ROLLBACK")
+                if file.connection.in_transaction:  # a full disk has taken it back already
+                    file.execute("ROLLBACK")
                 raise
-            file.execute("COMMIT")
 
     def close(self) -> None:
         for file in (self._writer, self._reader):
             with file.lock:
                 file.close()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Tell what is wrong with the file as an error that a caller can act on."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        log.error("store.fail error=%s", error)  # noqa: TRY400 - where is of no use to anybody
+        raise tables.trouble(error) from None
+    except OSError as error:
+        if (known := disk.trouble(error)) is None:
+            raise
+        raise known from None

@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 from typing import Final
 
+from cleats.contract.errors import ToolError
+from cleats.toolsets.launch import disk
+
 PATIENCE = 20.0
 """Seconds that a writer waits for the others. A write takes a millisecond."""
 
@@ -59,19 +62,54 @@ CREATE TABLE IF NOT EXISTS events (
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """Open the file, and make it what we need; several processes may do so at once."""
+    """Open the file, and make it what we need; several processes may do so at once.
+
+    Raises:
+        ToolError: INTERNAL, a newer version has written it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = sqlite3.connect(
         path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
+    try:
+        _prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def trouble(error: sqlite3.Error) -> ToolError:
+    """What is wrong with the file of the runs, and what to do about it."""
+    cause = getattr(error, "sqlite_errorname", type(error).__name__)
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # without the finer part
+        case sqlite3.SQLITE_FULL:
+            return disk.no_room(cause)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return disk.failing(
+                "The file that the runs are kept in is damaged.",
+                "Put back a copy of runs.sqlite, or move it away to begin with no runs.",
+                cause,
+                retryable=False,
+            )
+        case _:
+            return disk.failing(
+                "The file that the runs are kept in cannot be used now.",
+                "Try again; nothing was half written. If it stays so, look at the data folder.",
+                cause,
+            )
+
+
+def _prepare(database: sqlite3.Connection) -> None:
     end = time.monotonic() + PATIENCE
     while True:
         try:
             # The first to come changes the file, and SQLite does not let the others wait for it.
             database.execute("PRAGMA journal_mode = WAL")
             break
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            if not busy or time.monotonic() > end:
                 raise
             time.sleep(0.01)
     database.execute("PRAGMA synchronous = FULL")
@@ -83,6 +121,9 @@ def open_file(path: Path) -> sqlite3.Connection:
         database.execute(f"PRAGMA user_version = {SCHEMA}")
     database.execute("COMMIT")
     if version > SCHEMA:
-        database.close()
-        raise RuntimeError(f"the runs in {path.name} were written by a newer version")
-    return database
+        raise disk.failing(
+            "The runs were written by a newer version of Cleats.",
+            "Update this one.",
+            "NewerStore",
+            retryable=False,
+        )

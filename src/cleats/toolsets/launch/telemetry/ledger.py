@@ -98,9 +98,13 @@ class Ledger:
             connection = sqlite3.connect(
                 self._path, timeout=WAIT, isolation_level=None, check_same_thread=False
             )
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=OFF")
-            connection.executescript(SCHEMA)
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=OFF")
+                connection.executescript(SCHEMA)
+            except sqlite3.Error:
+                connection.close()
+                raise
             self._connection = connection
         return self._connection
 

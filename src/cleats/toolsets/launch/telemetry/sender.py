@@ -8,6 +8,7 @@ in it makes that the same as once.
 
 import logging
 import secrets
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
@@ -65,9 +66,10 @@ class Sender:
                 return True
             async with self._client() as client:
                 there = [await self._flushed(client, each) for each in collectors]
-        except OSError as error:  # a full disk, say: the outbox is as it was
+        except (OSError, sqlite3.Error) as error:  # a full disk, say: the outbox is as it was
             log.warning("telemetry.outbox error=%s", type(error).__name__)
-            return True
+            self._failures += 1
+            return False
         self._failures = 0 if all(there) else self._failures + 1
         return all(there)
 

@@ -112,7 +112,13 @@ class Watch:
             await to_thread.run_sync(self._drain)
             if not sending:  # not before the first record: a start must cost nothing
                 sending = True
-                tasks.start_soon(Sender(self.ledger, self.tokens()).run)
+                tasks.start_soon(self._send)
+
+    async def _send(self) -> None:
+        try:
+            await Sender(self.ledger, self.tokens()).run()
+        except Exception:
+            log.exception("telemetry.sender")  # whatever it was, the server goes on
 
     def _drain(self) -> None:
         while self._jobs:
@@ -122,6 +128,8 @@ class Watch:
             except (ToolError, OSError, sqlite3.Error) as error:
                 # A full disk, a run that is gone: watchers see less, the run sees nothing.
                 log.warning("telemetry.lost error=%s", type(error).__name__)
+            except Exception:
+                log.exception("telemetry.lost")
 
     def around(self, tool: Tool) -> Tool:
         """A tool of which every call is recorded."""

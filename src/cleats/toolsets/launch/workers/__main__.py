@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from cleats.contract.errors import ToolError
+from cleats.toolsets.launch import disk
 from cleats.toolsets.launch.workers.job import Job
 
 
@@ -35,12 +36,14 @@ def main() -> None:
             facts = asyncio.run(import_module(module).run(job))
             answer = {"facts": dict(facts), "artifacts": job.outputs, "events": job.events}
             said = json.dumps({"result": answer}, allow_nan=False)
-        except ToolError as error:
-            told = {**error.as_json(), "hint": error.hint, "events": job.events}
-            said = json.dumps({"error": told}, default=str)
         except Exception as crash:  # noqa: BLE001 - the last line has to be said
-            traceback.print_exc()
-            said = json.dumps({"crash": {"cause_class": type(crash).__name__}})
+            known = disk.trouble(crash) if isinstance(crash, OSError) else crash
+            if isinstance(known, ToolError):
+                told = {**known.as_json(), "hint": known.hint, "events": job.events}
+                said = json.dumps({"error": told}, default=str)
+            else:
+                traceback.print_exc()
+                said = json.dumps({"crash": {"cause_class": type(crash).__name__}})
         channel.write(said.encode() + b"\n")
 
 
