@@ -67,7 +67,7 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
 
 def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The answer, and what is to be said about the index it came from."""
-    if wanted.get("workspacePath"):
+    if wanted.get("workspacePath") or settings.opensearch_url:
         from cleats.cli.asking import asked  # noqa: PLC0415
 
         return asked(settings, "search", **wanted), ""

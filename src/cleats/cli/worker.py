@@ -30,6 +30,7 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
 
     With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again
     whenever its files change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it.
+    With CLEATS_OPENSEARCH_URL it is published there, and servers with the same search in it.
 
     \b
     Examples:
@@ -37,8 +38,11 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
       cleats worker --repo ~/src/project  with CLEATS_INDEX_URL=/shared/indexes
     """  # noqa: D301 - click reads the backspace
     if repo is not None:
-        if not settings.index_url:
-            raise SettingError("index_url: say where to publish the index (CLEATS_INDEX_URL)")
+        if not (settings.index_url or settings.opensearch_url):
+            raise SettingError(
+                "index_url: say where to publish the index (CLEATS_INDEX_URL, or "
+                "CLEATS_OPENSEARCH_URL)"
+            )
         settings = replace(settings, project_dir=repo.absolute(), index_share="publish")
     if not settings.database_url and repo is None:
         raise SettingError(

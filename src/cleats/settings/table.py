@@ -202,6 +202,27 @@ class Settings:
     index_endpoint: str = _setting(
         "", "The address of an object store that is not Amazon's.", private=True
     )
+    opensearch_url: str = _setting(
+        "",
+        "An OpenSearch that has the index of this project, for a corpus beyond one machine: "
+        "`https://host:9200`. Servers search in it; with `index_share = publish` this machine "
+        "builds and publishes to it.",
+        private=True,
+    )
+    opensearch_user: str = _setting("", "Who this machine is to it.", private=True)
+    opensearch_password: str = _setting("", "What proves that.", private=True)
+    opensearch_token: str = _setting(
+        "", "Sent as a bearer token instead of a user and a password.", private=True
+    )
+    opensearch_ca: str = _setting(
+        "",
+        "File with the certificates that its own is checked with; this machine's by default.",
+        private=True,
+    )
+    opensearch_shards: int = _setting(
+        1, "Into how many parts it cuts an index; about 30 GB each.", least=1
+    )
+    opensearch_replicas: int = _setting(1, "How many copies of each part it keeps.")
     index_workers: int = _setting(
         0, "Processes that read files while an index is built; 0 for one per core."
     )

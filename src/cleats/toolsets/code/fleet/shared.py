@@ -35,6 +35,10 @@ class Shared:
     pause: float
     _pulling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def name(self) -> str:
+        return self.share.name
+
     def concerns(self, repository: Repository) -> bool:
         """Whether it is the index of this repository."""
         return repository.root == self.root

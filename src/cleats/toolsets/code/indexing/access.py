@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from cleats.toolsets.code.fleet.shared import Shared
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
+    from cleats.toolsets.code.opensearch.remote import Remote
     from cleats.toolsets.code.triage.books import Books
     from cleats.toolsets.code.triage.keeping import Keeper
     from cleats.toolsets.code.workspace import Workspace
@@ -77,6 +78,20 @@ class Indexes:
         return shared(self._settings, self.repository(None))
 
     @cached_property
+    def remote(self) -> "Remote | None":
+        """The index that lies in an OpenSearch; None when there is none."""
+        if not self._settings.opensearch_url:
+            return None
+        from cleats.toolsets.code.opensearch.remote import remote  # noqa: PLC0415 - few have one
+
+        return remote(self._settings, self.repository(None))
+
+    def _elsewhere(self, repository: Repository) -> "Shared | Remote | None":
+        """What another machine builds, if this one only reads it."""
+        both = (self.shared, self.remote)
+        return next((each for each in both if each is not None and each.reads(repository)), None)
+
+    @cached_property
     def _books(self) -> "Books | None":
         if not self._settings.database_url:
             return None
@@ -103,11 +118,12 @@ class Indexes:
         Raises:
             ToolError: FORBIDDEN, another machine builds it, and never sees the records of this one.
         """
-        if self.shared is None or not self.shared.reads(repository):
+        reading = self._elsewhere(repository)
+        if reading is None:
             return ""
         if self._books is None:
-            self.shared.refuse_build(repository)
-        return self.shared.share.name
+            reading.refuse_build(repository)
+        return reading.name
 
     def catch_up(self, repository: Repository) -> str:
         """Have the records that an index is built of; why they are not new, empty when they are.
@@ -164,8 +180,8 @@ class Indexes:
         """
         import asyncio  # noqa: PLC0415 - `cleats index` needs none
 
-        if self.shared is not None and self.shared.reads(repository):
-            return None  # the files it was made of are elsewhere
+        if self._elsewhere(repository) is not None:
+            return None  # the files it was made of are there too
         watched = self._watch(repository)
         if watched.generation != self.shelf(repository).name():
             watched.until = 0.0
@@ -206,14 +222,16 @@ class Indexes:
         Raises:
             ToolError: it could not be done; the last index is as it was.
         """
-        if self.shared is not None:
-            self.shared.refuse_build(repository)
+        if (reading := self._elsewhere(repository)) is not None:
+            reading.refuse_build(repository)
         late = await self._late(repository)
         made = await self._built(repository, options, report)
-        unshared = ""
+        shelf, unshared, unpublished = self.shelf(repository), "", ""
         if self.shared is not None and self.shared.concerns(repository):
-            unshared = await self.shared.publish(self.shelf(repository))
-        warnings = [warning for warning in (late, unshared) if warning]
+            unshared = await self.shared.publish(shelf)
+        if self.remote is not None and self.remote.concerns(repository):
+            unpublished = await self.remote.publish(shelf, report)
+        warnings = [warning for warning in (late, unshared, unpublished) if warning]
         if not warnings:
             return made
         import msgspec  # noqa: PLC0415 - as above

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engine import Engine
     from cleats.toolsets.code.search.engines import Engines
+    from cleats.toolsets.code.search.request import Request
 
 QUIET: Final = 0.3
 """Seconds after the start in which clients say hello."""
@@ -56,6 +57,11 @@ class SearchTool:
         context: Context,
         others: Sequence[Path] = (),
     ) -> dict[str, Any]:
+        remote = self._indexes.remote
+        if remote is not None and remote.reads(repository):
+            if given.get("refresh"):
+                remote.refuse_build(repository)
+            return await remote.search(lambda: self._request(given, repository, others))
         await self._indexes.ready(repository)
         if given.get("refresh"):
             await self._refresh(repository, context)
@@ -87,8 +93,7 @@ class SearchTool:
         parts = []
         for member in workspace.members:
             repository = member.repository
-            known = given.get("refresh") or self._indexes.shelf(repository).name() is not None
-            if member.enabled and member.exists and known:
+            if member.enabled and member.exists and self._has_index(repository, given):
                 answer = await self._search_in(repository, given, context, roots)
                 parts.append(Part(member.alias, repository.id, answer))
             elif member.enabled:
@@ -101,6 +106,12 @@ class SearchTool:
             )
         short = lean(given["output"], explain=bool(given.get("explain")))
         return merged(parts, limits(given), lean=short)
+
+    def _has_index(self, repository: "Repository", given: Mapping[str, Any]) -> bool:
+        """Whether there is something to search, or will be."""
+        remote, here = self._indexes.remote, self._indexes.shelf(repository).name() is not None
+        there = remote is not None and remote.reads(repository)
+        return bool(given.get("refresh")) or here or there
 
     async def _refresh(self, repository: "Repository", context: Context) -> None:
         def report(at: "Progress") -> None:
@@ -123,17 +134,23 @@ class SearchTool:
         others: Sequence[Path] = (),
     ) -> dict[str, Any]:
         from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
-        from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
-        from cleats.toolsets.code.search.request import read  # noqa: PLC0415
         from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
 
-        roots = Roots(repository.root, others)
-        request = read(given, tests_lower=self._tests_lower, roots=roots)
+        request = self._request(given, repository, others)
         with self.engine(repository) as engine:
             try:
                 return payload(engine, engine.search(request, given_up))
             except Stopped:
                 return {}  # nobody is waiting for it
+
+    def _request(
+        self, given: Mapping[str, Any], repository: "Repository", others: Sequence[Path]
+    ) -> "Request":
+        from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
+        from cleats.toolsets.code.search.request import read  # noqa: PLC0415
+
+        roots = Roots(repository.root, others)
+        return read(given, tests_lower=self._tests_lower, roots=roots)
 
     def engine(self, repository: "Repository") -> AbstractContextManager["Engine"]:
         """The engine of a repository's index, opened if it is not. For a thread of its own.
@@ -155,6 +172,7 @@ class SearchTool:
     @asynccontextmanager
     async def running(self, _changed: Changed) -> AsyncIterator[None]:
         """While a server runs: get ready in its first idle moment, and return what is held."""
+        _ = self._indexes.remote  # a setting that is wrong stops the start, not the first search
         tasks = [asyncio.create_task(self._warm())]
         if (shared := self._indexes.shared) is not None:
             shelf = self._indexes.shelf(self._indexes.repository(None))
@@ -200,7 +218,12 @@ class SearchTool:
                 output=OUTPUT,
                 listed_output=LISTED,
                 run=self.search,
-                errors=(ErrorCode.NO_INDEX, ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
+                errors=(
+                    ErrorCode.NO_INDEX,
+                    ErrorCode.NOT_FOUND,
+                    ErrorCode.FORBIDDEN,
+                    ErrorCode.UNAVAILABLE,
+                ),
                 examples=(
                     {"arguments": {"query": "where are sessions closed?"}},
                     {"arguments": {"query": "Session.close", "output": "full", "top": 3}},

@@ -1,0 +1,206 @@
+"""The index of a server that lies in a cluster: published by who builds, searched by the others."""
+
+import hashlib
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import SettingError, Settings
+from cleats.toolsets.code.fleet.manifest import NAME
+from cleats.toolsets.code.indexing.progress import Progress
+from cleats.toolsets.code.opensearch.cluster import Cluster, ClusterError, Place, place, unavailable
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.store.generations import Shelf
+from cleats.toolsets.code.store.locks import claim
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.search.request import Request
+
+TRIES: Final = 2
+"""Of a request of a search: somebody waits for it."""
+
+LOCK: Final = "opensearch.lock"
+"""The file on a shelf that only one publisher of this machine holds."""
+
+
+@dataclass(eq=False)
+class Remote:
+    """One index in a cluster, as one server has it."""
+
+    place: Place
+    name: str
+    publishes: bool
+    root: Path
+    """The repository that it is the index of, on this machine."""
+    pause: float
+    shards: int = 1
+    replicas: int = 1
+    _seen: tuple[float, str, Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    @cached_property
+    def verified(self) -> ssl.SSLContext:
+        """How its certificate is checked."""
+        return self.place.verified()
+
+    def concerns(self, repository: Repository) -> bool:
+        """Whether it is the index of this repository."""
+        return repository.root == self.root
+
+    def reads(self, repository: Repository) -> bool:
+        """Whether it is, and is made elsewhere."""
+        return self.concerns(repository) and not self.publishes
+
+    def refuse_build(self, repository: Repository) -> None:
+        """Refuse to build what is only searched here.
+
+        Raises:
+            ToolError: FORBIDDEN.
+        """
+        if self.reads(repository):
+            raise ToolError(
+                ErrorCode.FORBIDDEN,
+                f"This server searches the index {self.name} in OpenSearch; it is built elsewhere.",
+                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
+                "publish on the machine that builds.",
+            )
+
+    async def search(self, make: "Callable[[], Request]") -> dict[str, Any]:
+        """Answer a search that `make` reads, in a thread: its modules are large.
+
+        Raises:
+            ToolError: INVALID_REQUEST, it cannot be asked here; NO_INDEX, there is none;
+                UNAVAILABLE, the cluster cannot be reached.
+        """
+        request = await to_thread.run_sync(make, abandon_on_cancel=True)
+        try:
+            async with Cluster(self.place, self.verified, TRIES) as cluster:
+                return await self._answer(cluster, request)
+        except ClusterError as error:
+            raise unavailable(error, self.name) from None
+
+    async def _answer(self, cluster: Cluster, request: "Request") -> dict[str, Any]:
+        from cleats.toolsets.code.opensearch.asking import Asking, gone  # noqa: PLC0415 - large
+        from cleats.toolsets.code.search.output import payload  # noqa: PLC0415 - as above
+
+        fresh = self._seen is None
+        index, meta = await self._current(cluster)
+        try:
+            stored, found = await Asking(cluster, index, meta).search(request)
+        except ClusterError as error:
+            self._seen = None
+            if fresh or not gone(error):
+                raise
+            return await self._answer(cluster, request)  # a newer one has taken its place
+        return await to_thread.run_sync(payload, stored, found)
+
+    async def _current(self, cluster: Cluster) -> tuple[str, Mapping[str, Any]]:
+        """The index that the alias is on, and what it says of itself."""
+        if self._seen is not None and time.monotonic() < self._seen[0]:
+            return self._seen[1:]
+        path = f"/{quote(f'cleats-{self.name}')}/_mapping?filter_path=*.mappings._meta"
+        listed = await cluster.ask("GET", path, missing=True) or {}
+        known = [
+            (each["mappings"]["_meta"]["cleats"], index)
+            for index, each in listed.items()
+            if each.get("mappings", {}).get("_meta", {}).get("cleats")
+        ]
+        if not known:
+            raise _none(self.name, "nobody has published it yet")
+        meta, index = max(known, key=lambda each: float(each[0]["began"]))
+        await to_thread.run_sync(_fit, self.name, meta)
+        self._seen = (time.monotonic() + self.pause, index, meta)
+        return index, meta
+
+    async def publish(self, shelf: Shelf, report: Callable[[Progress], None]) -> str:
+        """Publish the generation of a shelf; why it did not work, empty when it did."""
+        from cleats.toolsets.code.opensearch.publishing import Publisher  # noqa: PLC0415 - large
+
+        if not self.publishes:
+            return ""
+        lock = claim(shelf.folder / LOCK)
+        lease = shelf.current()
+        try:
+            if lock is None:
+                return "Another process of this machine is publishing to OpenSearch."
+            if lease is None:
+                return ""
+            async with Cluster(self.place, self.verified) as cluster:
+                publisher = Publisher(
+                    cluster, self.name, _builder(shelf), self.shards, self.replicas
+                )
+                await publisher.publish(lease.folder, _told(report))
+        except ClusterError as error:
+            return f"The index could not be published to OpenSearch: {error}."
+        finally:
+            if lease is not None:
+                lease.close()
+            if lock is not None:
+                lock.release()
+        return ""
+
+
+def remote(settings: Settings, repository: Repository) -> Remote:
+    """The index in a cluster that the settings name.
+
+    Raises:
+        SettingError: its address or its name is none.
+    """
+    name = repository.shared_name(settings.index_name)
+    if not NAME.fullmatch(name):
+        raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
+    made = Remote(
+        place(settings),
+        name,
+        settings.index_share == "publish",
+        repository.root,
+        settings.index_poll,
+        settings.opensearch_shards,
+        settings.opensearch_replicas,
+    )
+    try:
+        _ = made.verified
+    except (OSError, ValueError) as error:
+        raise SettingError(f"opensearch_ca: cannot be used: {error}") from None
+    return made
+
+
+def _told(report: Callable[[Progress], None]) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        words = f"{done:,} of {total:,} documents in OpenSearch"
+        report(Progress("publish", words, done, total))
+
+    return tell
+
+
+def _builder(shelf: Shelf) -> str:
+    """Tells the shelves of machines apart, without saying which they are."""
+    said = f"{socket.gethostname()} {shelf.folder}"
+    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:12]
+
+
+def _fit(name: str, meta: Mapping[str, Any]) -> None:
+    """Refuse an index that was made for another version: its words would mean something else."""
+    from cleats.toolsets.code.opensearch.documents import form  # noqa: PLC0415 - large
+    from cleats.toolsets.code.search.digest import word_table  # noqa: PLC0415 - as above
+
+    table = word_table()
+    own = table.fingerprint if table is not None else ""
+    if meta.get("form") != form() or (meta.get("table") and own and meta["table"] != own):
+        raise _none(name, "another version of cleats made it")
+
+
+def _none(name: str, why: str) -> ToolError:
+    return ToolError(
+        ErrorCode.NO_INDEX,
+        f"There is no index {name} in OpenSearch to search: {why}.",
+        hint="Build and publish it with `cleats worker` where the repository is.",
+    )
