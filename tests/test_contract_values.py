@@ -17,7 +17,7 @@ from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, LAUNCH, Meta, timestamp
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Alias, Context, Tool, Toolset, arguments
-from cleats.contract.violations import Validator
+from cleats.contract.violations import LISTED, Validator
 from cleats.settings import Settings
 from tests.requirements import requirement
 
@@ -39,6 +39,26 @@ def test_the_wording_of_every_keyword_is_ours_and_does_not_drift() -> None:
         found = [v.as_json() for v in Validator(case["schema"]).violations(case["instance"])]
 
         assert found == case["violations"], case["schema"]
+
+
+@pytest.mark.parametrize(
+    ("instance", "first", "count"),
+    [
+        (["no"] * 30_000, "/0", 1),
+        ([["no"]] * 15_000, "/0", 1),
+        ({f"k{number}": 1 for number in range(1500)}, "/k0", LISTED),
+    ],
+)
+def test_of_too_many_violations_some_are_listed_and_that_there_are_more_is_said(
+    instance: object, first: str, count: int
+) -> None:
+    schema = {"items": {"enum": ["yes"]}, "properties": {}, "additionalProperties": False}
+
+    *listed, last = Validator(schema).violations(instance)
+
+    assert (listed[0].path, len(listed)) == (first, count)
+    assert last.keyword == "limit"
+    assert Validator(schema).violations(["yes"] * 30_000) == []
 
 
 json_value: st.SearchStrategy[Any] = st.recursive(

@@ -7,6 +7,7 @@ compare.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
@@ -16,6 +17,14 @@ from cleats.contract.pointer import pointer
 
 SHOWN = 80
 """Characters of a value that a message quotes; the whole of it is in the caller's hands already."""
+
+
+LISTED = 1000
+"""Violations that are listed; nobody reads more, and a hundred thousand keep a server busy."""
+
+LARGE = 20_000
+"""Values inside an instance beyond which only the first violation is looked for: the library finds
+one or all, and all take it a second for every forty thousand."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,6 +44,9 @@ class Violation:
             "keyword": self.keyword,
             "message": self.message,
         }
+
+
+_MORE = Violation("", "limit", "there may be more violations; they are not listed", "")
 
 
 class Validator:
@@ -58,14 +70,42 @@ class Validator:
         )
 
     def violations(self, instance: object) -> list[Violation]:
-        """Every violation in a fixed order; empty when the instance is valid."""
+        """Every violation in a fixed order; empty when the instance is valid.
+
+        Where there are too many, some of them, and one that says so.
+        """
         try:
             if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
                 return []
-            errors = self._compiled.iter_errors(instance)
+            large = _is_large(instance)
+            errors = self._first(instance) if large else self._compiled.iter_errors(instance)
         except ValueError:  # the library walks into a value 255 levels and no deeper
             return [Violation("", "depth", "nested too deeply", "")]
-        return sorted(set(_spread(errors, instance)))
+        found = set(islice(_spread(errors, instance), LISTED + 1))
+        listed = sorted(found)[:LISTED]
+        return [*listed, _MORE] if large or len(found) > LISTED else listed
+
+    def _first(self, instance: object) -> list[Any]:
+        try:
+            self._compiled.validate(instance)
+        except jsonschema_rs.ValidationError as error:
+            return [error]
+        return []
+
+
+def _is_large(instance: object) -> bool:
+    """Whether a value has more parts than the violations of all of them could be listed for."""
+    left, count = [instance], 0
+    while left and count <= LARGE:
+        value = left.pop()
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        count += 1
+        if len(left) > LARGE:
+            return True
+    return count > LARGE
 
 
 def _spread(errors: Any, root: object = None) -> Iterator[Violation]:
