@@ -2,7 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,17 @@ class Default(click.Group):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return ["[OPTIONS] [PATH]"]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Never look for garbage in what a build makes: it is in use, and then the process ends."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # else Python looks through all of it now, and once more before it ends
+        gc.enable()
 
 
 @click.group(cls=Default)
@@ -116,7 +128,8 @@ def build(
     try:
         repository = indexes.repository(path)
         late = indexes.catch_up(repository)
-        done = run(repository.root, indexes.shelf(repository), options, bar.show)
+        with uncollected():
+            done = run(repository.root, indexes.shelf(repository), options, bar.show)
         done.warnings += [late] if late else []
     except ToolError as error:
         bar.clear()
@@ -126,7 +139,6 @@ def build(
         click.echo("Cancelled; the index is as it was.", err=True)
         sys.exit(INTERRUPTED)
     bar.clear()
-    gc.freeze()  # else Python looks through all that a build made for garbage before it ends
     if as_json:
         echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(done)})
     elif not quiet:

@@ -36,21 +36,20 @@ _MODELINE = re.compile(
     r"-\*-[^\n]{0,100}?(?:mode:[ \t]*)?([\w+#-]+)[ \t]*(?:;[^\n]{0,100})?-\*-"
     r"|\b(?:vim?|ex):[^\n]{0,100}?\b(?:ft|filetype|syntax)=([\w+#-]+)"
 )
-_CPLUSPLUS = re.compile(
+# What few files are asked for is compiled when the first one is: that takes longer than to ask.
+_CPLUSPLUS: Final = (
     rb"(?m)^[ \t]*(?:class\s+\w+\s*(?:[:{;]|final\b)|namespace\s*(?:\w[\w:]*\s*)?\{|template\s*<"
     rb"|using\s+(?:namespace|std|\w+\s*=)|(?:public|private|protected)[ \t]*:|constexpr\b"
     rb"|#[ \t]*include[ \t]*<[a-z_]+>)|\bstd::"
 )
-_OBJECTIVE = re.compile(
-    rb"(?m)^[ \t]*(?:@(?:interface|protocol|class|import|property)\b|#import\b)"
-)
-_STAMP = re.compile(
+_OBJECTIVE: Final = rb"(?m)^[ \t]*(?:@(?:interface|protocol|class|import|property)\b|#import\b)"
+_STAMP: Final = (
     r"\s*[\[(<]?(?:\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d?:\d\d|\d\d?:\d\d:\d\d"
     r"|\d\d?/[A-Z][a-z]{2}/\d{4}:\d\d|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
     r"|\d{10}(?:\.\d+)?[\]) ])"
     r"|\s*[\[(]?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)[\]):| ]"
 )
-_STACK = re.compile(
+_STACK: Final = (
     r"Traceback \(most recent call last\)|Exception in thread |Caused by: |panic: |goroutine \d+ \["
     r'|\s+at [\w.$<>/]+ ?\(|\s+File ".+", line \d+|\s+from .+:\d+:in |#\d+ +0x[0-9a-f]+'
 )
@@ -120,9 +119,9 @@ def _machine_made(lang: str, data: bytes) -> str:
 
 def _refined(lang: str, head: bytes) -> str:
     """The language where an extension is shared by several."""
-    if lang == "c" and _OBJECTIVE.search(head):
+    if lang == "c" and re.search(_OBJECTIVE, head):
         return "objc"
-    if lang == "c" and _CPLUSPLUS.search(head):
+    if lang == "c" and re.search(_CPLUSPLUS, head):
         return "cpp"
     if lang == "typescript" and head.lstrip().startswith((b"<?xml", b"<!DOCTYPE")):
         return "xml"
@@ -154,8 +153,8 @@ def _by_shebang(line: str) -> str:
 def _is_log(head: bytes) -> bool:
     """Whether text is made of stamped entries or of stack frames."""
     lines = [line for line in head.decode("utf-8", "replace").split("\n")[:100] if line.strip()]
-    stamped = sum(1 for line in lines if _STAMP.match(line))
-    frames = sum(1 for line in lines if _STACK.match(line))
+    stamped = sum(1 for line in lines if re.match(_STAMP, line))
+    frames = sum(1 for line in lines if re.match(_STACK, line))
     return (stamped >= 3 and stamped * 5 >= len(lines) * 2) or (
         frames >= 2 and frames * 4 >= len(lines)
     )

@@ -2,9 +2,10 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from cleats.toolsets.code.discovery import git
 from cleats.toolsets.code.discovery.reasons import Limits
@@ -14,8 +15,7 @@ from cleats.toolsets.code.discovery.walk import take_walked
 __all__ = ["Discovery", "Found", "Limits", "Skipped", "discover"]
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """What a folder holds, in an order that depends on names alone."""
 
     files: list[Found]

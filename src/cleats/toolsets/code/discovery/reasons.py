@@ -1,8 +1,9 @@
 """Why a file or a folder is not indexed: every reason there is, with the sentence it is told in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 REASONS: Final[Mapping[str, str]] = {
     "binary": "It is not text.",
@@ -24,8 +25,7 @@ REASONS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What is too much. A limit of 0 is none."""
 
     max_file_bytes: int = 5 * 1024 * 1024

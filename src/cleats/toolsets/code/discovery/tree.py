@@ -6,8 +6,9 @@ becomes of a file does not depend on which of them saw it.
 
 import os
 import stat
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from cleats.toolsets.code.discovery.ignore import IgnoreTree
 from cleats.toolsets.code.discovery.naming import judge
@@ -42,14 +43,13 @@ class Skipped(NamedTuple):
     detail: str
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(Struct):
     """Everything seen below one root."""
 
     root: str
     limits: Limits
-    files: dict[str, Found] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
+    files: dict[str, Found] = {}
+    skipped: list[Skipped] = []
     ignored: int = 0
     """Files and folders that an ignore file excludes, as far as the listing tells."""
     marks: IgnoreTree = field(default_factory=IgnoreTree)

@@ -11,8 +11,9 @@ Objects that a partial clone has left behind are not fetched. No question opens 
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cleats.runtime import blocking
 
@@ -74,8 +75,7 @@ class GitError(Exception):
         """What git wrote about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """Git in one folder. `filters` are the names of the filters its configuration knows."""
 
     root: Path

@@ -8,10 +8,10 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import groupby
 
 import msgspec
+from msgspec import Struct, field
 
 from cleats.toolsets.code.history.patches import Commit, Hunk, Patch
 
@@ -21,8 +21,7 @@ WINDOW = 10
 VERSION = 1
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """What is known of one file."""
 
     lines: "array[int]"
@@ -31,12 +30,11 @@ class Entry:
     """Whether every line is in it."""
     last: int = 0
     """The commit that touched it last."""
-    changes: list[int] = field(default_factory=list)
+    changes: list[int] = []
     """Added and removed lines of the last commits that touched it."""
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     """The lines of all files as of one commit."""
 
     lined: bool = True
@@ -50,9 +48,9 @@ class Ledger:
     credits: "array[int]" = field(default_factory=lambda: array("I", [0]))
     """The author of each commit."""
     authors: list[str] = field(default_factory=lambda: [""])
-    files: dict[bytes, Entry] = field(default_factory=dict)
-    _numbers: dict[str, int] = field(default_factory=dict)
-    _gone: set[bytes] = field(default_factory=set)
+    files: dict[bytes, Entry] = {}
+    _numbers: dict[str, int] = {}
+    _gone: set[bytes] = set()
 
     @property
     def commits(self) -> int:

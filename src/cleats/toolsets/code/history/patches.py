@@ -7,8 +7,9 @@ written in a file can therefore be taken for a header.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 FORMAT = "--format=%x01%H%x00%P%x00%ct%x00%an <%ae>"
 """One line per commit, marked by a byte with which no line of a patch's header begins."""
@@ -31,15 +32,14 @@ class Hunk(NamedTuple):
     added: int
 
 
-@dataclass(slots=True)
-class Patch:
+class Patch(Struct):
     """What a commit does to one file. Paths are bytes, because git's are."""
 
     old: bytes | None
     """None for a file that is new."""
     new: bytes | None
     """None for one that is gone."""
-    hunks: list[Hunk] = field(default_factory=list)
+    hunks: list[Hunk] = []
     moved: bool = True
     """Whether the old path is gone, where the paths differ."""
     opaque: bool = False

@@ -7,9 +7,10 @@ lines that are not committed yet have no author.
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from cleats.toolsets.code.history import reading
 from cleats.toolsets.code.history.git import Git, GitError
@@ -32,15 +33,14 @@ class FileHistory(NamedTuple):
     """Added and removed lines over the last ten commits that touched it."""
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """The history of a work tree. Paths are relative to its root, with `/`."""
 
     authors: list[str]
     """`Name <mail>`, in the order of their first commits; the first one is empty."""
     warnings: list[str]
     _ledger: Ledger
-    _changed: dict[bytes, Entry] = field(default_factory=dict)
+    _changed: dict[bytes, Entry] = {}
     is_as_saved: bool = False
     """Whether it would be saved as it was: no commit has come."""
 

@@ -4,14 +4,14 @@ Cheap enough to be asked at every refresh. Nothing here fails: without git, or w
 the answer says so and everything else goes on.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cleats.toolsets.code.history.git import Git, GitError
 
 
-@dataclass(frozen=True, slots=True)
-class GitState:
+class GitState(Struct, frozen=True):
     """What git says about a folder."""
 
     branch: str | None = None

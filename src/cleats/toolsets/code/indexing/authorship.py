@@ -3,11 +3,11 @@
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from cleats.toolsets.code.history.replay import FileHistory, History
 from cleats.toolsets.code.history.state import GitState
@@ -62,8 +62,7 @@ def add(
     return history.warnings
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     id: int
     path: str
     facts: tuple[Any, ...]

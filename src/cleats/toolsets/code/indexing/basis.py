@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.indexing.fingerprint import fingerprint
@@ -12,8 +13,7 @@ from cleats.toolsets.code.store.catalogue import Catalogue, Known
 from cleats.toolsets.code.store.generations import Lease, Shelf
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """What an index has. One that has another form is built anew."""
 
     modes: tuple[Mode, ...]
@@ -38,17 +38,16 @@ class Form:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Struct, frozen=True):
     """The last generation, as far as a build can use it."""
 
     form: Form
     sqlite: bool
     lease: Lease | None = None
     """None when all is to be read again."""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
     """What is said about the last generation, whether it fits or not."""
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, Known] = {}
 
     @classmethod
     @contextmanager

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct
 
 from cleats.runtime.pool import Lost, Pool
 from cleats.toolsets.code.indexing.progress import Counter
@@ -19,13 +19,12 @@ FAILED = "its parser crashed or took too long"
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(Struct):
     """What came of the files that were read."""
 
-    indexed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    indexed: list[str] = []
+    skipped: list[str] = []
+    gone: list[str] = []
 
     @property
     def paths(self) -> list[str]:

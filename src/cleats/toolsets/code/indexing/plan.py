@@ -6,15 +6,15 @@ none that matches (see `rows.UNSURE`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.indexing.contents import NotAFileError, content, digest_of
 from cleats.toolsets.code.store.catalogue import Known
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """How the files of a folder compare with those of a catalogue."""
 
     added: Sequence[Found]
@@ -39,8 +39,7 @@ def compare(found: Sequence[Found], known: Mapping[str, Known]) -> Plan:
     return Plan(added, suspects, removed, len(found) - len(added) - len(suspects))
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What the hashes of the suspects say."""
 
     changed: Sequence[Found]

@@ -4,7 +4,6 @@ A file can vanish or turn into something else before it is read; that is an answ
 """
 
 import zlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -58,8 +57,7 @@ def unreadable(task: Task, why: str) -> Outcome:
     return Outcome("skipped", task.size, task.mtime_ns, b"", None, "unreadable", why)
 
 
-@dataclass
-class Reader:
+class Reader(Struct):
     """Does tasks. It can be sent to another process."""
 
     modes: frozenset[Mode]

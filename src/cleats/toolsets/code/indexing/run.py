@@ -9,9 +9,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.runtime.blocking import attended
 from cleats.toolsets.code.indexing.basis import Basis
@@ -89,8 +90,7 @@ def alone(shelf: Shelf, report: Report) -> Iterator[None]:
         lock.release()
 
 
-@dataclass(frozen=True)
-class Build:
+class Build(Struct, frozen=True):
     """One build on its way."""
 
     root: Path

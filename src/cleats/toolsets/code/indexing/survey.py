@@ -1,9 +1,11 @@
 """How a folder compares with its index: the look that every build and every refresh begins with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cleats.toolsets.code.discovery.files import Discovery, discover
 from cleats.toolsets.code.indexing.basis import Basis
@@ -19,8 +21,7 @@ WORTH_NOTING: Final = 8 << 20
 generation that only says so costs more than to hash less."""
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """What was found, before anything is read for the index."""
 
     found: Discovery

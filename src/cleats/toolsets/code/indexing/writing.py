@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.history.state import GitState, state
@@ -22,8 +23,7 @@ from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.files import clone
 
 
-@dataclass
-class Writing:
+class Writing(Struct):
     """One generation on its way, in a folder of its own."""
 
     root: Path
@@ -32,7 +32,7 @@ class Writing:
     basis: Basis
     survey: Survey
     draft: Path
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
 
     @property
     def previous(self) -> Path | None:

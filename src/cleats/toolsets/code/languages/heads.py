@@ -1,6 +1,6 @@
 """Declarations: what their heads say, and the frames they open."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cleats.toolsets.code.facts import Typed
 from cleats.toolsets.code.languages import remarks

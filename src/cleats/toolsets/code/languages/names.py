@@ -5,14 +5,14 @@ text means is not here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.toolsets.code.facts import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageName:
+class LanguageName(Struct, frozen=True):
     """What a language is called, and how its files give it away."""
 
     title: str

@@ -24,8 +24,9 @@ Where a row maps a kind to its parts, the part "" means: the first child that is
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.languages.frame import Frame
@@ -40,8 +41,7 @@ TYPES: Kinds = frozenset({"class", "interface", "trait", "struct", "enum", "impl
 """Kinds of chunks whose functions are methods."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declares:
+class Declares(Struct, frozen=True):
     """A kind of node that is a declaration."""
 
     kind: str
@@ -61,8 +61,7 @@ class Declares:
     """It is a chunk only outside of every other declaration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """How one parameter is written."""
 
     name: tuple[str, ...] = ("name",)
@@ -70,8 +69,7 @@ class Parameter:
     default: tuple[str, ...] = ("value",)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """How a call is written."""
 
     function: tuple[str, ...] = ("function",)
@@ -84,8 +82,7 @@ class Call:
     """Before the callee in steps: `new `."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Struct, frozen=True):
     """Something that gives a value to a name: assignment, declaration, loop variable, `with`."""
 
     left: str = "left"
@@ -99,8 +96,7 @@ class Assign:
     """It declares a field of the type around it; the left side is its name, whatever its kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Carrier:
+class Carrier(Struct, frozen=True):
     """Something that names a function or class written as a value: `const f = () => {}`."""
 
     name: str
@@ -109,8 +105,7 @@ class Carrier:
     lines: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """Everything the engine knows about one language."""
 
     id: str
@@ -119,18 +114,18 @@ class Language:
     maker: str = "language"
 
     # Declarations
-    declares: Mapping[str, Declares] = field(default_factory=dict)
-    carriers: Mapping[str, Carrier] = field(default_factory=dict)
+    declares: Mapping[str, Declares] = {}
+    carriers: Mapping[str, Carrier] = {}
     closures: Kinds = frozenset()
     """Functions without a name. They belong to the chunk around them unless a carrier names them;
     one whose body is an expression returns it."""
     wraps: Kinds = frozenset()
     """Nodes around a single declaration that belong to its range, head and decorators."""
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = {}
     """Kinds found in parameter lists. Any kind of `names` and `targets` is a parameter as well."""
     decorators: Kinds = frozenset()
     """Among the children of a declaration or its wraps, or just before it."""
-    modifiers: Mapping[str, str] = field(default_factory=dict)
+    modifiers: Mapping[str, str] = {}
     """Keywords (tokens or nodes) of a head and the word for them in `Chunk.modifiers`. A word that
     is a visibility sets it; `async` and `generator` set those flags and are not listed."""
     modifier_lists: Kinds = frozenset()
@@ -151,20 +146,20 @@ class Language:
     names: Kinds = frozenset({"identifier"})
     type_names: Kinds = frozenset()
     """Names that stand for types; they are used, not read."""
-    members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, str]] = {}
     """Kind to (object, member); an empty object is the first child, an empty member the last."""
-    joints: Mapping[str, str] = field(default_factory=dict)
+    joints: Mapping[str, str] = {}
     """Members that are not dotted, and what stands between the object and the member: `::`."""
-    indexes: Mapping[str, str] = field(default_factory=dict)
+    indexes: Mapping[str, str] = {}
     """Kind to the object that is indexed."""
-    calls: Mapping[str, Call] = field(default_factory=dict)
-    keywords: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[str, Call] = {}
+    keywords: Mapping[str, tuple[str, str]] = {}
     """Arguments with a name: kind to (name, value)."""
     suffixes: Kinds = frozenset()
     """What follows a callee where that is more than one list of arguments."""
     transparent: Kinds = frozenset()
     """Around an object or callee without changing its name: parentheses, casts, `!`."""
-    assigns: Mapping[str, Assign] = field(default_factory=dict)
+    assigns: Mapping[str, Assign] = {}
     targets: Kinds = frozenset()
     """Patterns: everything named in them receives a value."""
     removes: Kinds = frozenset()
@@ -175,7 +170,7 @@ class Language:
     """Nodes that are types throughout."""
     texts: Kinds = frozenset()
     """The literal text in strings."""
-    literals: Mapping[str, str] = field(default_factory=dict)
+    literals: Mapping[str, str] = {}
     """Kinds of literals and the type a value of that kind has."""
     made: "Callable[[Syntax, int], str] | None" = None
     """The type that an expression gives away. Without it, a call of a capitalised name makes an
@@ -207,7 +202,7 @@ class Language:
 
     # The rest
     comments: Kinds = frozenset({"comment"})
-    imports: "Mapping[str, Callable[[Syntax, int], list[str]]]" = field(default_factory=dict)
+    imports: "Mapping[str, Callable[[Syntax, int], list[str]]]" = {}
     """Import statements and what they import; nothing else is taken from them."""
     ignored: Kinds = frozenset()
     """Nodes that are not looked into."""
@@ -215,7 +210,7 @@ class Language:
     """Nodes that are left out of the tree: frequent leaves that no row and no hook asks for."""
     tokens: Kinds = frozenset()
     """Anonymous tokens that hooks want to see."""
-    hooks: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Mapping[str, Any] = {}
     """Kind to `Hook`."""
     prepare: "Callable[[Syntax], None]" = lambda _syntax: None
     """Called before the walk, to give kinds of their own to nodes that the grammar lumps together:

@@ -1,6 +1,6 @@
 """TypeScript, with and without JSX: JavaScript's table with types."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cleats.toolsets.code.languages.javascript import (
     ASSIGNS,

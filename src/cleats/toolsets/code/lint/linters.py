@@ -11,8 +11,9 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from cleats.toolsets.code.lint.answers import Tool
 
@@ -32,8 +33,7 @@ SETTINGS: Mapping[Tool, tuple[str, ...]] = {
 """The files in which a linter's settings are, in the folder of a file or above it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Linters:
+class Linters(Struct, frozen=True):
     """The linters that there are for a repository."""
 
     ruff: str | None

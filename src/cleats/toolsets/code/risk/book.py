@@ -41,7 +41,8 @@ class Test(NamedTuple):
     """A condition, ready to be asked."""
 
     condition: Condition
-    words: re.Pattern[str] | None
+    words: str
+    """An expression, compiled when it is first asked; empty for none."""
     names: Lookup[bool]
 
 
@@ -135,9 +136,8 @@ def _names(patterns: Sequence[str]) -> Lookup[bool]:
 
 def _test(condition: Condition) -> Test:
     words = "|".join(_word(text) for text in condition.text)
-    shape = re.compile(words, re.IGNORECASE) if words else None
     patterns = [(compiled(text, through=False), True) for text in condition.names]
-    return Test(condition, shape, Lookup(patterns))
+    return Test(condition, words, Lookup(patterns))
 
 
 def _word(text: str) -> str:

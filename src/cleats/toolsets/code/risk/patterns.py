@@ -14,8 +14,9 @@ A pattern of a source also meets what is reached through it: `req.body` meets `r
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 _SEGMENT = re.compile(r"[^.()\[\]]+")
 MEMORY = 100_000
@@ -28,8 +29,7 @@ MOST_WILDCARDS = 4
 R = TypeVar("R")
 
 
-@dataclass(slots=True)
-class Pattern:
+class Pattern(Struct):
     """A pattern, ready to be asked. What it takes is made when it is first asked."""
 
     key: str

@@ -1,5 +1,6 @@
 """Whether the arguments of a call are such that a sink is one: `shell=True`, text that is SQL."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from cleats.toolsets.code.facts import Argument
@@ -24,8 +25,7 @@ def holds(test: Test, arguments: Sequence[Argument], texts: Mapping[str, str]) -
 def _fits(test: Test, argument: Argument, texts: Mapping[str, str]) -> bool:
     if any(test.names(name) for name in argument.names):
         return True
-    if test.words is None:
+    if not test.words:
         return False
-    if argument.text and test.words.search(argument.text):
-        return True
-    return any(test.words.search(texts[name]) for name in argument.names if name in texts)
+    said = (argument.text, *(texts[name] for name in argument.names if name in texts))
+    return any(text and re.search(test.words, text, re.IGNORECASE) for text in said)

@@ -8,8 +8,9 @@ does not depend on the order of anything.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from cleats.toolsets.code.risk.summary import Call, Flow, Sink, Source, Summary
 
@@ -53,13 +54,12 @@ Trails: TypeAlias = dict[Origin, Trail]
 K = TypeVar("K")
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(Struct):
     """What callers need to know about a function."""
 
-    returns: Trails = field(default_factory=dict)
-    reaches: dict[tuple[int, Danger], Trail] = field(default_factory=dict)
-    entries: dict[SourceKey, Source] = field(default_factory=dict)
+    returns: Trails = {}
+    reaches: dict[tuple[int, Danger], Trail] = {}
+    entries: dict[SourceKey, Source] = {}
     """The sources in `returns`."""
 
 
@@ -72,11 +72,10 @@ class Target(NamedTuple):
     """For each input of the call the parameter that it becomes."""
 
 
-@dataclass(slots=True)
-class Solved:
+class Solved(Struct):
     facts: Facts = field(default_factory=Facts)
-    flows: list[Flow] = field(default_factory=list)
-    met: list[tuple[Source, Danger]] = field(default_factory=list)
+    flows: list[Flow] = []
+    met: list[tuple[Source, Danger]] = []
     """The source and the sink of each flow."""
     capped: bool = False
 

@@ -8,11 +8,11 @@ file (git, risk, lint) is in a second set of columns, made anew with every gener
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.search import arrays
@@ -28,11 +28,10 @@ NEVER: Final = -1
 """Instead of a time or a count that nobody knows."""
 
 
-@dataclass(slots=True)
-class _Pairs:
+class _Pairs(Struct):
     """One column on its way: values as they come, again and again, and who has which of them."""
 
-    values: list[str] = field(default_factory=list)
+    values: list[str] = []
     owners: "array[int]" = field(default_factory=lambda: array("q"))
     ids: "array[int]" = field(default_factory=lambda: array("q"))
 
@@ -54,15 +53,14 @@ class _Pairs:
         return packed(self.values, owners, ids)
 
 
-@dataclass(slots=True)
-class Content:
+class Content(Struct):
     """The columns that files bring, put together."""
 
     _pairs: dict[str, _Pairs] = field(default_factory=lambda: defaultdict(_Pairs))
     _counts: dict[str, list[bytes]] = field(default_factory=lambda: defaultdict(list))
-    _flags: list[bytes] = field(default_factory=list)
-    _modes: list[bytes] = field(default_factory=list)
-    _sizes: list[int] = field(default_factory=list)
+    _flags: list[bytes] = []
+    _modes: list[bytes] = []
+    _sizes: list[int] = []
 
     def add(self, path: str, imports: Iterable[str], found: Attributes) -> None:
         """The next file, in the order of paths."""
@@ -91,14 +89,13 @@ class Content:
         arrays.save(folder / CONTENT, made)
 
 
-@dataclass(slots=True)
-class Late:
+class Late(Struct):
     """The columns that git, risk and lint bring, put together."""
 
     _pairs: dict[str, _Pairs] = field(default_factory=lambda: defaultdict(_Pairs))
-    _churn: list[int] = field(default_factory=list)
-    _modified: list[int] = field(default_factory=list)
-    _lint: list[bool] = field(default_factory=list)
+    _churn: list[int] = []
+    _modified: list[int] = []
+    _lint: list[bool] = []
 
     def add_file(self, author: str | None, modified: int | None, churn: int | None) -> None:
         """The next file, in the order of paths."""

@@ -11,11 +11,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.risk.summary import Risk
@@ -55,8 +55,7 @@ class Progress(Protocol):
     def __call__(self, message: str, done: int = 0, total: int = 0) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     id: int
     path: str
     hash: bytes

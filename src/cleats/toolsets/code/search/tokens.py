@@ -43,7 +43,7 @@ _PARTS = re.compile(
     r"|[A-Z]?[a-z]+|[0-9]+"
     r"|\."  # in a shape: a sign that is a word by itself
 )
-_OWN_WORDS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_OWN_WORDS: Final = ("\u3040\u30ff", "\u3400\u4dbf", "\u4e00\u9fff", "\uac00\ud7af", "\uf900\ufaff")
 """Scripts without spaces: each sign is a word, and several are a phrase."""
 
 STOP: Final = frozenset(
@@ -174,7 +174,7 @@ class _Shapes(dict[int, str]):
         elif sign == "_":
             shape = "_"
         else:
-            shape = "." if _OWN_WORDS.match(sign) else "a"
+            shape = "." if any(first <= sign <= last for first, last in _OWN_WORDS) else "a"
         self[number] = shape
         return shape
 

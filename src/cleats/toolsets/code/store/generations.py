@@ -16,9 +16,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
 
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.store import schema
@@ -37,8 +38,7 @@ ROOT: Final = "root"
 _NAME = re.compile(r"(\d+)-[0-9a-f]{8}")
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """A generation that stays where it is until the lease is returned."""
 
     folder: Path

@@ -7,9 +7,10 @@ belongs to the chunk that holds its line.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from cleats.toolsets.code.facts import Chunk
 from cleats.toolsets.code.structure.source import BLOCK, Source
@@ -29,8 +30,7 @@ MOST_DOC: Final = 600
 """Bounds of what is kept: mentions in a file, names in a chunk, characters of a value or a doc."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Where a piece begins."""
 
     line: int
@@ -41,18 +41,17 @@ class Cut:
     lang: str = ""
 
 
-@dataclass(slots=True)
-class Outline:
+class Outline(Struct):
     """What a reader has seen of a text so far. Lines count from 0 here."""
 
     source: Source
     kind: str
     """The kind of what stands before the first cut."""
-    imports: list[str] = field(default_factory=list)
+    imports: list[str] = []
     name: str = ""
     """What the text calls itself; the file's own name if empty."""
-    _cuts: dict[int, Cut] = field(default_factory=dict)
-    _mentions: list[tuple[int, What | None, str, str]] = field(default_factory=list)
+    _cuts: dict[int, Cut] = {}
+    _mentions: list[tuple[int, What | None, str, str]] = []
 
     def cut(self, line: int, kind: str, name: str, doc: str = "", signature: str = "") -> None:
         """Begin a piece. Of two that begin on one line, the first is the one."""
