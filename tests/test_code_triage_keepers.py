@@ -96,6 +96,7 @@ def test_writers_at_the_same_time_lose_nothing(factory: Factory) -> None:
     assert len(found) == 31
     assert found["X-all"] in map(str, range(6))
     assert all(own == "created" for own, _ in told)
+    assert [titles(keeper) for keeper in keepers] == [found] * 6
 
 
 def test_work_that_is_given_up_ends_and_keeps_what_it_has(factory: Factory) -> None:
@@ -191,6 +192,22 @@ def test_copies_of_another_database_are_forgotten(tmp_path: Path) -> None:
 
     assert empty == {}
     assert titles(new) == {"X-1": "new"}
+
+
+def test_copies_that_were_being_forgotten_are_not_taken_for_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Archive(tmp_path / "copies")
+    old = Book(Books(database()), "shop", here)
+    save(old, record("X-1"))
+    new = Book(Books(database()), "shop", here)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(books, "replace_text", full)
+        with pytest.raises(ToolError):
+            new.current()
+
+    assert titles(old) == {"X-1": ""}
 
 
 def test_copies_of_a_database_that_was_put_back_are_made_anew(tmp_path: Path) -> None:
