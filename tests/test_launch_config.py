@@ -41,6 +41,27 @@ def faults(settings: Settings = SETTINGS, **changes: Any) -> dict[str, str]:
     return {each["path"]: each["message"] for each in caught.value.details["errors"]}
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me:hunter2@models.example.org/v1",
+        "https://hunter2@models.example.org/v1",
+        "https://models.example.org/v1?key=hunter2",
+        "https://models.example.org/v1#hunter2",
+        "https://[hunter2/v1",
+    ],
+)
+def test_an_address_that_may_hold_a_secret_is_refused_and_not_repeated(address: str) -> None:
+    found = faults(llm={"api_base_url": address, "model": "m"}, telemetry={"endpoint_url": address})
+
+    assert found == {
+        "/llm/api_base_url": "has a user, a query or a fragment; a secret is named in api_key_env",
+        "/telemetry/endpoint_url": (
+            "has a user, a query or a fragment; a secret is named in auth_token_env"
+        ),
+    }
+
+
 def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -> None:
     assert faults(target_platform="cobol")["/target_platform"].startswith(
         "'cobol' is no platform of aspose: python, "

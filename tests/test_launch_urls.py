@@ -240,6 +240,25 @@ def test_only_the_plain_address_of_a_github_repository_is_one(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
+    [
+        "https://me:hunter2@github.com/o/n",
+        "https://github.com/o/n?token=hunter2",
+        "https://github.com/o/n#hunter2",
+        "ftp://hunter2@github.com/o/n",
+        "https://a@b:hunter2@[github.com/o/n",
+    ],
+)
+def test_a_refusal_does_not_repeat_what_may_be_a_secret(url: str) -> None:
+    with pytest.raises(ToolError) as repository:
+        repositories.read(url, ASPOSE)
+    with pytest.raises(ToolError) as page:
+        addresses.read(url, [ASPOSE])
+
+    assert "hunter2" not in str(repository.value) + str(page.value)
+
+
+@pytest.mark.parametrize(
+    "url",
     ["https://github.com/o/n", "https://github.com/o/n/", "https://GitHub.com/o/n.git"],
 )
 def test_a_repository_has_one_address_however_it_is_written(url: str) -> None:

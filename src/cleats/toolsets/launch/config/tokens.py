@@ -44,6 +44,10 @@ def needs(config: Mapping[str, Any]) -> list[Need]:
 
 def refusals(config: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
     """The places of a configuration that ask for what the operator did not allow, and why."""
+    for place, endpoint, _ in _PLACES:
+        if (address := _at(config, endpoint)) and not _plain(address):
+            name = place.rpartition("/")[2]
+            yield endpoint, f"has a user, a query or a fragment; a secret is named in {name}"
     for need in needs(config):
         if need.name not in settings.launch_secrets:
             yield need.path, f"{need.name} is not among the variables of launch_secrets"
@@ -100,6 +104,15 @@ def _place(address: str) -> tuple[str, str, int | None, str] | None:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         return None
     return parts.scheme, parts.hostname.lower(), port, parts.path.rstrip("/")
+
+
+def _plain(address: str) -> bool:
+    """Whether an address is shown to everybody without a thought: it holds nothing but a place."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return not ("@" in parts.netloc or parts.query or parts.fragment)
 
 
 def _below(path: str, known: str) -> bool:

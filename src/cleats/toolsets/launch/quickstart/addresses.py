@@ -22,6 +22,8 @@ LONGEST: Final = 2048
 HTTPS: Final = 443
 
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_KEPT_BACK = re.compile(r"(?<=/)[^/?#]*@|[?#].*", re.DOTALL)
+"""Whoever is named before the host, and everything after the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,18 @@ def split(url: str) -> SplitResult:
         plain = False
     if not plain or len(text) > LONGEST or parts.scheme not in ("http", "https"):
         raise ToolError(
-            ErrorCode.INVALID_URL, f"{url[:100]!r} is no address", hint="Give an https:// address."
+            ErrorCode.INVALID_URL, f"{told(url)} is no address", hint="Give an https:// address."
         )
     if not parts.hostname:
         raise ToolError(
-            ErrorCode.INVALID_URL, f"{url[:100]!r} has no host", hint="Give an https:// address."
+            ErrorCode.INVALID_URL, f"{told(url)} has no host", hint="Give an https:// address."
         )
     return parts
+
+
+def told(url: str) -> str:
+    """An address as a message repeats it: without what may be a password or a token."""
+    return repr(_KEPT_BACK.sub("", url)[:100])
 
 
 def port(parts: SplitResult) -> int | None:

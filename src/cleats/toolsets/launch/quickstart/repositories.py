@@ -8,7 +8,7 @@ from typing import Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.profiles.model import Profile
-from cleats.toolsets.launch.quickstart.addresses import HTTPS, port, segments, split
+from cleats.toolsets.launch.quickstart.addresses import HTTPS, port, segments, split, told
 
 _PART: Final = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _NAMES: Final = {
@@ -55,7 +55,7 @@ def read(url: str, profile: Profile) -> Repository:
     hosts = " or ".join(profile.repositories.hosts)
     raise ToolError(
         ErrorCode.INVALID_URL,
-        f"{url[:200]!r} is not the address of a repository on {hosts}",
+        f"{told(url)} is not the address of a repository on {hosts}",
         hint=f"Give https://{profile.repositories.hosts[0]}/owner/name.",
         details={"hosts": list(profile.repositories.hosts)},
     )
