@@ -40,8 +40,9 @@ docs: $(READY) ## Write the references, build the site, follow its links and run
 picture: $(READY) ## Record the picture of a terminal from the running program
 	$(BIN)/python -m book.picture
 
-conformance: $(READY) ## The official MCP conformance suite and the MCP Inspector (needs npm)
+conformance: $(READY) ## The official MCP suite, the Inspector, the types of OpenSearch (needs npm)
 	$(BIN)/python -m conformance
+	$(BIN)/python -m conformance.opensearch
 
 bench: $(READY) ## Every benchmark, side by side with its peers, as one table of ratios
 	$(BIN)/python -m bench.all

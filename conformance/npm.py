@@ -8,7 +8,7 @@ fetched by an install script, by version, outside what the lock file's hashes co
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +17,8 @@ from conformance.processes import Broken, finished
 
 HERE = Path(__file__).parent
 HOME = HERE.parent / ".conformance"
-READY = HOME / "installed"
-"""Made last, so that an interrupted install is begun again."""
+READY = "installed"
+"""The file that is made last, so that an interrupted install is begun again."""
 
 PINS = (HERE / "package.json", HERE / "package-lock.json")
 
@@ -67,41 +67,56 @@ class Tools:
         return self.home / "node_modules" / ".bin"
 
 
-def installed() -> bool:
+def installed(home: Path = HOME, pins: Sequence[Path] = PINS) -> bool:
     """Whether the tools are there, in the versions that are pinned now."""
-    return READY.exists() and READY.read_text() == _pins()
+    ready = home / READY
+    return ready.exists() and ready.read_text() == _hashed(pins)
 
 
 async def install() -> Tools:
-    """The tools, installed now unless they already are.
+    """The tools of the suite, installed now unless they already are.
 
     Raises:
         NotInstalled: npm is missing or failed.
     """
-    if not installed():
-        READY.unlink(missing_ok=True)
-        await _install()
-        READY.write_text(_pins())
-    tools = Tools(HOME)
+    await provide(HOME, PINS)
+    return Tools(HOME)
+
+
+async def provide(home: Path, pins: Sequence[Path]) -> Mapping[str, str]:
+    """Have what is pinned in a folder; the environment to run it in.
+
+    Raises:
+        NotInstalled: npm is missing or failed.
+    """
+    if not installed(home, pins):
+        (home / READY).unlink(missing_ok=True)
+        await _install(home, pins)
+        (home / READY).write_text(_hashed(pins))
+    tools = Tools(home)
     tools.scratch.mkdir(exist_ok=True)
-    return tools
+    return tools.env
 
 
-def _pins() -> str:
-    return sha256(b"".join(pin.read_bytes() for pin in PINS)).hexdigest()
+def _hashed(pins: Sequence[Path]) -> str:
+    return sha256(b"".join(pin.read_bytes() for pin in pins)).hexdigest()
 
 
-async def _install() -> None:
+async def _install(home: Path, pins: Sequence[Path]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise NotInstalled("npm was not found: install Node.js 20 or newer, which brings it")
-    HOME.mkdir(exist_ok=True)
-    shutil.rmtree(HOME / "node_modules", ignore_errors=True)
-    for pin in PINS:  # npm rewrites the lock file it uses, so it gets a copy
-        shutil.copyfile(pin, HOME / pin.name)
+    _lay_out(home, pins)
     try:
-        ended = await finished([npm, *INSTALL], env=os.environ, cwd=HOME, limit=LIMIT)
+        ended = await finished([npm, *INSTALL], env=os.environ, cwd=home, limit=LIMIT)
     except Broken as error:
         raise NotInstalled(str(error)) from None
     if ended.code != 0:
         raise NotInstalled(f"npm install failed:\n{ended.stderr or ended.stdout}")
+
+
+def _lay_out(home: Path, pins: Sequence[Path]) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(home / "node_modules", ignore_errors=True)
+    for pin in pins:  # npm rewrites the lock file it uses, so it gets a copy
+        shutil.copyfile(pin, home / pin.name)

@@ -1,0 +1,1 @@
+"""What is sent to an OpenSearch, held against the description of its interface."""
