@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import database
 from tests.shell import Shell
 from tests.triage_world import LOADER, REPORTS
 
@@ -70,3 +71,22 @@ def test_what_is_wrong_is_said_on_stderr(shell: Shell, project: Path) -> None:
     assert "KEY=TEXT" in meta.stderr
     assert "there is no record '0000'" in unknown.stderr
     assert empty.stdout == "No findings. `cleats triage ingest` takes them in.\n"
+
+
+def test_records_of_before_are_put_into_the_database(shell: Shell, project: Path) -> None:
+    shell.run("triage", "ingest", "dependabot", "alerts.json")
+    [worst] = json.loads(shell.run("triage", "list", "--severity", "high", "--json").stdout)
+    shell.run("triage", "decide", worst["recordId"], "accept")
+    url = database()
+
+    nowhere = shell.run("triage", "share")
+    before = shell.run("triage", "list", CLEATS_DATABASE_URL=url)
+    shared = shell.run("triage", "share", CLEATS_DATABASE_URL=url)
+    elsewhere = {"CLEATS_DATABASE_URL": url, "CLEATS_CACHE_DIR": str(project / ".cache/other")}
+    after = json.loads(shell.run("triage", "list", "--json", **elsewhere).stdout)
+
+    assert nowhere.returncode == 2
+    assert "CLEATS_DATABASE_URL" in nowhere.stderr
+    assert before.stdout.startswith("No findings.")
+    assert (shared.returncode, shared.stdout) == (0, "3 records put there.\n")
+    assert [each["decision"] for each in after] == ["accept", None]

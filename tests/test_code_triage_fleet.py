@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from cleats.contract.errors import ErrorCode
 from cleats.settings import Settings
 from cleats.toolsets.code.indexing.access import Indexes
@@ -45,7 +47,8 @@ def reader(folder: Path, url: str, shared: Path) -> Iterator[Web]:
 @contextmanager
 def worker(folder: Path, url: str, shared: Path, repo: Path) -> Iterator[None]:
     environ = {**os.environ, **machine(folder, url, shared)}
-    argv = [sys.executable, "-m", "cleats", "worker", "--repo", str(repo)]
+    words = ["worker", "--concurrency", "0", "--repo", str(repo)]
+    argv = [sys.executable, "-m", "cleats", *words]
     process = subprocess.Popen(
         argv, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -114,6 +117,9 @@ def test_what_one_server_learns_every_other_knows(tmp_path: Path) -> None:
         until(lambda: right.get("/ready").status == 200)
         assert right.call("triage_decision", finding=first, status="fix").status == 200
 
+    with psycopg.connect(url) as connection:
+        jobs = connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()
+    assert jobs == (None,), "nothing was asked to drive runs"
     assert (refused.status, refused.error["code"]) == (503, "UNAVAILABLE")
     assert refused.error["retryable"] is True
 

@@ -15,7 +15,7 @@ from cleats.toolsets.code.triage.archive import Archive
 from cleats.toolsets.code.triage.books import Book, Books
 from cleats.toolsets.code.triage.documents import Documents
 from cleats.toolsets.code.triage.ingest import EVERY, ingest
-from cleats.toolsets.code.triage.keeping import Change, Keeper, Writer, settle
+from cleats.toolsets.code.triage.keeping import Change, Keeper, Writer, hand_over, settle
 from cleats.toolsets.code.triage.records import Record, Vulnerability, record_id
 from tests.postgres import away, database
 from tests.triage_world import KEEPERS, REPORTS, Shop
@@ -314,3 +314,17 @@ def test_a_decision_without_room_for_copies_is_kept_all_the_same(tmp_path: Path)
     assert refused.code is ErrorCode.INVALID_REQUEST
     assert "CLEATS_CACHE_DIR" in refused.hint
     assert pack["finding"]["recordId"] == done["recordIds"][0]
+
+
+def test_a_folder_hands_its_records_over_as_old_as_they_are(tmp_path: Path) -> None:
+    mine, shared = Archive(tmp_path / "mine"), machines(tmp_path, database())()
+    save(mine, *(record(f"X-{number}") for number in range(70)))
+    save(shared, record("X-1", "theirs"))
+
+    counts = [hand_over(mine, shared), hand_over(mine, shared)]
+
+    [old] = [each for each in mine.records("finding") if each.name == "X-2"]
+    assert counts == [69, 0]
+    assert shared.current().find(old.record_id) == old
+    assert titles(shared)["X-1"] == "theirs"
+    assert len(titles(mine)) == 70

@@ -29,7 +29,7 @@ class Fleet:
         self.stack = stack
         self.environ = {
             "CLEATS_DATABASE_URL": database(),
-            "CLEATS_DATA_DIR": str(folder / "data"),
+            "CLEATS_LAUNCH_RUNS_DIR": str(folder / "runs"),
             "CLEATS_LAUNCH_LEASE": "2",
             "CLEATS_HTTP_ROOTS": str(folder),
             "CLEATS_LAUNCH_PROFILE": "plain",
@@ -50,15 +50,21 @@ class Fleet:
         )
         return done.stdout.decode()
 
-    def server(self, name: str) -> Web:
+    def machine(self, name: str) -> dict[str, str]:
+        """What is set on a machine: it has data of its own, and the rest in common."""
         home = self.folder / name
         home.mkdir()
-        return self.stack.enter_context(serving(*CLEATS, "launch", home=home, **self.environ))
+        return {**self.environ, "CLEATS_DATA_DIR": str(home / "data")}
 
-    def worker(self) -> "subprocess.Popen[bytes]":
+    def server(self, name: str) -> Web:
+        environ = self.machine(name)
+        served = serving(*CLEATS, "launch", home=self.folder / name, **environ)
+        return self.stack.enter_context(served)
+
+    def worker(self, name: str) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
             [sys.executable, "-m", "cleats", "worker"],
-            env={**os.environ, **self.environ},
+            env={**os.environ, **self.machine(name)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -99,8 +105,8 @@ def test_two_servers_and_two_workers_finish_every_run_although_one_of_each_is_ki
 ) -> None:
     with a_fleet(tmp_path) as fleet:
         left, right = fleet.server("left"), fleet.server("right")
-        first = fleet.worker()
-        fleet.worker()
+        first = fleet.worker("first")
+        fleet.worker("second")
         runs = [
             asked(web, "launch_start_run", run_config=fleet.config(), idempotency_key=str(number))[
                 "run_id"

@@ -342,10 +342,13 @@ async def serve_http(
 
 
 async def work(settings: Settings, concurrency: int, index: bool) -> None:
-    """Work for a fleet until a signal comes: drive runs, or keep a shared index, or both."""
+    """Work for a fleet until a signal comes: drive runs, or keep a shared index, or both.
+
+    With a concurrency of nothing no run is driven.
+    """
     with shutdown.on_signals() as stop:
         tasks = []
-        if settings.database_url:
+        if drives := bool(settings.database_url and concurrency):
             from cleats.toolsets.launch.engine import worker  # noqa: PLC0415 - only here
 
             tasks.append(asyncio.create_task(worker(settings, concurrency).run()))
@@ -355,7 +358,7 @@ async def work(settings: Settings, concurrency: int, index: bool) -> None:
             tasks.append(asyncio.create_task(keep(settings)))
         asked = asyncio.create_task(stop.asked.wait())
         _settle_memory()
-        log.info("work.ready runs=%s index=%s", bool(settings.database_url), index)
+        log.info("work.ready runs=%s index=%s", drives, index)
         try:
             await asyncio.wait({asked, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         finally:

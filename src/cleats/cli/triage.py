@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleats.cli.asking import asked, fail, json_option
-from cleats.cli.printing import columns, echo_json, heading
+from cleats.cli.printing import columns, counted, echo_json, heading
 from cleats.contract.errors import ToolError
-from cleats.settings import Settings
+from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.triage.shapes import DECISION_ARGUMENTS, SOURCES
 
 if TYPE_CHECKING:
@@ -215,6 +215,32 @@ def list_(
         ]
         head = ("ID", "SEVERITY", "NAME", "WHERE", "STATUS", "TITLE")
         click.echo(columns([head, *rows], indent="", cut=True))
+
+
+@triage.command()
+@_repo
+@click.pass_obj
+def share(settings: Settings, /, *, repo: str | None) -> None:
+    """Put the records of this machine into the database of CLEATS_DATABASE_URL.
+
+    For whoever kept records before there was one. What the database knows already stays as it is
+    there, and the files stay where they are.
+    """
+    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415 - help needs none
+    from cleats.toolsets.code.indexing.options import RECORDS  # noqa: PLC0415
+    from cleats.toolsets.code.triage.archive import Archive  # noqa: PLC0415
+    from cleats.toolsets.code.triage.keeping import hand_over  # noqa: PLC0415
+
+    if not settings.database_url:
+        raise SettingError("database_url: say which database gets them (CLEATS_DATABASE_URL)")
+    indexes = Indexes(settings)
+    try:
+        repository = indexes.repository(repo)
+        mine = Archive.of(settings.data_dir / RECORDS, repository)
+        count = hand_over(mine, indexes.records(repository))
+    except ToolError as error:
+        fail(error)
+    click.echo(f"{counted(count, 'record')} put there.")
 
 
 def _read(pairs: tuple[str, ...]) -> dict[str, str] | None:

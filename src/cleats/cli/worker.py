@@ -11,10 +11,10 @@ from cleats.settings import SettingError, Settings
 @click.command()
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(0, 64),
     default=2,
     show_default=True,
-    help="Runs that are driven at the same time.",
+    help="Runs that are driven at the same time; 0 for a machine that drives none.",
 )
 @click.option(
     "--repo",
@@ -26,7 +26,8 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """Work for a fleet until SIGINT or SIGTERM.
 
     With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and
-    those whose worker was lost. All workers need the same CLEATS_DATA_DIR, on storage they share.
+    those whose worker was lost. All of them need the same CLEATS_LAUNCH_RUNS_DIR, on storage that
+    they share.
 
     With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again
     whenever its files change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it.
@@ -44,7 +45,7 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
                 "CLEATS_OPENSEARCH_URL)"
             )
         settings = replace(settings, project_dir=repo.absolute(), index_share="publish")
-    if not settings.database_url and repo is None:
+    if not (settings.database_url and concurrency) and repo is None:
         raise SettingError(
             "database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo"
         )

@@ -299,6 +299,12 @@ class Settings:
     launch_secrets: tuple[str, ...] = _setting(
         (), "Variables that a run may name as its tokens; no other is ever read.", private=True
     )
+    launch_runs_dir: str = _setting(
+        "",
+        "Artifacts and checkouts of runs, which the servers and workers of a fleet share; "
+        "`launch/runs` in `data_dir` by default.",
+        private=True,
+    )
     launch_lease: float = _setting(
         10.0,
         "Seconds after which a run may be taken over whose server has died.",

@@ -27,10 +27,10 @@ def folder(settings: Settings) -> Path:
 
 def engine(settings: Settings, observe: Observe = lambda _run, _events: None) -> Engine:
     """The engine; its store is opened, nothing is started. `observe` hears of every record."""
-    place = folder(settings)
+    runs = settings.launch_runs_dir
     return Engine(
         store(settings),
-        place / "runs",
+        Path(runs) if runs else folder(settings) / "runs",
         settings=worker_settings(settings),
         secrets=secrets(settings),
         env=_environment(settings),
