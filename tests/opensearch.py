@@ -9,7 +9,7 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -253,11 +253,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        with suppress(ConnectionError):  # a caller that was killed or gave up
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
     do_GET = do_PUT = do_POST = do_DELETE = _any  # noqa: N815 - the names the library calls
 

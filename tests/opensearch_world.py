@@ -9,6 +9,7 @@ import anyio
 from cleats.toolsets.code.opensearch.cluster import Cluster, Place
 from cleats.toolsets.code.opensearch.publishing import Publisher
 from cleats.toolsets.code.opensearch.remote import Remote
+from cleats.toolsets.code.opensearch.together import Together
 from cleats.toolsets.code.search.request import Request, read
 from tests.opensearch import OpenSearch
 
@@ -43,10 +44,11 @@ def publish(
 
 def remote(cluster: OpenSearch, *, name: str = "shop", pause: float = 0.0, **who: Any) -> Remote:
     """The index as a server has it that only searches."""
-    return Remote(place(cluster, **who), name, False, Path("/nowhere"), pause)
+    where = place(cluster, **who)
+    return Remote(where, where.verified(), name, False, Path("/nowhere"), pause)
 
 
-def answer(searched: Remote, **given: Any) -> dict[str, Any]:
+def answer(searched: Remote | Together, **given: Any) -> dict[str, Any]:
     """What a search answers."""
 
     def make() -> Request:
@@ -55,7 +57,7 @@ def answer(searched: Remote, **given: Any) -> dict[str, Any]:
     return anyio.run(searched.search, make)
 
 
-def names(searched: Remote, query: str, **given: Any) -> list[str]:
+def names(searched: Remote | Together, query: str, **given: Any) -> list[str]:
     """The names of the hits of all modes, best first."""
     found = answer(searched, query=query, **given)
     modes = ("code", "prose", "extractedProse", "records")

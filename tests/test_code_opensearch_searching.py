@@ -13,6 +13,9 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.opensearch.cluster import Place, place
 from cleats.toolsets.code.opensearch.remote import Remote
+from cleats.toolsets.code.opensearch.remote import remote as made
+from cleats.toolsets.code.opensearch.together import Together
+from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.request import Request as Search
@@ -150,7 +153,8 @@ def test_an_index_of_another_version_is_none(cluster: OpenSearch) -> None:
 
 
 def test_a_cluster_out_of_reach_is_unavailable_for_now() -> None:
-    nowhere = Remote(Place("http://127.0.0.1:9", pause=0.001), "shop", False, Path("/"), 0)
+    where = Place("http://127.0.0.1:9", pause=0.001)
+    nowhere = Remote(where, where.verified(), "shop", False, Path("/"), 0)
 
     with pytest.raises(ToolError) as caught:
         answer(nowhere, query="cart")
@@ -232,6 +236,41 @@ def test_a_new_generation_is_noticed_after_the_pause(cluster: OpenSearch, tmp_pa
 
     assert "HTTPStore" in names(patient, "HTTPStore")
     assert "HTTPStore" not in names(eager, "HTTPStore")
+
+
+def test_indexes_of_several_builders_are_one_corpus(cluster: OpenSearch, tmp_path: Path) -> None:
+    docs = build(tmp_path / GENERATION, [file for file in shop() if file.lang == "markdown"])
+    publish(cluster, docs, name="manual")
+    both = together(cluster, tmp_path, "shop", "manual")
+
+    found = answer(both, query="cart", output="full", mode="all")
+
+    assert isinstance(both, Together)
+    assert {hit["repo"] for hit in found["code"]} == {"shop"}
+    twice = sorted(hit["repo"] for hit in found["prose"] if hit["name"] == "Buying")
+    assert twice == ["manual", "shop"]
+    assert [each["alias"] for each in found["stats"]["repos"]] == ["shop", "manual"]
+    scores = [hit["score"] for hit in found["prose"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_corpus_that_lacks_an_index_is_not_searched_in_part(
+    cluster: OpenSearch, tmp_path: Path
+) -> None:
+    both = together(cluster, tmp_path, "shop", "nobody")
+
+    with pytest.raises(ToolError, match="nobody") as caught:
+        answer(both, query="cart")
+    with pytest.raises(ToolError) as refused:
+        both.refuse_build(Repository(tmp_path))
+
+    assert caught.value.code is ErrorCode.NO_INDEX
+    assert refused.value.code is ErrorCode.FORBIDDEN
+
+
+def together(cluster: OpenSearch, root: Path, *names: str) -> Remote | Together:
+    given = Settings(opensearch_url=cluster.base, opensearch_indexes=names, index_poll=0)
+    return made(given, Repository(root))
 
 
 def test_who_one_is_goes_with_every_request_and_into_no_message(cluster: OpenSearch) -> None:

@@ -209,6 +209,11 @@ class Settings:
         "builds and publishes to it.",
         private=True,
     )
+    opensearch_indexes: tuple[str, ...] = _setting(
+        (),
+        "Indexes there that a server searches as one corpus, instead of the one of `index_name`.",
+        private=True,
+    )
     opensearch_user: str = _setting("", "Who this machine is to it.", private=True)
     opensearch_password: str = _setting("", "What proves that.", private=True)
     opensearch_token: str = _setting(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.fleet.shared import Shared
     from cleats.toolsets.code.indexing.freshness import Freshness, Lookout
     from cleats.toolsets.code.opensearch.remote import Remote
+    from cleats.toolsets.code.opensearch.together import Together
     from cleats.toolsets.code.triage.books import Books
     from cleats.toolsets.code.triage.keeping import Keeper
     from cleats.toolsets.code.workspace import Workspace
@@ -78,15 +79,15 @@ class Indexes:
         return shared(self._settings, self.repository(None))
 
     @cached_property
-    def remote(self) -> "Remote | None":
-        """The index that lies in an OpenSearch; None when there is none."""
+    def remote(self) -> "Remote | Together | None":
+        """The index that lies in an OpenSearch, or several of them; None when there is none."""
         if not self._settings.opensearch_url:
             return None
         from cleats.toolsets.code.opensearch.remote import remote  # noqa: PLC0415 - few have one
 
         return remote(self._settings, self.repository(None))
 
-    def _elsewhere(self, repository: Repository) -> "Shared | Remote | None":
+    def _elsewhere(self, repository: Repository) -> "Shared | Remote | Together | None":
         """What another machine builds, if this one only reads it."""
         both = (self.shared, self.remote)
         return next((each for each in both if each is not None and each.reads(repository)), None)

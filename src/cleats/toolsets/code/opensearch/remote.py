@@ -6,7 +6,6 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -23,6 +22,7 @@ from cleats.toolsets.code.store.generations import Shelf
 from cleats.toolsets.code.store.locks import claim
 
 if TYPE_CHECKING:
+    from cleats.toolsets.code.opensearch.together import Together
     from cleats.toolsets.code.search.request import Request
 
 TRIES: Final = 2
@@ -37,6 +37,7 @@ class Remote:
     """One index in a cluster, as one server has it."""
 
     place: Place
+    verified: ssl.SSLContext = field(repr=False)
     name: str
     publishes: bool
     root: Path
@@ -45,11 +46,6 @@ class Remote:
     shards: int = 1
     replicas: int = 1
     _seen: tuple[float, str, Mapping[str, Any]] | None = field(default=None, repr=False)
-
-    @cached_property
-    def verified(self) -> ssl.SSLContext:
-        """How its certificate is checked."""
-        return self.place.verified()
 
     def concerns(self, repository: Repository) -> bool:
         """Whether it is the index of this repository."""
@@ -148,29 +144,41 @@ class Remote:
         return ""
 
 
-def remote(settings: Settings, repository: Repository) -> Remote:
-    """The index in a cluster that the settings name.
+def remote(settings: Settings, repository: Repository) -> "Remote | Together":
+    """The index in a cluster that the settings name, or the indexes that are searched together.
 
     Raises:
-        SettingError: its address or its name is none.
+        SettingError: the address or a name is none.
     """
-    name = repository.shared_name(settings.index_name)
-    if not NAME.fullmatch(name):
-        raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
-    made = Remote(
-        place(settings),
-        name,
-        settings.index_share == "publish",
-        repository.root,
-        settings.index_poll,
-        settings.opensearch_shards,
-        settings.opensearch_replicas,
-    )
+    publishes = settings.index_share == "publish"
+    own = repository.shared_name(settings.index_name)
+    names = (own,) if publishes else settings.opensearch_indexes or (own,)
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
+    where = place(settings)
     try:
-        _ = made.verified
+        verified = where.verified()
     except (OSError, ValueError) as error:
         raise SettingError(f"opensearch_ca: cannot be used: {error}") from None
-    return made
+    made = [
+        Remote(
+            where,
+            verified,
+            name,
+            publishes,
+            repository.root,
+            settings.index_poll,
+            settings.opensearch_shards,
+            settings.opensearch_replicas,
+        )
+        for name in dict.fromkeys(names)
+    ]
+    if len(made) == 1:
+        return made[0]
+    from cleats.toolsets.code.opensearch.together import Together  # noqa: PLC0415 - it knows us
+
+    return Together(made)
 
 
 def _told(report: Callable[[Progress], None]) -> Callable[[int, int], None]:
