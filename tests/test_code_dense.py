@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleats.toolsets.code.dense import table as dense
-from cleats.toolsets.code.dense.table import DATA, LENGTH, WordTable
+from cleats.toolsets.code.dense import measures
+from cleats.toolsets.code.dense.lanes import Lanes
+from cleats.toolsets.code.dense.measures import DATA, LENGTH, MOST_ROWS
+from cleats.toolsets.code.dense.table import BLOCK, WordTable
 from cleats.toolsets.code.dense.words import rows_of
 
 KNOWN = {word: row for row, word in enumerate(["get", "error", "remote", "cache", "run", "id"])}
@@ -23,6 +25,11 @@ LARGEST_FILE = 6 << 20
 @pytest.fixture(scope="module")
 def table() -> WordTable:
     return WordTable.load()
+
+
+@pytest.fixture(scope="module")
+def lanes() -> Lanes:
+    return Lanes.load()
 
 
 def cosine(table: WordTable, left: str, right: str) -> float:
@@ -92,7 +99,7 @@ def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it(table: WordTable) -> None:
-    texts = [["word", word] for word in list(table.known)[: 3 * dense.BLOCK + 1]]
+    texts = [["word", word] for word in list(table.known)[: 3 * BLOCK + 1]]
 
     together = table.encode(texts)
 
@@ -107,7 +114,7 @@ def test_sums_stay_exact_for_the_longest_text_with_the_longest_rows() -> None:
     rows = np.full((len(names), 2), 127, np.int8)
     rows[:, 1] = 1
     made = WordTable(rows=rows, known={n: i for i, n in enumerate(names)}, fingerprint="x")
-    text = (names * 4)[: dense.MOST_ROWS]
+    text = (names * 4)[:MOST_ROWS]
 
     (sums,) = made._sums([text])
 
@@ -183,7 +190,7 @@ def test_any_text_is_read_as_known_rows(word: str) -> None:
 def test_remembered_words_are_forgotten_before_they_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dense, "MEMORY", 10)
+    monkeypatch.setattr(measures, "MEMORY", 10)
     made = small([[100, 0], [0, 100]], "left right")
 
     first = made.encode([["left"]])
@@ -212,7 +219,7 @@ def test_another_table_has_another_fingerprint(tmp_path: Path) -> None:
 
     made = WordTable.load(tmp_path)
 
-    assert made.fingerprint == f"{dense.ENCODER}-abc"
+    assert made.fingerprint == f"{measures.ENCODER}-abc"
     assert made.fingerprint != WordTable.load().fingerprint
     assert made.dims == 4
 
@@ -230,16 +237,61 @@ def test_rows_of_a_whole_file_give_the_vectors_of_its_texts(table: WordTable) ->
         spelt, named, placed = (
             [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
         )
-        assert np.array_equal(made, table.encode(spelt, named, placed * count))
+        assert made == table.encode(spelt, named, placed * count).tobytes()
 
 
 def test_a_very_long_text_is_cut_wherever_it_stands_in_a_file(table: WordTable) -> None:
-    long = [*[5] * dense.MOST_ROWS, 6, 6]
+    long = [*[5] * MOST_ROWS, 6, 6]
 
     made = table.encode_rows(_lines([[7], long, long]), _lines([[], [], []]), b"")
 
     short = table.encode_rows(_lines([[5] * 64] * 2), _lines([[], []]), b"")
-    assert np.array_equal(made[1:], short)
+    assert made[table.dims :] == short
+
+
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 27_999) | st.integers(0, 3), max_size=200),
+            st.lists(st.integers(0, 27_999), max_size=4),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    path=st.lists(st.integers(0, 27_999), max_size=4),
+)
+def test_without_numpy_the_same_vectors_are_made(
+    table: WordTable, lanes: Lanes, lines: list[tuple[list[int], list[int]]], path: list[int]
+) -> None:
+    texts, names = (_lines(some) for some in zip(*lines, strict=True))
+
+    made = lanes.encode_rows(texts, names, _lines([path]))
+
+    assert made == table.encode_rows(texts, names, _lines([path]))
+
+
+def test_without_numpy_the_longest_text_is_cut_where_it_always_is(
+    table: WordTable, lanes: Lanes
+) -> None:
+    every = [row % 28_000 for row in range(MOST_ROWS)]
+    texts = _lines([[*every, 7, 7], [*[5] * MOST_ROWS, 6], []])
+
+    made = lanes.encode_rows(texts, _lines([[], [1], []]), b"")
+
+    assert made == table.encode_rows(texts, _lines([[], [1], []]), b"")
+
+
+def test_numbers_at_both_ends_of_a_row_stay_in_their_lanes(tmp_path: Path) -> None:
+    rows = np.array([[-128, 127, -127, 0], [127, -128, 1, -1], [-128, -128, -128, -128]], np.int8)
+    np.save(tmp_path / "vectors.npy", rows)
+    (tmp_path / "words.txt").write_text("one two three\n")
+    (tmp_path / "table.json").write_text('{"fingerprint": "abc"}')
+    texts = _lines([[0], [1, 1, 1], [2] * 99, [0, 2], [0, 1, 2] * 70])
+    names = _lines([[], [2], [0], [1, 1], []])
+
+    made = Lanes.load(tmp_path).encode_rows(texts, names, _lines([[2]]))
+
+    assert made == WordTable.load(tmp_path).encode_rows(texts, names, _lines([[2]]))
 
 
 def _lines(texts: Sequence[Sequence[int]]) -> bytes:

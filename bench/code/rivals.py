@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.calls.servers import CACHE, INSTALL_LIMIT, NotInstalled
 from bench.code.ours import Cost, run
-from cleats.toolsets.code.dense.table import DATA
+from cleats.toolsets.code.dense.measures import DATA
 
 PEERS = Path(__file__).parent / "peers"
 SEMBLE, RIPGREP = "0.7.0", "15.2.0"

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.code.word_pairs import Gathered, gather, load
-from cleats.toolsets.code.dense.table import DATA, REPEATS
+from cleats.toolsets.code.dense.measures import DATA, REPEATS
 from cleats.toolsets.code.dense.words import rows_of
 
 WORD = re.compile(r"[a-z]{2,24}")

@@ -12,48 +12,34 @@ Laws:
   so a dot product ranks like a cosine. A text without a known word is all zeros.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from math import log
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.dense.words import rows_of
-
-DATA: Final = Path(__file__).parent / "data"
-
-ENCODER: Final = 2
-"""Raised when the same table would give other vectors; part of the fingerprint."""
-
-LENGTH: Final = 320
-"""Of a vector in int8. The largest component of 160 seldom reaches 0.4 of the length."""
-
-MOST_ROWS: Final = 32_768
-"""Added up for one text. More would leave the whole numbers of float32: 32,768 * 4 * 127."""
+from cleats.toolsets.code.dense.measures import (
+    DATA,
+    LENGTH,
+    MOST_ROWS,
+    REPEATS,
+    ROWS,
+    SHARES,
+    STEPS,
+    Found,
+    fingerprint,
+    words,
+)
 
 BLOCK: Final = 64
 """Texts summed in one product; larger ones share few more words and cost memory."""
 
-SHARES: Final = (10, 5, 3)
-"""What a text, its name and its path count in its vector; measured, see docs/search-quality.md."""
-
-STEPS: Final = 4096
-"""Of a direction that is to be added to another: far finer than the 8 bits it ends in."""
-
-MEMORY: Final = 200_000
-"""Words whose rows are remembered; past it the memory starts anew."""
-
 Vectors = NDArray[np.int8]
 
-REPEATS: Final = np.array(
-    [0, *(round(4 * (1 + log(count))) for count in range(1, 65))], dtype=np.float32
-)
-"""What a word counts that stands once, twice, ... in a text; beyond 64 times nothing is added."""
+_REPEATS: Final = np.array(REPEATS, dtype=np.float32)
 
 
 @dataclass(slots=True)
@@ -64,19 +50,16 @@ class WordTable:
     known: Mapping[str, int]
     fingerprint: str
     """Changes whenever stored vectors can no longer be compared with new ones."""
-    _found: "_Found" = field(init=False, repr=False)
+    _found: Found = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._found = _Found(self.known)
+        self._found = Found(self.known)
 
     @classmethod
     def load(cls, folder: Path = DATA) -> Self:
         """The table that comes with the package. Its rows stay on disk until they are used."""
-        about: dict[str, Any] = json.loads((folder / "table.json").read_text("utf-8"))
-        words = (folder / "words.txt").read_text("utf-8").split()
-        rows = np.load(folder / "vectors.npy", mmap_mode="r").view(np.ndarray)
-        known = dict(zip(words, range(len(words)), strict=True))
-        return cls(rows=rows, known=known, fingerprint=f"{ENCODER}-{about['fingerprint']}")
+        rows = np.load(folder / ROWS, mmap_mode="r").view(np.ndarray)
+        return cls(rows=rows, known=words(folder), fingerprint=fingerprint(folder))
 
     @property
     def dims(self) -> int:
@@ -102,8 +85,8 @@ class WordTable:
             vectors[block] = np.rint(_directions(joined) * LENGTH).clip(-127, 127)
         return vectors
 
-    def encode_rows(self, texts: bytes, names: bytes, path: bytes) -> Vectors:
-        """What `encode` gives for texts of one file, in fewer steps.
+    def encode_rows(self, texts: bytes, names: bytes, path: bytes) -> bytes:
+        """What `encode` gives for texts of one file, in fewer steps, and as bytes.
 
         All are given as rows, in int32; a number below zero stands between two texts, and between
         two names. The path is of all.
@@ -117,7 +100,7 @@ class WordTable:
         joined = SHARES[0] * steps[:count] + SHARES[1] * steps[count : 2 * count]
         joined += SHARES[2] * steps[2 * count]
         made: Vectors = np.rint(_directions(joined) * LENGTH).clip(-127, 127).astype(np.int8)
-        return made
+        return made.tobytes()
 
     def rows_of(self, word: str) -> tuple[int, ...]:
         """The rows that stand for a word in lower case."""
@@ -141,7 +124,7 @@ class WordTable:
         """The sum of the rows in each of so many lines, by how often each stands there."""
         cells, counts = np.unique(lines * len(self.known) + rows, return_counts=True)
         lines, rows = np.divmod(cells, len(self.known))
-        weights = REPEATS[np.minimum(counts, len(REPEATS) - 1)]
+        weights = _REPEATS[np.minimum(counts, len(_REPEATS) - 1)]
         sums = np.zeros((count, self.dims), dtype=np.float32)
         starts = np.flatnonzero(np.diff(lines, prepend=-1))
         ends = np.append(starts[1:], len(cells))
@@ -178,20 +161,6 @@ def _lined(given: bytes) -> _Lined:
     begin = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
     is_row &= np.arange(len(numbers)) - begin[line] < MOST_ROWS
     return _Lined(numbers[is_row], line[is_row], lines)
-
-
-class _Found(dict[str, tuple[int, ...]]):
-    """The rows of each word seen so far, worked out once."""
-
-    def __init__(self, known: Mapping[str, int]) -> None:
-        super().__init__()
-        self._known = known
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        if len(self) >= MEMORY:
-            self.clear()
-        rows = self[word] = rows_of(word, self._known)
-        return rows
 
 
 def _steps(sums: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -64,6 +64,8 @@ class Reader(Struct):
     vectors: bool
     limits: Limits
     rule_files: tuple[Path, ...] = ()
+    light: bool = False
+    """Without libraries that only pay for many files."""
 
     def __call__(self, task: Task) -> bytes:
         try:
@@ -122,7 +124,7 @@ class Reader(Struct):
     def _digest(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
         from cleats.toolsets.code.search.digest import digest  # noqa: PLC0415 - loads a word table
 
-        made = digest(path, facts, data)
+        made = digest(path, facts, data, light=self.light)
         return made.attributes, made.vectors if self.vectors else b""
 
     def _chunk(self, chunk: Chunk, facts: FileFacts, text: bytes) -> ChunkRow:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from cleats.toolsets.code.lint import Linters
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.files import clone
+
+LIGHT: Final = 1 << 18
+"""Bytes of files that are read sooner than numpy is loaded, which is quicker from then on."""
 
 
 class Writing(Struct):
@@ -77,7 +80,11 @@ class Writing(Struct):
             catalogue.touch(path, length, mtime)
         wanted = _tasks((*self.survey.plan.added, *checked.changed))
         reader = Reader(
-            frozenset(form.modes), form.vectors, self.options.limits, self.options.rule_files
+            frozenset(form.modes),
+            form.vectors,
+            self.options.limits,
+            self.options.rule_files,
+            light=sum(task.size for task in wanted) <= LIGHT,
         )
         if wanted and self.options.rule_files:
             self.warnings += rules(self.options.rule_files).problems

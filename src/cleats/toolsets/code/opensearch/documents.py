@@ -27,8 +27,8 @@ from cleats.toolsets.code.search.digest import (
     word_table,
 )
 from cleats.toolsets.code.search.parts import FORMAT, risks
+from cleats.toolsets.code.search.postings import END
 from cleats.toolsets.code.search.rank import OF_TESTS
-from cleats.toolsets.code.search.vocabulary import END
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations

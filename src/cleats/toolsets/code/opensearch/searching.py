@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.dense.table import LENGTH
+from cleats.toolsets.code.dense.measures import LENGTH
 from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.opensearch import naming
 from cleats.toolsets.code.opensearch.documents import file_id, unpack

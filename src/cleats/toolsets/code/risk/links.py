@@ -123,6 +123,7 @@ class Links:
         new = self._put(come)
         for key in new:
             names.update(self.nodes[key].names)
+        names.discard("")  # what is in no class makes none
         changed = new | self._resolved(new, names)
         callers = self._callers()
         flipped = self._mark(callers)
@@ -168,14 +169,19 @@ class Links:
     def _directory(
         self, asked: Sequence[tuple[int, Calling]]
     ) -> tuple[Directory, Mapping[int, int], Sequence[int]]:
-        """The functions among which some calls are looked up, with their numbers and keys."""
-        names = {call.name for _, call in asked}
-        paths = {self.paths[key] for key, _ in asked}
+        """The functions among which some calls are looked up, with their numbers and keys.
+
+        Those of the names that are called, those that call, and those that these are nested in.
+        """
+        names = {call.name for _, call in asked} - {""}
+        around = {
+            (self.paths[key], scope) for key, _ in asked for scope in _scopes(self.nodes[key].name)
+        }
         keys = sorted(
             (
                 key
                 for key, node in self.nodes.items()
-                if self.paths[key] in paths or not names.isdisjoint(node.names)
+                if not names.isdisjoint(node.names) or (self.paths[key], node.name) in around
             ),
             key=self._order,
         )
@@ -218,6 +224,13 @@ class Links:
                 node.is_concerned = key in concerned
                 flipped.add(key)
         return flipped
+
+
+def _scopes(name: str) -> Iterator[str]:
+    """The name of a function, and of all that it may be nested in."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
 
 
 def reached(start: Iterable[int], steps: Callable[[int], Iterable[int]]) -> set[int]:

@@ -14,6 +14,7 @@ A pattern of a source also meets what is reached through it: `req.body` meets `r
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -66,6 +67,7 @@ def canonical(name: str) -> str:
     return name.replace("$", "")
 
 
+@lru_cache(maxsize=1 << 14)  # a rule is read, checked and asked by the same texts
 def compiled(text: str, *, through: bool) -> Pattern:
     """Make a pattern of its text; `through` lets it meet what is reached through the name.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, compress, count, repeat
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,7 @@ from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.tokens import Streams
 
 if TYPE_CHECKING:
+    from cleats.toolsets.code.dense.lanes import Lanes
     from cleats.toolsets.code.dense.table import WordTable
 
 MODES: Final[tuple[Mode, ...]] = ("code", "prose", "extracted-prose", "records")
@@ -120,8 +121,11 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Attributes)
 
 
-def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
-    """Everything that filters and ranking need to know of a file's chunks, in their order."""
+def digest(path: str, facts: FileFacts, data: bytes, *, light: bool = False) -> Digest:
+    """Everything that filters and ranking need to know of a file's chunks, in their order.
+
+    It is the same, `light` or not; `light` is quick to begin with and slow to go on.
+    """
     chunks = facts.chunks
     named = tokens.together([chunk.name for chunk in chunks])
     said = tokens.together([_own_text(chunk, data) for chunk in chunks])
@@ -135,7 +139,7 @@ def digest(path: str, facts: FileFacts, data: bytes) -> Digest:
         texts=_texts(chunks, names, spoken) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(attributes), 1)
-    return Digest(packed, _vectors(path, named, said) if chunks else b"")
+    return Digest(packed, _vectors(path, named, said, light=light) if chunks else b"")
 
 
 def attributes(packed: bytes) -> Attributes:
@@ -201,27 +205,26 @@ def _declared_result(chunk: Chunk) -> list[str]:
     return [chunk.return_type, *declared]
 
 
-def _vectors(path: str, named: Sequence[str], said: Sequence[str]) -> bytes:
-    table = word_table()
-    if table is None:
+def _vectors(path: str, named: Sequence[str], said: Sequence[str], *, light: bool) -> bytes:
+    rows = _rows(light=light)
+    if rows is None:
         return b""
     where = tokens.written(path.removesuffix(PurePosixPath(path).suffix))
-    made: Any = table.encode_rows(*map(_rows().of, (said, named, where)))
-    return bytes(made.tobytes())
+    return rows.table.encode_rows(*map(rows.of, (said, named, where)))
 
 
 class _Rows(dict[str, bytes]):
     """The rows of each word as it is written, all its parts together, worked out once."""
 
-    def __init__(self, table: "WordTable") -> None:
+    def __init__(self, table: "WordTable | Lanes") -> None:
         super().__init__()
-        self._table = table
+        self.table = table
 
     def __missing__(self, word: str) -> bytes:
         if len(self) >= tokens.MEMORY:
             self.clear()
         parts = (part.lower() for part in tokens.split(word))
-        rows = chain.from_iterable(map(self._table.rows_of, parts))
+        rows = chain.from_iterable(map(self.table.rows_of, parts))
         packed = self[word] = array("i", (NEXT,) if word == tokens.BREAK else rows).tobytes()
         return packed
 
@@ -231,11 +234,18 @@ class _Rows(dict[str, bytes]):
 
 
 @cache
-def _rows() -> _Rows:
-    table = word_table()
-    if table is None:
-        raise LookupError("there is no word table")
-    return _Rows(table)
+def _rows(*, light: bool) -> _Rows | None:
+    table = _lanes() if light else word_table()
+    return None if table is None else _Rows(table)
+
+
+def _lanes() -> "Lanes | None":
+    from cleats.toolsets.code.dense.lanes import Lanes  # noqa: PLC0415 - only where needed
+
+    try:
+        return Lanes.load()
+    except FileNotFoundError:
+        return None
 
 
 @cache

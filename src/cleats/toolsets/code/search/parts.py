@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.risk.summary import Risk
-from cleats.toolsets.code.search import columns, segments, tokens, vectors
+from cleats.toolsets.code.search import filling, segments, tokens
 from cleats.toolsets.code.search.digest import Attributes, Texts, attributes
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations
@@ -150,12 +150,12 @@ def _shard(source: Catalogue, folder: Path, before: Path | None, files: Sequence
     late = _late(source, files)
     mark = hashlib.blake2b(_pack(late), digest_size=16).digest()
     folder.mkdir()
-    if before is None or not (before / columns.CONTENT).exists():
+    if before is None or not (before / filling.CONTENT).exists():
         _write_content(source, folder, files)
         _write_late(folder, late, mark)
         return
     is_same = (before / MARK).exists() and (before / MARK).read_bytes() == mark
-    _take_over(before, folder, frozenset() if is_same else frozenset({columns.LATE, MARK}))
+    _take_over(before, folder, frozenset() if is_same else frozenset({filling.LATE, MARK}))
     if not is_same:
         _write_late(folder, late, mark)
 
@@ -178,7 +178,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> None:
-    content = columns.Content()
+    content = filling.Content()
     rows: list[bytes] = []
 
     def documents() -> Iterator[tuple[str, int, Texts]]:
@@ -193,7 +193,7 @@ def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> N
 
     segments.write(folder, documents())
     content.save(folder)
-    vectors.write(folder, rows)
+    filling.write_vectors(folder, rows)
 
 
 def _late(source: Catalogue, files: Sequence[_File]) -> list[_Late]:
@@ -206,7 +206,7 @@ def _late(source: Catalogue, files: Sequence[_File]) -> list[_Late]:
 
 
 def _write_late(folder: Path, said: Sequence[_Late], mark: bytes) -> None:
-    late = columns.Late()
+    late = filling.Late()
     for author, modified, churn, chunks in said:
         late.add_file(author, modified, churn)
         for risk, authors, lint in chunks:

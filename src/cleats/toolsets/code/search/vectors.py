@@ -4,7 +4,7 @@ Every row is looked at, so a filter is a matter of leaving some out, and the ans
 stay on disk as they are stored; what a comparison needs is widened block by block.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.dense.table import LENGTH
+from cleats.toolsets.code.dense.measures import LENGTH
+from cleats.toolsets.code.search.filling import VECTORS
 
-FILE: Final = "vectors.i8"
 BLOCK: Final = 4096
 """Rows widened at a time: they fit into the processor's cache."""
 
@@ -24,16 +24,9 @@ KEPT: Final = 16_384
 Vectors = NDArray[np.int8]
 
 
-def write(folder: Path, rows: Iterable[bytes]) -> None:
-    """Put rows one after the other, in the order of positions."""
-    with (folder / FILE).open("wb") as file:
-        for row in rows:
-            file.write(row)
-
-
 def read(folder: Path, chunks: int) -> Vectors | None:
     """The rows of a shard; None when it has none."""
-    path = folder / FILE
+    path = folder / VECTORS
     size = path.stat().st_size if path.exists() else 0
     if not chunks or not size or size % chunks:
         return None

@@ -6,19 +6,17 @@ always makes the same bytes.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cleats.toolsets.code.search.postings import END
+
 Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
-
-END = "\0"
-"""Between values; none has it, because no name or path does and other text loses it here."""
 
 
 class Vocabulary:
@@ -88,33 +86,3 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
-
-
-def packed(values: Sequence[str], owners: NDArray[Any], ids: NDArray[Any]) -> dict[str, Any]:
-    """The arrays of a column, from pairs of an owner and the number of a value it has."""
-    if END.join(values).count(END) >= len(values):
-        values = [value.replace(END, "") for value in values]
-    known = sorted(set(values))
-    rank = dict(zip(known, count(), strict=False))
-    renamed = np.fromiter(map(rank.__getitem__, values), np.int64, len(values))
-    pairs = distinct(renamed[ids] << 32 | owners)
-    arrays = _texts(known)
-    arrays["postings"] = (pairs & 0xFFFFFFFF).astype(np.int32)
-    edges = np.arange(len(known) + 1, dtype=np.int64) << 32
-    arrays["bounds"] = np.searchsorted(pairs, edges).astype(np.int32)
-    return arrays
-
-
-def _texts(values: Sequence[str]) -> dict[str, Any]:
-    text = END + END.join(values) + END
-    lowered = text.lower()
-    arrays: dict[str, Any] = {}
-    arrays["text"], arrays["starts"] = _blob(text, len(values))
-    if lowered != text:
-        arrays["lower"], arrays["lower_starts"] = _blob(lowered, len(values))
-    return arrays
-
-
-def _blob(text: str, values: int) -> tuple[NDArray[np.uint8], Ids]:
-    raw = np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
-    return raw, (np.flatnonzero(raw == 0)[:values] + 1).astype(np.int32)
