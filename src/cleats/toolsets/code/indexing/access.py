@@ -3,7 +3,6 @@
 Imported when a server starts, so whatever opens an index is imported when it is first needed.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.triage.keeping import Keeper
     from cleats.toolsets.code.workspace import Workspace
 
-log = logging.getLogger(__name__)
 
 RECENT: Final = 2.0
 """Seconds for which a look at the files holds."""
@@ -134,6 +132,9 @@ class Indexes:
         try:
             self.records(repository).current()
         except ToolError as error:
+            import logging  # noqa: PLC0415 - there is hardly ever anything to say
+
+            log = logging.getLogger(__name__)
             log.warning("records.late repo=%s error=%s", repository.id, error.message)
             return f"Records may be missing. {error.message}"
         return ""
