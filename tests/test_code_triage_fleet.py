@@ -146,3 +146,18 @@ def test_an_index_that_is_only_read_here_never_has_the_records_of_a_folder(tmp_p
 
     assert error.code is ErrorCode.FORBIDDEN
     assert not list(shop.archive.records("finding"))
+
+
+def test_a_place_in_the_checkout_of_one_machine_is_found_in_that_of_another(tmp_path: Path) -> None:
+    here = Shop.at(tmp_path / "here", "database")
+    there = Shop.at(tmp_path / "there", "database", here.index_name)
+    place = {"path": f"{here.root}/app/loader.py", "line": 8}
+    finding = {"id": "1", "title": "Unsafe load", "locations": [place]}
+    [record_id] = here.ingest("generic", [finding])["recordIds"]
+    there.build()
+
+    pack = there.call("triage_context_pack", recordId=record_id)
+
+    [located] = [each for each in pack["repoEvidence"]["queries"] if each["about"] == "location"]
+    assert located["query"] == "app/loader.py:8"
+    assert [hit["name"] for hit in located["hits"]] == ["load"]

@@ -19,6 +19,7 @@ from cleats.toolsets.code.triage.keeping import Change, Keeper, Writer, hand_ove
 from cleats.toolsets.code.triage.records import Record, Vulnerability, record_id
 from tests.postgres import away, database
 from tests.triage_world import KEEPERS, REPORTS, Shop
+from tests.waiting import until
 
 Factory = Callable[[], Keeper]
 """The same records once more, as another server has them."""
@@ -152,6 +153,49 @@ def test_a_connection_that_breaks_leaves_nothing_of_what_was_being_saved(
     assert (caught.value.code, caught.value.retryable) == (ErrorCode.UNAVAILABLE, True)
     assert titles(machine()) == titles(one) == {"X-1": ""}
     assert save(machine(), record("X-2"), record("X-1")) == ["created", "unchanged"]
+
+
+def test_nobody_waits_for_long_for_one_who_stalls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = database()
+    machine = machines(tmp_path, url)
+    save(machine(), record("X-1"))
+    monkeypatch.setattr(books, "_PATIENCE", ("SET LOCAL lock_timeout = '10ms'",))
+
+    with psycopg.connect(url) as stalled:
+        stalled.execute("SELECT * FROM cleats_record_books FOR UPDATE")
+        with pytest.raises(ToolError) as caught:
+            save(machine(), record("X-2"))
+
+    assert (caught.value.code, caught.value.retryable) == (ErrorCode.UNAVAILABLE, True)
+    assert save(machine(), record("X-2")) == ["created"]
+
+
+def test_one_who_stalls_is_put_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = database()
+    machine = machines(tmp_path, url)
+    quick = ("SET LOCAL idle_in_transaction_session_timeout = '10ms'",)
+    monkeypatch.setattr(books, "_PATIENCE", quick)
+
+    def stall(*given: Any) -> Change:
+        with psycopg.connect(url, autocommit=True) as connection:
+            until(lambda: connection.execute(OTHERS).fetchone() == (0,))
+        return settle(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(books, "settle", stall)
+        with pytest.raises(ToolError) as caught:
+            save(machine(), record("X-1"))
+
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert titles(machine()) == {}
+
+
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 
 def test_a_record_counts_from_the_time_of_the_database(tmp_path: Path) -> None:

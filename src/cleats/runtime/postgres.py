@@ -54,7 +54,14 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
         ) from None
     try:
         return psycopg.connect(
-            url, autocommit=autocommit, connect_timeout=CONNECT_TIMEOUT, application_name="cleats"
+            url,
+            autocommit=autocommit,
+            connect_timeout=CONNECT_TIMEOUT,
+            application_name="cleats",
+            # A machine that vanished is noticed in half a minute; the system waits for two hours.
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=3,
         )
     except psycopg.OperationalError as error:
         raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None

@@ -56,6 +56,12 @@ _KEEP: Final = (
     " kind = excluded.kind, body = excluded.body"
 )
 
+_PATIENCE: Final = (
+    "SET LOCAL lock_timeout = '10s'",
+    "SET LOCAL idle_in_transaction_session_timeout = '10s'",
+)
+"""A change takes milliseconds. Whoever stalls in one is put out, and nobody waits for longer."""
+
 MARK: Final = "shared.json"
 """The file beside the copies that says of what they are copies."""
 
@@ -199,6 +205,8 @@ class BookWriter:
 
     def _locked(self) -> int:
         """The revision of the book, which nobody else raises before this transaction ends."""
+        for statement in _PATIENCE:
+            self.connection.execute(statement)
         self.connection.execute(
             "INSERT INTO cleats_record_books (name, book) VALUES (%s, %s) ON CONFLICT DO NOTHING",
             (self.name, uuid4().hex),

@@ -17,6 +17,7 @@ from cleats.toolsets.code.search.query_tree import OPERATORS
 from cleats.toolsets.code.search.request import read
 from cleats.toolsets.code.triage import imports
 from cleats.toolsets.code.triage.records import Location, Record
+from cleats.toolsets.code.triage.values import below
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.search.details import Reading, Row
@@ -146,7 +147,7 @@ def _located(engine: "Engine", root: Path, finding: Record) -> Iterator[dict[str
         return
     with engine.details.reading() as reading:
         for place in islice(places, PLACES):
-            path = _relative(place.path, root)
+            path = below(root, place.path).removeprefix("/").removeprefix("./")
             found = list(
                 reading.catalogue.connection.execute(
                     _AROUND, (path, place.start_line, place.start_line)
@@ -159,10 +160,6 @@ def _located(engine: "Engine", root: Path, finding: Record) -> Iterator[dict[str
                 "about": "location",
                 "hits": [_at_place(row, reading, place) for row in rows],
             }
-
-
-def _relative(path: str, root: Path) -> str:
-    return path.removeprefix(f"{root.as_posix()}/").removeprefix("/").removeprefix("./")
 
 
 def _at_place(row: "Row", reading: "Reading", place: Location) -> dict[str, Any]:

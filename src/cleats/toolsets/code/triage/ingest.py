@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from cleats.toolsets.code.triage.keeping import Change, Writer
 from cleats.toolsets.code.triage.records import Record, encode, record_id
 from cleats.toolsets.code.triage.routing import route
 from cleats.toolsets.code.triage.sources.table import SOURCES
+from cleats.toolsets.code.triage.values import below
 
 RAW: Final = 32 << 10
 """Bytes of what a source wrote that are kept with a record."""
@@ -62,8 +64,10 @@ def ingest(
     documents: Documents,
     meta: Mapping[str, Any],
     advance: Advance = lambda _done, _total: True,
+    *,
+    root: Path = Path(),
 ) -> Ingested:
-    """Keep every finding of some documents.
+    """Keep every finding of some documents, with places as they are called below `root`.
 
     Raises:
         OSError, ToolError: a record cannot be kept; those before it are.
@@ -76,7 +80,7 @@ def ingest(
         for line, document in documents.whole
         for number, thing in enumerate(SOURCES[source].items(document))
     ]
-    intake = _Intake(writer, source, meta, done)
+    intake = _Intake(writer, source, meta, done, root)
     for count, (index, thing) in enumerate(things):
         if count % EVERY == 0:
             intake.keep()
@@ -93,6 +97,7 @@ class _Intake:
     source: str
     meta: Mapping[str, Any]
     done: Ingested
+    root: Path
     waiting: dict[str, Record] = field(default_factory=dict)
 
     def take(self, index: int, thing: Any) -> None:
@@ -110,7 +115,14 @@ class _Intake:
             done.duplicates += 1  # the first counts, or the two would take turns for ever
             return
         route(record, self.meta)
+        self._place(record)
         self.waiting[record.record_id] = record
+
+    def _place(self, record: Record) -> None:
+        """Call files as every machine does, wherever it has the repository."""
+        for location in record.locations:
+            location.path = below(self.root, location.path)
+        record.package.manifest_path = below(self.root, record.package.manifest_path)
 
     def keep(self) -> None:
         changes = self.writer.save(list(self.waiting.values()))

@@ -195,7 +195,8 @@ def _ingested(
 
     documents = read(given["inputPath"], repository.root)
     with keeper.writing() as writer:
-        return ingest(writer, given["source"], documents, given.get("meta", {}), advance)
+        meta = given.get("meta", {})
+        return ingest(writer, given["source"], documents, meta, advance, root=repository.root)
 
 
 def _decided(given: Mapping[str, Any], keeper: Keeper) -> "Record":

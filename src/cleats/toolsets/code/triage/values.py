@@ -5,6 +5,7 @@ Nothing here raises: what has another type than expected is not there. Texts are
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 LINE: Final = 500
@@ -167,3 +168,8 @@ def ecosystem(value: Any) -> str:
     """The name that a registry goes by here."""
     named = line(value).lower()
     return _ECOSYSTEMS.get(named, named)
+
+
+def below(root: Path, path: str) -> str:
+    """The path of a file as it is called below a folder, if it is there."""
+    return path.removeprefix(f"{root.as_posix()}/")
