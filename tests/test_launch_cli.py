@@ -8,6 +8,7 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
 
@@ -180,6 +181,8 @@ def test_ctrl_c_leaves_the_run_at_its_last_step_and_another_terminal_can_cancel_
     [run] = cleats.json("list")["runs"]
     assert (started.returncode, out) == (130, "")
     assert "last recorded step" in err
+    assert "cleats launch resume" in err
+    assert f"Next: cleats launch resume {run['run_id']}" in cleats("status", run["run_id"]).stdout
     assert run["state"] == "CLONED_INPUTS"
     assert "cancelled" in cleats("cancel", run["run_id"]).stdout
 
@@ -246,13 +249,17 @@ def test_profiles_are_listed_and_a_bad_one_is_named_with_its_fault(tmp_path: Pat
     assert (aspose["ok"], plain["families"]) == (True, "any")
 
 
-def test_an_event_that_comes_between_two_looks_is_told_once() -> None:
-    events = [
+def state_changes(count: int) -> list[SimpleNamespace]:
+    return [
         SimpleNamespace(
             type="RUN_STATE_CHANGED", payload={"new_state": f"S{n}"}, ts="2026-01-01T00:00:00Z"
         )
-        for n in range(3)
+        for n in range(count)
     ]
+
+
+def test_an_event_that_comes_between_two_looks_is_told_once() -> None:
+    events = state_changes(3)
     lengths = iter((2, 3))
 
     def get(_run_id: str) -> SimpleNamespace:
@@ -265,5 +272,29 @@ def test_an_event_that_comes_between_two_looks_is_told_once() -> None:
 
     anyio.run(view.look)
     anyio.run(view.look)
+
+    assert [line.split()[-1] for line in lines.getvalue().splitlines()] == ["S0", "S1", "S2"]
+
+
+def test_two_looks_at_the_same_moment_tell_everything_once() -> None:
+    events = state_changes(3)
+    both = Barrier(2)
+
+    def read(_run_id: str, seen: int) -> list[SimpleNamespace]:
+        both.wait(PATIENCE)
+        return events[seen:]
+
+    run = SimpleNamespace(tail=SimpleNamespace(length=3))
+    store = SimpleNamespace(get=lambda _run_id: run, events=read)
+    desk: Any = SimpleNamespace(launches=SimpleNamespace(engine=SimpleNamespace(store=store)))
+    lines = StringIO()
+    view = View(desk, "r_12345678", lines=lines)
+
+    async def look_twice() -> None:
+        async with anyio.create_task_group() as looks:
+            looks.start_soon(view.look)
+            looks.start_soon(view.look)
+
+    anyio.run(look_twice)
 
     assert [line.split()[-1] for line in lines.getvalue().splitlines()] == ["S0", "S1", "S2"]

@@ -150,6 +150,7 @@ def run(settings: Settings, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T
         JOURNAL.close()
     if not done:
         click.echo("Stopped. The run is at its last recorded step.", err=True)
+        click.echo("`cleats launch resume` goes on with it.", err=True)
         sys.exit(INTERRUPTED)
     return done[0]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cleats.cli.launch_calls import DECIDE, Desk, Stopped
-from cleats.cli.launch_view import picture, summary, told
+from cleats.cli.launch_view import ENDS, picture, summary, told
 from cleats.cli.printing import asked_for_json, echo_json
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 LOOK: Final = 0.2
 """Seconds between two looks at the store."""
-
-ENDS: Final = ("DONE", "FAILED", "CANCELLED")
 
 
 def exit_code(state: str) -> int:
@@ -52,7 +50,9 @@ class View:
         store = self.desk.launches.engine.store
         run = await to_thread.run_sync(store.get, self.run_id)
         if run.tail.length != self.seen:
-            events = await to_thread.run_sync(store.events, self.run_id, self.seen)
+            first = self.seen
+            events = await to_thread.run_sync(store.events, self.run_id, first)
+            events = events[self.seen - first :]  # another look may have told some meanwhile
             self.seen += len(events)  # there may be more by now than the run knew of
             for event in events:
                 if event.type == "GATE_RUN_FINISHED":

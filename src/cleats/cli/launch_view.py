@@ -44,10 +44,10 @@ SECTION: Final = {"DONE": "green", "BLOCKED": "red"}
 NEXT: Final = {
     "VALIDATING": "cleats launch fix {run_id}",
     "READY_FOR_PR": "cleats launch open-pr {run_id}",
-    "PLAN_READY": "cleats launch resume {run_id}",
-    "DRAFT_READY": "cleats launch resume {run_id}",
 }
-"""What a person can do with a run that rests."""
+"""What a person can do with a run that waits for a decision; any other is resumed."""
+
+ENDS: Final = ("DONE", "FAILED", "CANCELLED")
 
 
 MISSING: Final = "which is not installed"
@@ -156,8 +156,9 @@ def summary(status: Mapping[str, Any]) -> Iterator[str]:
         yield columns(rows, cut=True)
     if any(MISSING in issue["title"] for issue in status["open_issues"]):
         yield f"Next: cleats doctor, then cleats launch validate {status['run_id']}"
-    elif state in NEXT:
-        yield f"Next: {NEXT[state].format(run_id=status['run_id'])}"
+    elif state not in ENDS:
+        then = NEXT.get(state, "cleats launch resume {run_id}")
+        yield f"Next: {then.format(run_id=status['run_id'])}"
 
 
 def rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
