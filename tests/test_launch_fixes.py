@@ -112,6 +112,7 @@ GATES = {
     "CONTENT": ["content_distribution"],
     "CONFLICT": ["conflict_markers"],
     "SECRET": ["secrets"],
+    "HOST_PATH": ["secrets"],
 }
 
 
@@ -305,6 +306,7 @@ BREAKS = [
         "---\n\n## Export\n",
     ),
     Break("GATE_SECRET", GUIDE, "![The", f"Use {SECRET}.\n\n![The", "-->\n\n![The"),
+    Break("GATE_HOST_PATH", GUIDE, "![The", "Use /home/carla/src/x.\n\n![The", "-->\n\n![The"),
     Break("GATE_SECRET", GUIDE, "![The", f"```bash\nx {SECRET}\n```\n\n![The", "-->\n\n![The"),
     Break("GATE_SECRET", GUIDE, "weight: 10", f"weight: 10\nkey: {SECRET}", "weight: 10\n---"),
 ]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cleats.toolsets.launch.gates import markdown_lint, secrets, template_tokens
+from cleats.toolsets.launch.gates.host_paths import holds_host_path
 from cleats.toolsets.launch.gates.site import PageFile
 from tests.launch_gates_world import GUIDE, INSTALLATION, START, World, page, world
 
@@ -231,6 +232,58 @@ def test_a_secret_in_a_code_block_is_a_blocker_and_is_not_repeated(broken: World
     assert secret not in verdict.log
 
 
+HOST_PATHS = [
+    "The data lies in /home/carla/.local/share/shelf.",
+    "open('/home/carla/projects/shelf/x.csv')",
+    "cd /Users/carla/shelf",
+    "see file:///Users/carla/shelf/readme.md",
+    r"C:\Users\carla\shelf",
+    r'"D:\\Users\\carla\\shelf"',
+    "C:/Users/carla/shelf",
+    "first /home/user/projects, then /home/carla/projects/x",
+]
+
+
+@pytest.mark.parametrize("line", HOST_PATHS)
+def test_a_path_of_somebodys_machine_is_known(line: str) -> None:
+    assert holds_host_path(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The data lies in /home/user/.local/share/shelf.",
+        "cd /Users/yourname/shelf or /Users/your-user-name/shelf or /Users/john.doe/shelf",
+        r"C:\Users\<name>\shelf",
+        r"C:\Users\Public\Documents",
+        "[the start](/home/data/) of the site",
+        "<a href='/home/code/src/'>",
+        "https://example.org/home/carla/projects/",
+        "GET /home/feed/items",
+        "@app.route('/home/feed/latest')",
+        "$HOME/projects and ~/projects and ${ROOT}/home/carla/src",
+        "/home/carla",
+        "/homes/carla/projects",
+        "/Users/ holds the users",
+        "GET /api/Users/42/roles",
+    ],
+)
+def test_what_only_looks_like_a_path_of_a_machine_is_none(line: str) -> None:
+    assert not holds_host_path(line)
+
+
+def test_a_path_of_a_machine_in_a_page_is_a_warning_and_is_not_repeated(broken: World) -> None:
+    broken.write(GUIDE, page("A", "It is in /home/carla/projects/shelf here."))
+
+    verdict = broken.verdict("secrets")
+
+    assert verdict.ok
+    assert [(each.severity, each.error_code, each.line) for each in verdict.issues] == [
+        ("warn", "GATE_HOST_PATH", 6)
+    ]
+    assert "carla" not in verdict.log
+
+
 LONG: list[tuple[str, Callable[[str], object]]] = [
     ("`" * 20_000, lint),
     ("[" * 400, lint),
@@ -239,6 +292,8 @@ LONG: list[tuple[str, Callable[[str], object]]] = [
     ("https://" * 20_000, markdown_lint.bare_urls),
     ("password=" * 20_000, secrets.secrets),
     ("a:" * 20_000, secrets.secrets),
+    ("/home/a" * 20_000, holds_host_path),
+    ("/Users/" + "a" * 100_000, holds_host_path),
     ("<" * 4_000, lint),
     ("<a " * 2_000, lint),
 ]

@@ -119,5 +119,6 @@ RULES = {
     "GATE_TOKEN_LEAKED": token,
     "GATE_CONFLICT_MARKER": conflict,
     "GATE_SECRET": secret,
+    "GATE_HOST_PATH": secret,
     "GATE_CONTENT_PAGE_MISSING": missing,
 }

@@ -23,6 +23,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "GATE_BUDGET_BYTES": "Split the page.",
     "GATE_CONFLICT_MARKER": "Finish the merge.",
     "GATE_SECRET": "Take the line away, and revoke the secret: it has been written down.",
+    "GATE_HOST_PATH": "Write a path that everybody has, or a name that stands for anybody.",
     "GATE_FRONTMATTER_INVALID": "Write front matter that parses.",
     "GATE_FRONTMATTER_MISSING": "Begin the page with front matter.",
     "GATE_FRONTMATTER_KEY_MISSING": "Add the key; the section's other pages have it.",

@@ -1,7 +1,8 @@
 """No changed file holds a password, a token or a key, not even in a code block.
 
 Known shapes are blockers. A long random-looking value that is given to something named like a
-secret is one too; other random-looking text is not, since hashes and sample data abound.
+secret is one too; other random-looking text is not, since hashes and sample data abound. A path of
+somebody's machine is a warning.
 """
 
 import math
@@ -9,7 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.model import Gate, Said, blocker
+from cleats.toolsets.launch.gates.host_paths import holds_host_path
+from cleats.toolsets.launch.gates.model import Gate, Said, blocker, warning
 from cleats.toolsets.launch.gates.site import Site
 
 SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -59,6 +61,9 @@ def check(site: Site) -> Iterator[Said]:
             for name in secrets(line):
                 message = f"the line holds what looks like {name}"
                 yield blocker("GATE_SECRET", message, change.path, number)
+            if holds_host_path(line) and site.ours(change.path, number):
+                message = "the line holds a path that only exists on somebody's machine"
+                yield warning("GATE_HOST_PATH", message, change.path, number)
 
 
 def secrets(line: str) -> list[str]:
