@@ -36,6 +36,27 @@ def test_findings_are_taken_in_and_listed_the_worst_first(shell: Shell, project:
     assert [(each["cve"], each["decision"]) for each in worst] == [("CVE-2020-14343", None)]
 
 
+def test_a_finding_in_code_is_listed_with_its_line(shell: Shell, project: Path) -> None:
+    region = {"artifactLocation": {"uri": "loader.py"}, "region": {"startLine": 6}}
+    result = {
+        "ruleId": "B506",
+        "message": {"text": "Unsafe load"},
+        "locations": [{"physicalLocation": region}],
+    }
+    report = {
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": {"name": "x"}}, "results": [result]}],
+    }
+    (project / "x.sarif").write_text(json.dumps(report))
+    shell.run("triage", "ingest", "sarif", "x.sarif")
+
+    listed = shell.run("triage", "list")
+    [found] = json.loads(shell.run("triage", "list", "--json").stdout)
+
+    assert "  loader.py:6  " in listed.stdout
+    assert (found["title"], found["location"]) == ("Unsafe load", "loader.py:6")
+
+
 def test_a_finding_is_indexed_packed_and_decided_on_by_the_beginning_of_its_id(
     shell: Shell, project: Path
 ) -> None:

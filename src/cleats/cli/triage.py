@@ -80,7 +80,7 @@ def ingest(
         echo_json(done)
         return
     counts = ((done[key], key) for key in ("created", "updated", "unchanged"))
-    said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none"
+    said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
     findings = "finding" if done["total"] == 1 else "findings"
     click.echo(f"{done['total']:,} {findings}: {said}.")
     for error in done["errorDetails"]:
@@ -198,7 +198,17 @@ def list_(
     if as_json:
         from cleats.toolsets.code.triage.records import fields  # noqa: PLC0415
 
-        echo_json([{**fields(each), "decision": decided.get(each.record_id)} for each in found])
+        echo_json(
+            [
+                {
+                    **fields(each),
+                    "title": each.vuln.title,
+                    "location": _place(each) or None,
+                    "decision": decided.get(each.record_id),
+                }
+                for each in found
+            ]
+        )
     elif not found:
         click.echo("No findings. `cleats triage ingest` takes them in.")
     else:
@@ -207,7 +217,7 @@ def list_(
                 each.record_id[:8],
                 each.vuln.severity or "-",
                 each.name,
-                each.package.name or (each.locations[0].path if each.locations else "-"),
+                each.package.name or _place(each) or "-",
                 decided.get(each.record_id) or each.status or "-",
                 each.vuln.title,
             )
@@ -277,6 +287,14 @@ def _standing(archive: "Archive") -> dict[str, str]:
     made = sorted(archive.records("decision"), key=lambda record: record.created_at)
     newest = {each.decision.finding_record_id: each.decision for each in made if each.decision}
     return {key: each.status for key, each in newest.items() if not expired(each, now)}
+
+
+def _place(record: "Record") -> str:
+    """Where a scanner pointed at first, as editors take it; empty when it named no file."""
+    if not record.locations:
+        return ""
+    first = record.locations[0]
+    return f"{first.path}:{first.start_line}" if first.start_line else first.path
 
 
 def _rank(record: "Record") -> int:
