@@ -62,6 +62,18 @@ def test_an_address_that_may_hold_a_secret_is_refused_and_not_repeated(address: 
     }
 
 
+@pytest.mark.parametrize("name", ["A\0B", "red\x1b[31m", "\u202egnp", "two\nlines", "x" * 201])
+def test_a_name_is_one_line_that_can_be_printed(name: str) -> None:
+    found = faults(
+        llm={"api_base_url": "http://localhost", "model": name},
+        telemetry={"endpoint_url": "http://localhost", "project": name},
+    )
+
+    assert found.keys() == {"/llm/model", "/telemetry/project"}
+    assert "/product_name" in faults(product_name=name)
+    assert normal(product_name="Größe \u4e2d 3D")["product_name"] == "Größe \u4e2d 3D"
+
+
 def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -> None:
     assert faults(target_platform="cobol")["/target_platform"].startswith(
         "'cobol' is no platform of aspose: python, "

@@ -21,6 +21,9 @@ from cleats.toolsets.launch.profiles.templates import names
 
 SCHEMA: Final = "run_config"
 
+LINE: Final = 200
+"""Characters of a name."""
+
 NODE: Final = frozenset({"javascript", "typescript"})
 """Platforms of one family: what is said of Node holds for both."""
 
@@ -79,6 +82,7 @@ def _misfits(
     yield from _bad_locales(config, profile)
     yield from _bad_layout(config, profile)
     yield from _bad_templates(config)
+    yield from _bad_lines(config)
     yield from tokens.refusals(config, settings)
 
 
@@ -118,6 +122,26 @@ def _bad_templates(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for part, name, known in _TEMPLATES:
         for unknown in sorted(names(config.get(part, {}).get(name, "")) - known):
             yield f"/{part}/{name}", f"{{{unknown}}} is none of {', '.join(sorted(known))}"
+
+
+_LINES: Final = (
+    ("product_name",),
+    ("llm", "model"),
+    ("llm", "fallback", "model"),
+    ("commit_service", "author_name"),
+    ("commit_service", "author_email"),
+    ("telemetry", "project"),
+)
+"""What goes into pages, commits and records as a line of its own or a part of one."""
+
+
+def _bad_lines(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for place in _LINES:
+        value: Any = config
+        for part in place:
+            value = value.get(part, {})
+        if value and not (value.isprintable() and len(value) <= LINE):
+            yield f"/{'/'.join(place)}", f"expected one line of at most {LINE} printable characters"
 
 
 def _complete(config: dict[str, Any], profile: Profile, settings: Settings) -> dict[str, Any]:
