@@ -190,6 +190,13 @@ def test_a_tree_of_valid_files_is_a_success(home: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "6 files: 1 valid, 5 no schema\n")
 
 
+def test_a_tree_in_which_no_file_has_a_schema_is_no_success(home: Path) -> None:
+    done = assets(home, "validate", "set/jsonschema")
+
+    assert done.returncode == 1
+    assert done.stdout.startswith("5 files: 5 no schema\n--schema NAME says which schema to use.")
+
+
 def test_the_report_for_scripts_has_every_file(home: Path) -> None:
     done = assets(home, "validate", "set/", "--json")
 

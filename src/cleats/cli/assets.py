@@ -127,11 +127,12 @@ def validate(
     """Check files, or every .json file below a folder, and report each violation.
 
     A file's schema is the one it names in `schema`, `$schemaRef` or `$schema`, else the one that
-    its file name begins with. Below a folder, files that name no schema are left out and counted.
+    is called like the file up to its first dot. Below a folder, files without a schema are left
+    out and counted.
 
     \b
     Exits 0  when every file is valid,
-          1  when one is not,
+          1  when one is not, or none has a schema,
           2  when one cannot be read.
     """  # noqa: D301 - click reads the backspace
     from cleats.cli import checking  # noqa: PLC0415

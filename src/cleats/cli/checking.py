@@ -130,9 +130,9 @@ def _is_no_asset(judge: Judge, path: str, asset: Any, name: str) -> bool:
 
 
 def exit_code(checks: Sequence[Check]) -> int:
-    """0 all valid, 1 something invalid, 2 something unreadable."""
+    """0 all valid, 1 something invalid or nothing to judge, 2 something unreadable."""
     states = {each.state for each in checks}
-    return 2 if "unreadable" in states else int("invalid" in states)
+    return 2 if "unreadable" in states else int("invalid" in states or states == {"no schema"})
 
 
 def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
@@ -145,7 +145,8 @@ def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
             yield columns(rows or [(each.payload["reason"], each.payload["detail"])])
             yield ""
     yield _sum(checks)
-    if any(_UNKNOWN in each.payload.get("errors", ()) for each in checks):
+    unknown = any(_UNKNOWN in each.payload.get("errors", ()) for each in checks)
+    if unknown or {each.state for each in checks} == {"no schema"}:
         known = ", ".join(judge.names) or "none; --schemas DIR says where they are"
         yield f"--schema NAME says which schema to use. There are: {known}."
 
