@@ -9,12 +9,14 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.routes import RouteRequest
 from cleats.toolsets.launch import disk
 from cleats.toolsets.launch.events import Draft, Trace
 from cleats.toolsets.launch.source.git import Git
 from cleats.toolsets.launch.store import tables
 from cleats.toolsets.launch.store.port import NewRun
 from cleats.toolsets.launch.store.sqlite import SqliteStore
+from cleats.toolsets.launch.telemetry.api import Api
 from cleats.toolsets.launch.telemetry.ledger import Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
 from tests.launch_client import client
@@ -146,3 +148,18 @@ def test_records_that_cannot_be_kept_do_not_end_the_server(tmp_path: Path) -> No
 
     assert not there
     assert (state, code) == ("PLAN_READY", 0)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/api/v1/runs"), ("GET", "/api/v1/metadata")])
+def test_records_that_cannot_be_read_are_not_available(
+    tmp_path: Path, method: str, path: str
+) -> None:
+    (tmp_path / "t.sqlite").write_bytes(b"this is no database\n" * 500)
+    kept = Ledger(tmp_path / "t.sqlite")
+    api = Api(lambda: kept, lambda _run_id: None, lambda _run_id: [])
+    [run] = [each.run for each in api.routes() if (each.method, each.path) == (method, path)]
+
+    with pytest.raises(ToolError) as caught:
+        anyio.run(run, RouteRequest(path={}, query={}, body=None))
+
+    assert caught.value.code is ErrorCode.UNAVAILABLE

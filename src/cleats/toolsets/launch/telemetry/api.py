@@ -1,18 +1,23 @@
 """The telemetry API: routes under `/api/v1/runs`, over the ledger of this machine."""
 
+import logging
 import re
+import sqlite3
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeVar
 
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.routes import Route, RouteAnswer, RouteRequest
+from cleats.contract.routes import Route, RouteAnswer, RouteHandler, RouteRequest
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.contract.violations import Validator
 from cleats.toolsets.launch.telemetry import shapes
 from cleats.toolsets.launch.telemetry.ledger import FILTERS, Ledger
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -40,7 +45,7 @@ class Api:
     def routes(self) -> list[Route]:
         runs, one = "/api/v1/runs", "/api/v1/runs/{event_id}"
         commit = one + "/associate-commit"
-        return [
+        made = [
             Route("POST", runs, self.begin, "Record that work began.", _MADE, shapes.RECORD),
             Route("GET", runs, self.list, "Records, the newest first.", _LIST, query=_QUERY),
             Route("POST", f"{runs}/batch", self.batch, "Up to 1,000 records.", _BATCH, _RECORDS),
@@ -51,6 +56,7 @@ class Api:
             Route("GET", "/api/v1/metadata", self.metadata, "What is recorded here.", _FACTS),
             Route("GET", "/telemetry/{run_id}", self.run, "A run and all below it.", _RUN),
         ]
+        return [replace(route, run=_told(route.run)) for route in made]
 
     async def begin(self, request: RouteRequest) -> RouteAnswer:
         record = _checked("record", request.body)
@@ -156,6 +162,21 @@ _CHECKED: Final = {
 @cache
 def _validator(name: str) -> Validator:
     return Validator(_CHECKED[name])
+
+
+def _told(run: RouteHandler) -> RouteHandler:
+    async def told(request: RouteRequest) -> RouteAnswer:
+        try:
+            return await run(request)
+        except (sqlite3.Error, OSError) as error:
+            log.warning("telemetry.records error=%s", error)
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                "The file of the records cannot be used now.",
+                hint="Make room or move it away; records of runs are made anew from their logs.",
+            ) from None
+
+    return told
 
 
 def _checked(name: str, body: Any) -> Any:
