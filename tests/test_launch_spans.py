@@ -22,6 +22,7 @@ from tests.launch_client import client
 from tests.launch_world import RUN_ID, config, engine, start
 from tests.requirements import requirement
 from tests.span_world import Seen, of_file, of_home, span_collector, tree
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -130,6 +131,21 @@ def test_a_collector_gets_the_spans_of_a_run_with_those_of_its_calls(tmp_path: P
     sent = {each.ids for each in named(collector.spans, "step ", "gate ")}
     assert {*told(events, "WORK_ITEM_STARTED"), *told(events, "GATE_RUN_STARTED")} == sent
     assert not (tmp_path / ".local/share/cleats/telemetry").exists()
+
+
+def test_a_run_that_goes_on_by_itself_stays_below_the_call_that_started_it(tmp_path: Path) -> None:
+    with client(tmp_path) as asked:
+        run_id = asked.start(drive={"mode": "auto"})
+        until(lambda: asked.on(run_id, "get_status")["status"]["state"] == "READY_FOR_PR")
+        asked.peer.end_input()
+        asked.peer.wait()
+
+    below = [pair for pair in tree(of_home(tmp_path)) if not pair[1].startswith("call ")]
+    assert below == [
+        *(("call launch_start_run", name) for name in DRIVEN),
+        ("call launch_start_run", "step validate"),
+        ("step validate", "gate words"),
+    ]
 
 
 def test_with_telemetry_off_there_are_no_spans_and_the_log_has_ids_all_the_same(
