@@ -3,8 +3,13 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.shell import Shell
+
+# How long an example takes to make says more about the machine than about the law.
+settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("laws")
 
 
 @pytest.fixture

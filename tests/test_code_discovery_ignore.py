@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cleats.toolsets.code.discovery import git
@@ -70,7 +70,7 @@ def plant(root: Path, files: list[str], ignores: dict[str, str]) -> None:
         place.write_text("x\n")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.lists(paths, max_size=12), ignore_files)
 def test_a_walk_finds_what_git_finds(files: list[str], ignores: dict[str, str]) -> None:
     with TemporaryDirectory() as folder:

@@ -272,7 +272,8 @@ def test_no_document_can_make_a_source_fail(source: str, document: Any) -> None:
 
 @given(items=st.lists(JSON, max_size=6))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 def test_any_list_taken_in_twice_is_as_after_once(
     tmp_path_factory: pytest.TempPathFactory, items: list[Any]
