@@ -175,6 +175,15 @@ def test_a_file_that_is_not_there_is_not_found_and_others_are_suggested(upkeep: 
     assert advised.hint == "Did you mean app/core.py?"
 
 
+def test_a_file_that_is_only_in_the_index_is_not_suggested_for_itself(upkeep: Upkeep) -> None:
+    upkeep.world.build()
+    (upkeep.world.root / "app/core.py").unlink()
+
+    gone = upkeep.error("show_file", ErrorCode.NOT_FOUND, path="app/core.py")
+
+    assert gone.hint.startswith("The index has it, the disk has not")
+
+
 def test_a_file_that_may_not_be_read_is_forbidden(
     upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,12 @@ MOST: Final = 4 << 20
 ALIKE: Final = 3
 """Files that are suggested for one that is not there."""
 
+GONE: Final = (
+    "The index has it, the disk has not: it is gone since, or it is a record, "
+    "whose text `search` gives with mode=records and output=full."
+)
+"""What is said of a path that a search may just have answered with."""
+
 _LINE: Final = {"type": "integer", "minimum": 1}
 
 INPUT: Final = arguments(
@@ -187,6 +193,8 @@ class ShowTool:
             alike = [path for (path,) in found]
         if not alike:
             return error
+        if Path(given).as_posix() in alike:
+            return ToolError(error.code, error.message, hint=GONE)
         return ToolError(error.code, error.message, hint=f"Did you mean {' or '.join(alike)}?")
 
     def tools(self) -> tuple[Tool, ...]:
