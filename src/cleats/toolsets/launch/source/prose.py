@@ -49,6 +49,13 @@ _UNPROVEN: Final = re.compile(
     r"|hipaa|gdpr|benchmark\w*|times faster|coverage|memory[- ]\w+|thread[- ]safe)\b",
     re.IGNORECASE,
 )
+_SWIFT: Final = re.compile(
+    r"(fast(?! fourier)|efficient|performant|high[- ]performance|scalable|reliable)\b",
+    re.IGNORECASE,
+)
+"""Of what is not proven, the adjectives that can be left out before a noun: without `secure` a
+secure shell would be another thing."""
+
 _SPECULATIVE: Final = re.compile(
     r"\b(may|might|could|should|would|probably|possibly|perhaps|likely|hopefully|maybe|seems?"
     r"|planned|plans? to|upcoming|soon|roadmap|to-?do|wip|work in progress|eventually|will"
@@ -118,11 +125,13 @@ def is_praise(text: str) -> bool:
 
 
 def without_leading_praise(text: str) -> str:
-    """`A modern date library` is a date library all the same; `the best one` is nothing at all."""
+    """`A fast and modern date library` is a date library; `the best one` is nothing at all."""
     article = re.match(r"(a|an) (?=\S)", text, re.IGNORECASE)
     rest = text[article.end() :] if article else text
-    while (praise := _PRAISE.match(rest)) and rest[praise.end() :][:1] in (" ", ","):
-        rest = rest[praise.end() :].lstrip(" ,")
+    while praise := _PRAISE.match(rest) or _SWIFT.match(rest):
+        if rest[praise.end() :][:1] not in (" ", ","):
+            break
+        rest = rest[praise.end() :].lstrip(" ,").removeprefix("and ")
     if not article or rest == text[article.end() :]:
         return rest
     return f"{'an' if rest[:1].lower() in 'aeio' else 'a'} {rest}"

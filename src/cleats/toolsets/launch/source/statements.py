@@ -226,7 +226,7 @@ def _small(word: str, subject: Subject) -> str:
 def _with_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
     """`immutable API` is one of them: the nouns that need an article get theirs."""
     head = (end or vocabulary.JOINT).split(phrase, maxsplit=1)[0]
-    last = head.split()[-1].strip("`,").lower()
+    last = head.split()[-1].strip("`,").lower().rpartition("-")[2]  # a web-framework is one
     if last not in vocabulary.COUNTED or head.split()[0].lower() in vocabulary.DETERMINER:
         return phrase
     sounds = re.match(r"[aeio]|u(?!n[ist]|s[eiu])|(?:[AEFHILMNORSX][A-Z0-9])", phrase)
