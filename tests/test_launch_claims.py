@@ -128,7 +128,8 @@ def test_a_restructured_readme_is_read_like_a_marked_down_one(tmp_path: Path) ->
     readme = (
         "Kettle\n======\n\n.. image:: https://example.com/b.svg\n   :alt: badge\n\n"
         "Kettle is a tool that pours ``tea`` into `cups <https://example.com>`_.\n\n"
-        "Features\n--------\n\n* Supports :class:`~kettle.Pot` objects\n* **Fast**\n\n"
+        "Features\n--------\n\n* Supports :class:`~kettle.Pot` and :class:`.Cup` objects\n"
+        "* **Fast**\n\n"
         "Usage\n-----\n\n.. code-block:: python\n\n   import kettle\n\nSessions::\n\n"
         "    >>> kettle.boil()\n    100\n"
     )
@@ -145,7 +146,7 @@ def test_a_restructured_readme_is_read_like_a_marked_down_one(tmp_path: Path) ->
     ]
     assert features(tmp_path / "whole", readme, "README.rst") == [
         "Kettle is a tool that pours `tea` into cups.",
-        "Kettle supports `kettle.Pot` objects.",
+        "Kettle supports `kettle.Pot` and `Cup` objects.",
     ]
 
 

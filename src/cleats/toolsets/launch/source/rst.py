@@ -12,7 +12,8 @@ _DIRECTIVE: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
 CODE: Final = frozenset(
     {"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"}
 )
-_ROLE: Final = re.compile(r":[\w:.+-]+:`~?!?([^`<]+?)(?:\s*<[^>]*>)?`")
+_ROLE: Final = re.compile(r":[\w:.+-]+:`~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`")
+"""A dot before a class says to look for it everywhere; before a file it is part of the name."""
 _NUMBERED: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
 _CLASS: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
 _LINK: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
