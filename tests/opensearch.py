@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.opensearch_index import NAME, SETTINGS, Index, filtered
-from tests.opensearch_queries import ParsingError, keys
+from tests.opensearch_queries import Doc, ParsingError, keys
 
 
 @dataclass
@@ -172,8 +172,9 @@ class OpenSearch:
         keys(given, {"_id"})
         about = {"_index": target, "_id": given["_id"]}
         try:
-            index = self._room(target, request)
-            index.written[given["_id"]] = index.read(given["_id"], body)
+            index, name = self._room(target, request), given["_id"]
+            strict = index.mappings.get("dynamic") == "strict"
+            index.written[name] = index.read(name, body) if strict else Doc(name, body)
         except ParsingError as error:
             why = {"type": error.kind, "reason": error.reason}
             return {"index": {**about, "status": error.status, "error": why}}
@@ -183,21 +184,22 @@ class OpenSearch:
         if self.full:
             self.full -= 1
             raise ParsingError("rejected_execution_exception", "the queue is full", 429)
-        if "require_alias" in request.query and target in self.indexes:
+        aliases = {alias for index in self.indexes.values() for alias in index.aliases}
+        if "require_alias" in request.query and target not in aliases:
             raise _missing(target)
+        if target not in aliases | self.indexes.keys():  # OpenSearch makes what is written to
+            self.indexes[target] = Index(target, {"number_of_shards": 1}, {}, set())
         [index] = self._named(target)
         return index
 
     def _msearch(self, target: str, request: Request) -> Any:
-        keys(request.query, {"search_type"})
-        dfs = request.query.get("search_type") == "dfs_query_then_fetch"
+        keys(request.query, set())
         [index] = self._named(target)
-        heads, bodies = request.lines[::2], request.lines[1::2]
-        for head in heads:
-            keys(head, set())
         responses = []
-        for body in bodies:
+        for head, body in zip(request.lines[::2], request.lines[1::2], strict=True):
             try:
+                keys(head, {"search_type"})
+                dfs = head.get("search_type") == "dfs_query_then_fetch"
                 responses.append(index.search(body, dfs=dfs))
             except ParsingError as error:
                 responses.append(_error(error))
@@ -257,6 +259,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))
+            if 300 <= status < 400:
+                self.send_header("location", f"{self.cluster.base}/elsewhere")
             self.end_headers()
             self.wfile.write(data)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from anyio import to_thread
+from msgspec.json import encode
 
 from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.opensearch.cluster import (
@@ -79,10 +79,8 @@ class Asking:
     async def _msearch(self, searches: Sequence[Search]) -> list[Mapping[str, Any]]:
         if not searches:
             return []
-        lines = b"".join(b"{}\n" + msgspec.json.encode(each) + b"\n" for each in searches)
-        # How rare a word is counts over all shards, wherever a document happens to lie.
-        path = f"/{quote(self._index)}/_msearch?search_type=dfs_query_then_fetch"
-        answer = await self._cluster.ask("POST", path, lines=lines)
+        lines = b"".join(b"\n".join((*map(encode, (_head(s), s)), b"")) for s in searches)
+        answer = await self._cluster.ask("POST", f"/{quote(self._index)}/_msearch", lines=lines)
         return [_checked(each) for each in answer["responses"]]
 
     async def _stored(self, chunks: Sequence[str], files: Sequence[str]) -> Stored:
@@ -103,6 +101,11 @@ class Asking:
                     raise ClusterError(f"document {each.get('_id')} of the index is missing")
                 found[each["_id"]] = each["_source"]
         return found
+
+
+def _head(search: Search) -> dict[str, str]:
+    """How to search: what is ranked by words needs to know, first, how rare they are everywhere."""
+    return {"search_type": "dfs_query_then_fetch"} if "sort" in search else {}
 
 
 def gone(error: ClusterError) -> bool:

@@ -34,8 +34,9 @@ def one(first: int, last: int, *, ignore_case: bool) -> Ranges:
 @cache
 def category(source: str) -> Ranges:
     """The signs of one of Python's classes, such as a digit."""
-    everything = map(chr, (code for code in range(LAST + 1) if not 0xD800 <= code <= 0xDFFF))
-    return _codes(re.findall(source, "".join(everything)))
+    signs = "".join(map(chr, (*range(0xD800), *range(0xE000, LAST + 1))))
+    runs = re.finditer(f"{source}+", signs)
+    return tuple((ord(signs[run.start()]), ord(signs[run.end() - 1])) for run in runs)
 
 
 @cache
