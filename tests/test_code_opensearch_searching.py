@@ -227,6 +227,24 @@ def test_an_index_that_goes_away_under_a_search_is_looked_up_again(
     assert names(searched, "HTTPStore", ann=False) == []
 
 
+def test_an_index_that_goes_away_before_its_hits_are_read_is_looked_up_again(
+    cluster: OpenSearch,
+) -> None:
+    searched = remote(cluster, pause=600)
+    names(searched, "cart")
+
+    def lose(request: Request) -> tuple[int, Any] | None:
+        if not request.path.endswith("_mget"):
+            return None
+        cluster.faults = []
+        missing = {"type": "index_not_found_exception", "reason": "no such index"}
+        return 200, {"docs": [{"_id": each, "error": missing} for each in request.json["ids"]]}
+
+    cluster.faults = [lose]
+
+    assert names(searched, "Cart.add")[0] == "Cart.add"
+
+
 def test_a_new_generation_is_noticed_after_the_pause(cluster: OpenSearch, tmp_path: Path) -> None:
     patient, eager = remote(cluster, pause=600), remote(cluster, pause=0)
     for each in (patient, eager):

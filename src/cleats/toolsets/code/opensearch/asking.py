@@ -97,8 +97,8 @@ class Asking:
             wanted = {"ids": list(ids[at : at + most])}
             answer = await self._cluster.ask("POST", f"/{quote(self._index)}/_mget", wanted)
             for each in answer["docs"]:
-                if not each.get("found"):
-                    raise ClusterError(f"document {each.get('_id')} of the index is missing")
+                if not each.get("found"):  # so says a cluster also when the whole index is gone
+                    raise RefusedError(404, "", f"document {each.get('_id')} is missing")
                 found[each["_id"]] = each["_source"]
         return found
 

@@ -59,7 +59,8 @@ class Place:
     token: str = field(default="", repr=False)
     authorities: str = ""
     """A file with the certificates that its own is checked with; those of this machine without."""
-    tries: int = 5
+    tries: int = 8
+    """How often a request is sent at most: for a minute, about."""
     pause: float = PAUSE
 
     def verified(self) -> ssl.SSLContext:
