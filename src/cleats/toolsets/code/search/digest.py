@@ -36,7 +36,7 @@ ASYNC, GENERATOR, RETURNS = 1, 2, 4
 UNCOUNTED: Final = -1
 """Instead of a count for what cannot have one: a paragraph has no branches, not even none."""
 
-NEXT: Final = -1
+NEXT: Final = array("i", [-1]).tobytes()
 """Between the rows of two texts, as the word table takes them."""
 
 _SEPARATOR = re.compile(r"[.:#]")
@@ -219,18 +219,35 @@ class _Rows(dict[str, bytes]):
     def __init__(self, table: "WordTable | Lanes") -> None:
         super().__init__()
         self.table = table
+        self._parts = _Parts(table)
 
     def __missing__(self, word: str) -> bytes:
         if len(self) >= tokens.MEMORY:
             self.clear()
-        parts = (part.lower() for part in tokens.split(word))
-        rows = chain.from_iterable(map(self.table.rows_of, parts))
-        packed = self[word] = array("i", (NEXT,) if word == tokens.BREAK else rows).tobytes()
+        if word == tokens.BREAK:
+            packed = NEXT
+        else:
+            packed = b"".join(map(self._parts.__getitem__, tokens.parts(word)))
+        self[word] = packed
         return packed
 
     def of(self, found: Iterable[str]) -> bytes:
         """The rows of words, with `NEXT` for each break."""
         return b"".join(map(self.__getitem__, found))
+
+
+class _Parts(dict[str, bytes]):
+    """The rows of each word in lower case that is not split any more."""
+
+    def __init__(self, table: "WordTable | Lanes") -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, part: str) -> bytes:
+        if len(self) >= tokens.MEMORY:
+            self.clear()
+        packed = self[part] = array("i", self._table.rows_of(part)).tobytes()
+        return packed
 
 
 @cache

@@ -119,6 +119,11 @@ def pieces(text: str) -> list[str]:
     return " ".join(map(_LOWER.__getitem__, written(text))).split()
 
 
+def parts(word: str) -> list[str]:
+    """The words in what is one word before it is split, in lower case."""
+    return _CASED[word].lower().split()
+
+
 def cased(text: str) -> list[str]:
     """The words of a text, split, as they are written."""
     return " ".join(map(_CASED.__getitem__, written(text))).split()
@@ -144,7 +149,7 @@ def split(word: str) -> tuple[str, ...]:
     return tuple(word[each.start() : each.end()] for each in _PARTS.finditer(shape))
 
 
-@lru_cache(maxsize=1 << 15)  # words are written in more ways than there are parts of them
+@lru_cache(maxsize=1 << 16)  # words are written in more ways than there are parts of them
 def stem(word: str) -> str:
     """What a word in lower case has in common with its other forms."""
     if len(word) < 3 or not word.isascii() or word[0] <= "9":
@@ -194,25 +199,27 @@ class _Memo(dict[str, str]):
 
     def __init__(self, form: Callable[[tuple[str, ...]], str]) -> None:
         super().__init__()
-        self._form = form
+        self.form = form
         self.beside: tuple[_Memo, ...] = (self,)
 
     def __missing__(self, word: str) -> str:
+        if len(self) >= MEMORY:
+            for memo in self.beside:
+                memo.clear()
         parts = split(word)
         for memo in self.beside:
-            memo.note(word, parts)
+            memo[word] = word if word == BREAK else memo.form(parts)
         return self[word]
-
-    def note(self, word: str, parts: tuple[str, ...]) -> None:
-        if len(self) >= MEMORY:
-            self.clear()
-        self[word] = word if word == BREAK else self._form(parts)
 
     @staticmethod
     def tie(*memos: "_Memo") -> None:
         """Let memos learn together: who is asked for one form of a word is asked for all."""
         for memo in memos:
             memo.beside = memos
+
+
+def _stemmed(parts: tuple[str, ...]) -> str:
+    return " ".join([stem(part.lower()) for part in parts])
 
 
 def _joined(parts: tuple[str, ...]) -> str:
@@ -223,7 +230,7 @@ def _joined(parts: tuple[str, ...]) -> str:
 _SHAPES = _Shapes()
 _CUT = _Cut()
 _LOWER = _Memo(lambda parts: " ".join(parts).lower())
-_STEMS = _Memo(lambda parts: " ".join(stem(part.lower()) for part in parts))
+_STEMS = _Memo(_stemmed)
 _CASED = _Memo(" ".join)
 _WHOLE = _Memo(_joined)
 _Memo.tie(_STEMS, _CASED, _WHOLE)
