@@ -11,11 +11,13 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.vitals import Vitals
 from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.progress import Progress
 from cleats.toolsets.code.opensearch.remote import LOCK
 from cleats.toolsets.code.store.locks import claim
+from cleats.toolsets.code.tools import toolset
 from tests.index_world import QUICK, World
 from tests.opensearch import OpenSearch, basic, opensearch
 from tests.opensearch_world import names, remote, serving
@@ -157,6 +159,24 @@ def test_two_publishers_of_one_machine_do_not_write_at_the_same_time(world: Worl
 
         assert "Another process" in made.warnings[0]
         assert not cluster.indexes
+
+
+def test_a_server_is_ready_while_its_cluster_answers(world: World) -> None:
+    with opensearch() as cluster:
+        reads = toolset(settings(world, cluster, index_share="read"), Vitals()).ready
+        several = settings(world, cluster, index_share="read", opensearch_indexes=("a", "b"))
+        builds = toolset(settings(world, cluster), Vitals()).ready
+        assert reads is not None
+        assert builds is not None
+        anyio.run(reads)
+        anyio.run(Indexes(several).answers)
+        cluster.faults = [lambda _: (503, {})]
+
+        for waits in (reads, Indexes(several).answers):
+            with pytest.raises(OSError, match="503"):
+                anyio.run(waits)
+
+        anyio.run(builds)  # whoever builds can do so, and publishes later
 
 
 def test_who_only_searches_builds_nothing(world: World) -> None:

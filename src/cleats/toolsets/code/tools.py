@@ -1,12 +1,11 @@
 """The code toolset's table of contents."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
-from cleats.runtime import capabilities, postgres
+from cleats.runtime import capabilities
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 from cleats.toolsets.code.downloads.tools import DownloadTools
@@ -136,5 +135,5 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
             ),
         ),
         running=searching.running,
-        ready=partial(postgres.answers, settings.database_url) if settings.database_url else None,
+        ready=indexes.answers if settings.database_url or settings.opensearch_url else None,
     )

@@ -148,6 +148,19 @@ class Indexes:
         if self.shared is not None and self.shared.concerns(repository):
             await self.shared.ready(self.shelf(repository))
 
+    async def answers(self) -> None:
+        """Return while the stores elsewhere that searches and records need can be reached.
+
+        Raises:
+            OSError: one of them cannot.
+        """
+        if self._settings.database_url:
+            from cleats.runtime import postgres  # noqa: PLC0415 - few have one
+
+            await postgres.answers(self._settings.database_url)
+        if self.remote is not None and self.remote.reads(self.repository(None)):
+            await self.remote.answers()
+
     def shelf(self, repository: Repository) -> Shelf:
         """Where the generations of a repository are."""
         return Shelf(self._settings.cache_dir, repository)

@@ -102,8 +102,7 @@ class Remote:
         """The index that the alias is on, and what it says of itself."""
         if self._seen is not None and time.monotonic() < self._seen[0]:
             return self._seen[1:]
-        path = f"/{quote(f'cleats-{self.name}')}/_mapping?filter_path=*.mappings._meta"
-        listed = await cluster.ask("GET", path, missing=True) or {}
+        listed = await cluster.ask("GET", self._described, missing=True) or {}
         known = [
             (each["mappings"]["_meta"]["cleats"], index)
             for index, each in listed.items()
@@ -115,6 +114,19 @@ class Remote:
         await to_thread.run_sync(_fit, self.name, meta)
         self._seen = (time.monotonic() + self.pause, index, meta)
         return index, meta
+
+    @property
+    def _described(self) -> str:
+        return f"/{quote(f'cleats-{self.name}')}/_mapping?filter_path=*.mappings._meta"
+
+    async def answers(self) -> None:
+        """Return when the cluster takes questions about this index.
+
+        Raises:
+            ClusterError: it cannot be reached, or refuses.
+        """
+        async with Cluster(self.place, self.verified, tries=1) as cluster:
+            await cluster.ask("GET", self._described, missing=True)
 
     async def publish(self, shelf: Shelf, report: Callable[[Progress], None]) -> str:
         """Publish the generation of a shelf; why it did not work, empty when it did."""

@@ -63,6 +63,14 @@ class Together:
         listed = [(part.name, answers[part.name]) for part in self.parts]
         return await to_thread.run_sync(_merged, request, listed)
 
+    async def answers(self) -> None:
+        """Return when the cluster, which is one for all, takes questions.
+
+        Raises:
+            ClusterError: it cannot be reached, or refuses.
+        """
+        await self.parts[0].answers()
+
     async def publish(self, _shelf: Shelf, _report: Callable[[Progress], None]) -> str:
         """Nothing is published here."""
         return ""
