@@ -11,6 +11,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
+from cleats.toolsets.code.opensearch import remote as remotely
 from cleats.toolsets.code.opensearch.cluster import Place, place
 from cleats.toolsets.code.opensearch.remote import Remote
 from cleats.toolsets.code.opensearch.remote import remote as made
@@ -162,6 +163,21 @@ def test_a_cluster_out_of_reach_is_unavailable_for_now() -> None:
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert caught.value.retryable
     assert "127.0.0.1" not in caught.value.message
+
+
+def test_a_cluster_that_says_nothing_is_given_up_in_time(
+    cluster: OpenSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(remotely, "TIMEOUT", 0.05)
+    cluster.faults = [lambda _: (0, ended.wait(30))]
+    try:
+        with pytest.raises(ToolError, match=r"no answer in 0\.05 s|Timeout") as caught:
+            answer(remote(cluster), query="cart")
+    finally:
+        ended.set()
+
+    assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

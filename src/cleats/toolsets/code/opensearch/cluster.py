@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx2
 
 TIMEOUT: Final = 60.0
-"""Seconds for one try."""
+"""Seconds for one try of who is in no hurry."""
 
 PAUSE: Final = 0.5
 """Seconds before the second try; each further one waits twice as long, and a little by chance, so
@@ -101,6 +101,8 @@ class Cluster:
     verified: ssl.SSLContext
     tries: int = 0
     """How often a request is sent at most; 0 is as often as the place says."""
+    timeout: float = TIMEOUT
+    """Seconds for one try."""
     _client: "httpx2.AsyncClient | None" = None
 
     async def __aenter__(self) -> Self:
@@ -114,7 +116,7 @@ class Cluster:
         self._client = httpx2.AsyncClient(
             headers=headers,
             auth=httpx2.BasicAuth(place.user, place.password) if place.user else None,
-            timeout=TIMEOUT,
+            timeout=self.timeout,
             trust_env=False,
             follow_redirects=False,
             verify=self.verified,
@@ -178,14 +180,14 @@ class Cluster:
         assert self._client is not None  # noqa: S101 - asked inside the block only
         sent = {"content-type": kind} if content is not None else {}
         try:
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(self.timeout):
                 async with self._client.stream(
                     method, self.place.base + path, content=content, headers=sent
                 ) as response:
                     body = await _read(response)
                     return response.status_code, body, _seconds(response)
         except TimeoutError:
-            failure = f"no answer in {TIMEOUT:g} s"
+            failure = f"no answer in {self.timeout:g} s"
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             failure = type(error).__name__  # its text has the address
         if last:

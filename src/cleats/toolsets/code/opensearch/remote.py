@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.opensearch.together import Together
     from cleats.toolsets.code.search.request import Request
 
-TRIES: Final = 2
-"""Of a request of a search: somebody waits for it."""
+TRIES, TIMEOUT = 2, 30.0
+"""Of a request of a search, and the seconds of each try: somebody waits for it."""
+
+SOON: Final = 5.0
+"""Seconds in which a cluster that is well says so."""
 
 LOCK: Final = "opensearch.lock"
 """The file on a shelf that only one publisher of this machine holds."""
@@ -78,7 +81,7 @@ class Remote:
         """
         request = await to_thread.run_sync(make, abandon_on_cancel=True)
         try:
-            async with Cluster(self.place, self.verified, TRIES) as cluster:
+            async with Cluster(self.place, self.verified, TRIES, TIMEOUT) as cluster:
                 return await self._answer(cluster, request)
         except ClusterError as error:
             raise unavailable(error, self.name) from None
@@ -125,7 +128,7 @@ class Remote:
         Raises:
             ClusterError: it cannot be reached, or refuses.
         """
-        async with Cluster(self.place, self.verified, tries=1) as cluster:
+        async with Cluster(self.place, self.verified, 1, SOON) as cluster:
             await cluster.ask("GET", self._described, missing=True)
 
     async def publish(self, shelf: Shelf, report: Callable[[Progress], None]) -> str:
