@@ -201,6 +201,16 @@ def test_a_pack_shows_the_code_that_a_scanner_pointed_at(shop: Shop) -> None:
     assert (hit["name"], hit["snippet"]) == ("load", "    return yaml.load(text)")
 
 
+def test_what_has_only_a_part_of_a_name_is_no_evidence(shop: Shop) -> None:
+    [record] = shop.records("generic", [{"vulnId": "load324", "title": "Unsafe load"}])
+    shop.build()
+
+    pack = shop.call("triage_context_pack", recordId=record.record_id)
+
+    assert evidence(pack, "title", "code")
+    assert evidence(pack, "vulnerability", "code") == []
+
+
 def test_meaning_counts_for_the_title_and_for_names_only_on_demand(shop: Shop) -> None:
     said = {"id": "1", "title": "configuration parser unsafe", "packageName": "PyYAML"}
     [record] = shop.records("generic", [said])

@@ -108,7 +108,7 @@ def gather(
     for probe in probes(finding):
         answer = _asked(engine, probe, meaning=meaning)
         for mode in probe.modes:
-            hits = [_hit(each) for each in answer[MODES[mode]]]
+            hits = [_hit(each) for each in answer.get(MODES[mode], ())]
             entries.append(_entry(probe, mode, hits))
     return entries
 
@@ -128,7 +128,10 @@ def _asked(engine: "Engine", probe: Probe, *, meaning: bool | None) -> dict[str,
         "explain": True,
         **probe.filters,
     }
-    return payload(engine, engine.search(read(wanted)))
+    found = engine.search(read(wanted))
+    if found.loosened and probe.exact and not meaning:
+        return {}  # what has a part of the name is about something else
+    return payload(engine, found)
 
 
 def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
