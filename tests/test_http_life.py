@@ -43,16 +43,18 @@ def test_the_first_line_says_where_it_listens_and_nothing_follows_it(tmp_path: P
         assert web.process.stdout.read() == b""
 
 
-def test_a_person_is_told_on_stderr(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("token", "more"), [("", "/docs"), ("secret", "callers need a token")])
+def test_a_person_is_told_on_stderr(tmp_path: Path, token: str, more: str) -> None:
     shell = Shell(tmp_path)
-    with shell.start("http", "assets", "--port", "0", module="cleats") as process:
+    words = ("http", "assets", "--port", "0")
+    with shell.start(*words, module="cleats", CLEATS_HTTP_TOKEN=token) as process:
         assert process.stderr is not None
         line = next(line for line in process.stderr if line.startswith("Listening"))
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=LIMIT)
 
     assert "http://127.0.0.1:" in line
-    assert "/docs" in line
+    assert more in line
     assert (out, process.returncode) == ("", 0)
 
 

@@ -116,7 +116,10 @@ def _announce(out: int | None, listener: "socket.socket", settings: Settings) ->
     host, port = listener.getsockname()[:2]
     url = base_url(listener)
     if out is None:
-        click.echo(f"Listening on {url}; {url}/docs says what is there. Ctrl-C stops it.", err=True)
+        # A browser cannot send a token, so it would be led to a refusal.
+        guarded = settings.http_token or settings.http_tokens
+        more = "callers need a token" if guarded else f"{url}/docs says what is there"
+        click.echo(f"Listening on {url}; {more}. Ctrl-C stops it.", err=True)
         return
     line = {
         "ok": True,
