@@ -181,6 +181,9 @@ def test_the_order_of_the_keys_is_not_in_the_hash(pairs: list[tuple[str, Any]]) 
         ({"publish": {"branch": "{who}/{run_id}"}}, "/publish/branch"),
         ({"publish": {"branch": "{product_name}"}}, "/publish/branch"),
         ({"publish": {"branch": "a b"}}, "/publish/branch"),
+        ({"workflows_repo_url": "ssh://]"}, "/workflows_repo_url"),
+        ({"github_repo_url": "https://github.com:x/o/n"}, "/github_repo_url"),
+        ({"telemetry": {"endpoint_url": "http://[/"}}, "/telemetry/endpoint_url"),
         (
             {"commit_service": {"endpoint_url": "http://localhost", "commit_body_template": "{x}"}},
             "/commit_service/commit_body_template",

@@ -82,6 +82,7 @@ def _misfits(
     yield from _bad_locales(config, profile)
     yield from _bad_layout(config, profile)
     yield from _bad_templates(config)
+    yield from tokens.unreadable(config)
     yield from _bad_lines(config)
     yield from tokens.refusals(config, settings)
 

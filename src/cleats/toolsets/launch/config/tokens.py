@@ -55,6 +55,16 @@ def refusals(config: Mapping[str, Any], settings: Settings) -> Iterator[tuple[st
             yield need.endpoint_path, "is not among the addresses of launch_endpoints"
 
 
+def unreadable(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The addresses of a configuration that cannot be taken apart."""
+    repositories = ("/github_repo_url", "/site_repo_url", "/workflows_repo_url")
+    for path in (*repositories, *(endpoint for _, endpoint, _ in _PLACES)):
+        try:
+            _ = urlsplit(str(_at(config, path) or "")).port
+        except ValueError:
+            yield path, "cannot be read as an address"
+
+
 def trusted(endpoint: str, endpoints: Sequence[str]) -> bool:
     """Whether an address may be sent a secret: on this machine, or at or below one listed."""
     asked = _place(endpoint)
