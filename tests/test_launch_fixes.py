@@ -272,6 +272,13 @@ BREAKS = [
         "/developer-guide/\n---",
     ),
     Break(
+        "GATE_CONSISTENCY_ADDRESS",
+        GUIDE,
+        "weight: 10",
+        "weight: 10\ncanonical: http://[",
+        "/developer-guide/\n---",
+    ),
+    Break(
         "GATE_CONSISTENCY_HEADING", INSTALLATION, "## Requirements", "## Needs", "## Requirements"
     ),
     Break(
@@ -619,6 +626,22 @@ def test_a_statement_that_was_contradicted_goes(tmp_path: Path, winner: str, cod
 
     assert mine[0].path == GUIDE
     assert EXPORTS not in (text or "")
+
+
+def test_a_link_that_cannot_be_read_becomes_its_words(launch: World) -> None:
+    launch.edit(GUIDE, "![The", "[i](http://[x)\n\n![The")
+    wrong = Issue.make(
+        gate="internal_links",
+        severity="error",
+        message="the link leads nowhere: http://[x",
+        error_code="GATE_LINK_BROKEN",
+        path=GUIDE,
+    )
+
+    text = RULES["GATE_LINK_BROKEN"](Case(site_of(launch), wrong, [wrong], launch.read(GUIDE)))
+
+    assert isinstance(text, str)
+    assert "http://[x" not in text
 
 
 def test_a_link_that_differs_in_case_gets_the_page_s_own(launch: World) -> None:

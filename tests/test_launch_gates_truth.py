@@ -276,6 +276,7 @@ FRONTED: list[tuple[str, list[str]]] = [
     ("url: /docs/other/", ["ADDRESS"]),
     ("canonical: https://docs.example.org/docs/shelf/developer-guide", []),
     ("canonical: https://docs.example.org/other/", ["ADDRESS"]),
+    ("canonical: http://[", ["ADDRESS"]),
     ("repo_url: https://github.com/acme/Shelf.Kit.git", []),
     ("repo_url: https://github.com/acme/Other", ["REPOSITORY"]),
     ("description: About shelf.kit", ["NAME"]),

@@ -75,6 +75,15 @@ def _ours(link: str, ours: str) -> str:
     return urlunsplit((own.scheme, own.netloc, path, parts.query, parts.fragment))
 
 
+def _at(link: str, path: str) -> str:
+    """The link with another path; of one that cannot be read, that path alone."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        return path
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
 def address(case: Case) -> Answer:
     planned = case.file.plan.get("url_path")
     if not planned or case.text is None:
@@ -83,8 +92,7 @@ def address(case: Case) -> Answer:
     changes = {"url": planned} if isinstance(front.get("url"), str) else {}
     for key in CANONICAL:
         if isinstance(front.get(key), str):
-            parts = urlsplit(front[key])
-            changes[key] = urlunsplit((parts.scheme, parts.netloc, planned, "", ""))
+            changes[key] = _at(front[key], planned)
     return updated(case.text, changes)
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from cleats.toolsets.launch.fixes.model import Answer, Case, each_line, prose_lines, without
+from cleats.toolsets.launch.gates.addresses import path_of
 from cleats.toolsets.launch.gates.internal_links import REFERENCE
 from cleats.toolsets.launch.gates.site import PageFile
 from cleats.toolsets.launch.gates.statements import leads_on
@@ -26,7 +26,7 @@ def anchor(case: Case) -> Answer:
     def better(target: str, _words: str) -> str | None:
         page, _, place = target.partition("#")
         here = str(case.file.plan.get("url_path", "/"))
-        path = urlsplit(urljoin(here, page)).path if page else here
+        path = path_of(page, here) if page else here
         file = pages.get(path) or pages.get(path.rstrip("/") + "/")
         known = [heading.anchor for heading in file.headings] if file else []
         near = get_close_matches(place.lower(), known, n=1, cutoff=0.75)
@@ -132,7 +132,7 @@ def _without_leads(before: str, made: str) -> str:
 def _meant(case: Case, target: str, words: str) -> str | None:
     """The address of the planned page that a wrong link plainly means."""
     path, _, place = target.partition("#")
-    last = urlsplit(path).path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".md").lower()
+    last = path_of(path).rstrip("/").rsplit("/", 1)[-1].removesuffix(".md").lower()
     said = words.strip("`*_ ").casefold()
     near = get_close_matches(last, [_slug(each) for each in case.site.plan], n=1, cutoff=0.85)
     by_slug = [each for each in case.site.plan if _slug(each) in near]

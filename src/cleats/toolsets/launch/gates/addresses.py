@@ -95,6 +95,14 @@ class Addresses:
         return frozenset(found)
 
 
+def path_of(link: str, here: str = "") -> str:
+    """The path of a link on the page at `here`; empty when the link cannot be read."""
+    try:
+        return urlsplit(urljoin(here, link)).path
+    except ValueError:
+        return ""
+
+
 def _address(file: PurePosixPath) -> str:
     if file.suffix != ".md":
         return f"/{file.as_posix()}"

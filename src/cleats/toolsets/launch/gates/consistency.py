@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from cleats.toolsets.launch.config.shown import shown
+from cleats.toolsets.launch.gates.addresses import path_of
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
 from cleats.toolsets.launch.gates.site import PageFile, Site
 from cleats.toolsets.launch.pages import Fence
@@ -101,7 +102,7 @@ def _address(file: PageFile) -> Iterator[Finding]:
         yield error("GATE_CONSISTENCY_ADDRESS", message, file.path, 1)
     for key in CANONICAL:
         given = file.front.get(key)
-        if isinstance(given, str) and urlsplit(given).path.strip("/") != planned.strip("/"):
+        if isinstance(given, str) and path_of(given).strip("/") != planned.strip("/"):
             message = f"the front matter key {key!r} is not the planned {planned}"
             yield error("GATE_CONSISTENCY_ADDRESS", message, file.path, 1)
 
