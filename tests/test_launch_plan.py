@@ -222,6 +222,12 @@ def test_pages_lie_in_folders_where_the_site_has_them_in_folders(tmp_path: Path)
     assert "content/docs/measurekit/_index.md" in pages
 
 
+def test_a_site_whose_own_address_cannot_be_read_has_none() -> None:
+    named = {"languages": {"en": {"baseURL": "http://["}}}
+
+    assert Serving.of({"baseurl": "http://[", **named}).origin("en") == ""
+
+
 def test_an_address_that_another_page_has_is_a_blocker(tmp_path: Path) -> None:
     launch_sites.sample(tmp_path / "source", "source")
     launch_sites.sample(tmp_path / "site", "site")

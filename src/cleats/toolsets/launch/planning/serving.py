@@ -68,13 +68,13 @@ class Serving:
             if isinstance(table, Mapping) and not _lowered(table).get("disabled")
         }
         return cls(
-            base_url=str(settings.get("baseurl") or ""),
+            base_url=_readable(settings.get("baseurl")),
             languages=tuple(tables) or (default,),
             default_language=default,
             in_subdir=settings.get("defaultcontentlanguageinsubdir") is True,
             mounts=tuple(_mounts(settings, tables)),
             permalinks=_permalinks(settings.get("permalinks")),
-            hosts={name: str(t["baseurl"]) for name, t in tables.items() if t.get("baseurl")},
+            hosts={name: at for name, t in tables.items() if (at := _readable(t.get("baseurl")))},
             ugly=settings.get("uglyurls") is True,
             keeps_case=settings.get("disablepathtolower") is True,
         )
@@ -224,6 +224,16 @@ def _sliced(folders: tuple[str, ...], words: str) -> tuple[str, ...]:
 
 def _urlized(text: str) -> str:
     return re.sub(r"-{2,}", "-", _UNSAFE.sub("", text.strip().replace(" ", "-"))).strip("-")
+
+
+def _readable(given: Any) -> str:
+    """The address that a site gives itself; one that cannot be read is Hugo's to complain about."""
+    address = str(given or "")
+    try:
+        urlsplit(address)
+    except ValueError:
+        return ""
+    return address
 
 
 def _lowered(table: Mapping[str, Any]) -> dict[str, Any]:
