@@ -1,6 +1,7 @@
 """The command line as a person meets it: help, tools, and how things are printed."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from cleats.cli import printing
 from cleats.cli.main import COMMANDS, cli
 from cleats.cli.tools import kind_of, summary
-from tests.shell import LAW, PATIENCE, Shell
+from tests.shell import LAW, PATIENCE, ROOT, Shell
 
 HEAVY = {"mcp", "mcp_types", "pydantic", "starlette", "httpx", "httpx2", "uvicorn", "numpy"}
 
@@ -108,6 +109,43 @@ def _helps(command: click.Command, ctx: click.Context, above: str = "") -> dict[
 
 
 HELPS = _helps(cli, click.Context(cli, info_name="cleats"))
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("search", "--help"), ("tools", "--json"), ("doctor",)], ids=" ".join
+)
+def test_a_command_that_nobody_reads_any_more_ends_quietly_as_shells_say_it(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    with shell.start(*words, module="cleats") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # long before it has started
+
+        said = process.stderr.read()
+
+    assert process.wait(PATIENCE) == 141
+    assert said == ""
+
+
+@pytest.mark.parametrize("module", ["click", "cleats.cli.doctor"])
+def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, module: str) -> None:
+    """The signal comes while this module is imported: the first that is, and a command's own."""
+    startup = shell.folder / "startup"
+    startup.mkdir()
+    (startup / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+
+    done = shell.run("doctor", PYTHONPATH=f"{startup}{os.pathsep}{ROOT}")
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("path", HELPS)

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -62,8 +63,29 @@ class Unusable(click.ClickException):
     exit_code = 2
 
 
+CLOSED, INTERRUPTED = 141, 130
+"""What a shell says of a program whose reader went away, and of one that Ctrl-C ended."""
+
+
+@contextmanager
+def _leaving_quietly() -> Iterator[None]:
+    """End without a word when nobody reads on, as in `| head`, or when Ctrl-C is pressed."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is left in its buffer would be written, and fail, once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CLOSED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
 class Commands(click.Group):
     """A group that knows its commands by name before it imports them."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _leaving_quietly():  # help is printed here
+            return super().make_context(*args, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -85,7 +107,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _leaving_quietly():
+                return super().invoke(ctx)
         except SettingError as error:
             raise Unusable(str(error)) from None
 
@@ -118,6 +141,9 @@ def cli(ctx: click.Context) -> None:
 
     Settings come from the environment (CLEATS_*), .cleats.toml in the repository and your own
     configuration file; `cleats COMMAND --help` explains each command.
+
+    A command exits 141 when nobody reads its output any more, as in `| head`, and 130 when Ctrl-C
+    stopped it, unless its help says otherwise.
     """  # noqa: D301 - click reads the backspace
     if os.environ.get("NO_COLOR"):
         ctx.color = False
