@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -202,6 +203,30 @@ def test_nothing_found_is_exit_code_one_and_a_reason(
     assert result.exit_code == 1
     assert result.stdout == ""
     assert said in result.stderr
+
+
+def test_an_index_without_findings_of_linters_says_why_it_has_none(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--lint` finds nothing in it, whatever the code is like."""
+    bare = World(tmp_path)
+    bare.write("app/core.py", "import os\n")
+    with monkeypatch.context() as machine:  # one that has no linter
+        python = tmp_path / "bin" / "python"
+        python.parent.mkdir()
+        python.symlink_to(Path(sys.executable).resolve())
+        machine.setattr("sys.executable", str(python))
+        machine.setenv("PATH", "/usr/bin:/bin")
+        bare.build(lint=True)
+
+    assert "linter" not in run(world, "session", "--calls", "nobody").stderr
+    assert "CLEATS_INDEX_LINT was off" in run(world, "session", "--lint").stderr
+    assert "Install one (pip install ruff)" in run(bare, "os", "--lint").stderr
+
+    bare.build(lint=True, incremental=False)
+
+    assert run(bare, "os", "--lint", "--mode", "code").exit_code == 0
+    assert "linter" not in run(bare, "os", "--lint", "--mode", "prose").stderr
 
 
 def test_an_empty_index_is_said_to_be_empty(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def fingerprint(root: Path, paths: Iterable[str] = (), *, linters: Linters | Non
     return digest.hexdigest()
 
 
+def none_asked(mark: str) -> bool:
+    """Whether a fingerprint is that of a build for which there was no linter at all."""
+    return mark == hashlib.blake2b(digest_size=16).hexdigest()
+
+
 def has_ruff_settings(root: Path, folder: str, judged: dict[str, bool]) -> bool:
     if folder not in judged:
         judged[folder] = any(

@@ -1,5 +1,6 @@
 """Why nothing is left to search: what each filter lets through, and what it could have asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,8 @@ class Passing:
     chunks: int
     known: tuple[str, ...] = ()
     """Values that chunks have, where none has the one that is asked for."""
+    never: str = ""
+    """Why no chunk of this index can have it, where that is so."""
 
     def as_json(self) -> dict[str, Any]:
         known = {"known": list(self.known)} if self.known else {}
@@ -44,8 +47,24 @@ def passing(engine: "Engine", request: "Request") -> tuple[Passing, ...]:
         mask = engine.mask(filters)
         count = 0 if mask is None else int(np.count_nonzero(mask & asked))
         known = () if count else tuple(_known(engine, filters[0]))
-        found.append(Passing(argument, count, known))
+        never = _unlinted(engine.meta) if argument == "lint" and not count else ""
+        found.append(Passing(argument, count, known, never))
     return tuple(found)
+
+
+def _unlinted(meta: Mapping[str, Any]) -> str:
+    """Why an index knows nothing of linters; empty when it was built with one."""
+    from cleats.toolsets.code.lint import none_asked  # noqa: PLC0415 - few searches end here
+
+    mark = meta.get("lint_mark", "")
+    if mark is None:
+        return "This index was built without linters: CLEATS_INDEX_LINT was off."
+    if none_asked(mark):
+        return (
+            "No linter was there when this index was built. Install one (pip install ruff)"
+            " and index everything again, not only what has changed."
+        )
+    return ""
 
 
 def _known(engine: "Engine", wanted: Filter) -> list[str]:
