@@ -94,6 +94,20 @@ def test_what_is_wrong_is_said_on_stderr(shell: Shell, project: Path) -> None:
     assert empty.stdout == "No findings. `cleats triage ingest` takes them in.\n"
 
 
+def test_a_report_of_another_format_leaves_with_two_and_a_clean_one_says_so(
+    shell: Shell, project: Path
+) -> None:
+    (project / "bandit.json").write_text('{"errors": [], "metrics": {}, "results": [{}]}')
+    (project / "clean.sarif").write_text('{"version": "2.1.0", "runs": []}')
+
+    other = shell.run("triage", "ingest", "sarif", "bandit.json")
+    clean = shell.run("triage", "ingest", "sarif", "clean.sarif")
+
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "This looks like bandit's JSON: run `bandit -f sarif`." in other.stderr
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "0 findings.\n", "")
+
+
 def test_records_of_before_are_put_into_the_database(shell: Shell, project: Path) -> None:
     shell.run("triage", "ingest", "dependabot", "alerts.json")
     [worst] = json.loads(shell.run("triage", "list", "--severity", "high", "--json").stdout)

@@ -114,10 +114,81 @@ def test_what_a_caller_says_counts_more_and_labels_are_kept(shop: Shop) -> None:
     assert found.labels == {"ticket": "SEC-1", "wave": "2", "audited": "false"}
 
 
-def test_a_report_of_another_scanner_is_warned_about(shop: Shop) -> None:
-    report = str(REPORTS / "npm_audit.json")
+BANDIT = {"errors": [], "generated_at": "2026-11-16", "metrics": {}, "results": [{"line": 1}]}
 
-    codes = shop.warned("triage_ingest", source="sarif", inputPath=report)
+
+@pytest.mark.parametrize(
+    ("source", "content", "hint"),
+    [
+        ("sarif", BANDIT, "bandit -f sarif"),
+        ("osv", BANDIT, "bandit -f sarif"),
+        ("dependabot", BANDIT, "bandit -f sarif"),
+        ("sarif", {"SchemaVersion": 2, "Results": []}, "trivy --format sarif"),
+        ("sarif", {"version": "2.1.0"}, "`version` and `runs`"),
+        ("sarif", {"auditReportVersion": 2, "vulnerabilities": {}}, "`npm_audit`"),
+        ("npm_audit", {"error": {"code": "ENOLOCK"}}, "an error of npm"),
+        ("npm_audit", {"dependencies": []}, "`vulnerabilities` or `advisories`"),
+        ("pip_audit", {"bomFormat": "CycloneDX", "dependencies": []}, "`cyclonedx`"),
+        ("pip_audit", [{"name": "flask"}], "`dependencies`"),
+        ("cyclonedx", {"components": [], "vulnerabilities": []}, "bomFormat"),
+        ("cyclonedx", {"version": "2.1.0", "runs": []}, "`sarif`"),
+        ("osv", {"dependencies": [{"name": "flask", "vulns": []}]}, "`pip_audit`"),
+        ("osv", 7, "`results` or `vulns`"),
+    ],
+)
+def test_a_report_of_another_format_is_refused_with_a_word_on_what_it_is(
+    tmp_path: Path, source: str, content: Any, hint: str
+) -> None:
+    shop = Shop.at(tmp_path)
+    shop.write("report.json", json.dumps(content))
+
+    error = shop.refused("triage_ingest", source=source, inputPath="report.json")
+
+    assert error.code is ErrorCode.INVALID_REQUEST
+    assert f"is not what {source} writes" in error.message
+    assert hint in error.hint
+    assert not list(shop.archive.records("finding"))
+
+
+@pytest.mark.parametrize(
+    ("source", "content"),
+    [
+        ("sarif", {"version": "2.1.0", "runs": []}),
+        ("sarif", {"runs": [{"tool": {"driver": {"name": "x"}}, "results": []}]}),
+        ("cyclonedx", {"bomFormat": "CycloneDX", "specVersion": "1.5"}),
+        ("osv", {"results": []}),
+        ("osv", {}),
+        ("pip_audit", {"dependencies": [], "fixes": []}),
+        ("pip_audit", []),
+        ("npm_audit", {"auditReportVersion": 2, "vulnerabilities": {}}),
+    ],
+)
+def test_a_clean_report_is_taken_in_without_a_word(
+    tmp_path: Path, source: str, content: Any
+) -> None:
+    shop = Shop.at(tmp_path)
+    shop.write("report.json", json.dumps(content))
+
+    done = shop.ingest(source, content)
+    warned = shop.warned("triage_ingest", source=source, inputPath="report.json")
+
+    assert (done["total"], done["errors"]) == (0, 0)
+    assert not warned
+
+
+def test_a_line_of_another_format_is_reported_among_those_that_fit(shop: Shop) -> None:
+    lines = [{"id": "OSV-1", "modified": "2026"}, BANDIT]
+
+    done = shop.ingest("osv", b"\n".join(json.dumps(each).encode() for each in lines))
+
+    assert (done["created"], done["errors"]) == (1, 1)
+    assert done["errorDetails"] == [{"index": 1, "message": "line 2: it is not what osv writes"}]
+
+
+def test_a_report_without_signs_and_findings_is_warned_about(shop: Shop) -> None:
+    shop.write("report.json", "[]")
+
+    codes = shop.warned("triage_ingest", source="dependabot", inputPath="report.json")
 
     assert codes == ["nothing_found"]
 

@@ -9,7 +9,7 @@ import click
 
 from cleats.cli.asking import asked, fail, json_option
 from cleats.cli.printing import columns, counted, echo_json, heading
-from cleats.contract.errors import ToolError
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.triage.shapes import DECISION_ARGUMENTS, SOURCES
 
@@ -18,6 +18,21 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.triage.records import Record
 
 SEVERITIES = ("critical", "high", "medium", "low", "info", "none")
+
+_FLAGS = {
+    "inputPath": "FILE",
+    "recordId": "FINDING",
+    "finding": "FINDING",
+    "justification": "--because",
+    "codes": "--code",
+    "evidence": "--evidence",
+    "reviewer": "--reviewer",
+    "expires": "--expires",
+    "outPath": "--out",
+    "meta": "--meta",
+    "repoPath": "--repo",
+}
+"""What the arguments of the tools are called here."""
 
 _repo = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
 _meta = click.option(
@@ -64,12 +79,13 @@ def ingest(
 
     \b
     Exits 0  when it was taken in, though perhaps not every line of it,
-          1  when there is no such file,
-          2  when it is not JSON.
+          1  when there is no such file, or records cannot be kept,
+          2  when it is not JSON, or not what SOURCE writes.
     """  # noqa: D301
     done = asked(
         settings,
         "triage_ingest",
+        _FLAGS,
         source=source,
         inputPath=str(Path.cwd() / file),
         meta=_read(pairs),
@@ -81,8 +97,7 @@ def ingest(
         return
     counts = ((done[key], key) for key in ("created", "updated", "unchanged"))
     said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
-    findings = "finding" if done["total"] == 1 else "findings"
-    click.echo(f"{done['total']:,} {findings}: {said}.")
+    click.echo(f"{counted(done['total'], 'finding')}{f': {said}' if done['total'] else ''}.")
     for error in done["errorDetails"]:
         click.echo(f"  {error['index']}: {error['message']}", err=True)
     if done["errors"] > len(done["errorDetails"]):
@@ -125,6 +140,7 @@ def decide(
     done = asked(
         settings,
         "triage_decision",
+        _FLAGS,
         finding=_whole(settings, repo, finding),
         status=status,
         meta=_read(pairs),
@@ -165,6 +181,7 @@ def pack(
     made = asked(
         settings,
         "triage_context_pack",
+        _FLAGS,
         recordId=_whole(settings, repo, finding),
         outPath=str(Path.cwd() / out) if out else None,
         ann=ann,
@@ -274,9 +291,14 @@ def _archive(settings: Settings, repo: str | None) -> "Archive":
 
 
 def _whole(settings: Settings, repo: str | None, beginning: str) -> str:
-    """The id that begins so, if it is the only one; the tool tells what is wrong otherwise."""
+    """The id that begins so, if it is the only one; leaves with a word on stderr otherwise."""
     found = _archive(settings, repo).beginning(beginning.lower())
-    return found[0] if len(found) == 1 else beginning
+    if len(found) == 1:
+        return found[0]
+    many = f"{len(found):,} records begin with {beginning!r}"
+    what = many if found else f"there is no record {beginning!r}"
+    hint = "`cleats triage list` shows the ids of findings."
+    fail(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {what}", hint=hint))
 
 
 def _standing(archive: "Archive") -> dict[str, str]:

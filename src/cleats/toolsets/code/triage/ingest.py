@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.triage.documents import Documents
 from cleats.toolsets.code.triage.keeping import Change, Writer
+from cleats.toolsets.code.triage.recognition import SIGNS, advice, fits
 from cleats.toolsets.code.triage.records import Record, encode, record_id
 from cleats.toolsets.code.triage.routing import route
 from cleats.toolsets.code.triage.sources.table import SOURCES
@@ -44,6 +46,8 @@ class Ingested:
     errors: int = 0
     duplicates: int = 0
     """Findings that the document has more than once."""
+    recognised: bool = False
+    """Whether the document has the signs of its source, so that it may well have no findings."""
     changes: Counter[Change] = field(default_factory=Counter)
     records: dict[str, Change] = field(default_factory=dict)
     error_details: list[dict[str, Any]] = field(default_factory=list)
@@ -70,16 +74,23 @@ def ingest(
     """Keep every finding of some documents, with places as they are called below `root`.
 
     Raises:
+        ToolError: INVALID_REQUEST, nothing in them is of that source, and nothing is kept.
         OSError, ToolError: a record cannot be kept; those before it are.
     """
-    done = Ingested()
+    done = Ingested(recognised=source in SIGNS)
     for line, why in documents.broken:
         done.fail(line, f"line {line + 1}: {why}")
-    things = [
-        (line if documents.by_line else number, thing)
-        for line, document in documents.whole
-        for number, thing in enumerate(SOURCES[source].items(document))
-    ]
+    things: list[tuple[int, Any]] = []
+    strange = 0
+    for line, document in documents.whole:
+        if not fits(source, document):
+            strange += 1
+            done.fail(line, f"line {line + 1}: it is not what {source} writes")
+            continue
+        found = enumerate(SOURCES[source].items(document))
+        things += ((line if documents.by_line else number, thing) for number, thing in found)
+    if strange and strange == len(documents.whole):
+        raise _stranger(source, documents.whole[0][1])
     intake = _Intake(writer, source, meta, done, root)
     for count, (index, thing) in enumerate(things):
         if count % EVERY == 0:
@@ -89,6 +100,16 @@ def ingest(
         intake.take(index, thing)
     intake.keep()
     return done
+
+
+def _stranger(source: str, document: Any) -> ToolError:
+    why = f"is not what {source} writes"
+    return ToolError(
+        ErrorCode.INVALID_REQUEST,
+        f"inputPath: the document {why}",
+        hint=advice(source, document),
+        details=[{"instancePath": "/inputPath", "keyword": "source", "message": why}],
+    )
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class TriageTools:
             )
         finally:
             given_up.set()
-        if not done.total and not done.errors:
+        if not done.total and not done.errors and not done.recognised:
             context.warn(
                 "nothing_found",
                 f"There is no finding in it, as {given['source']} would write one.",

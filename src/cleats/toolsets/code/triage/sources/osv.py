@@ -25,6 +25,8 @@ def items(document: Any) -> Iterator[Any]:
     if isinstance(at(document, "results"), list):
         yield from _scanned(document["results"])
         return
+    if document == {}:
+        return  # what the database answers about a package without vulnerabilities
     whole = document if isinstance(document, list) else at(document, "vulns") or document
     for vulnerability in objects(whole):
         affected = [each for each in objects(at(vulnerability, "affected")) if at(each, "package")]
