@@ -108,6 +108,21 @@ def test_a_report_of_another_format_leaves_with_two_and_a_clean_one_says_so(
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "0 findings.\n", "")
 
 
+def test_an_index_counts_records_apart_from_files(shell: Shell, project: Path) -> None:
+    shell.run("triage", "ingest", "dependabot", "alerts.json")
+
+    built = shell.run("index")
+    again = shell.run("index")
+    status = shell.run("index", "status")
+
+    assert "3 files and 2 records (5 new), " in built.stdout
+    assert (
+        "  files    1 ignore, 1 json, 1 python\n  records  2 of `cleats triage`\n" in built.stdout
+    )
+    assert "up to date: 3 files and 2 records, " in again.stdout
+    assert "1 ignore, 1 json, 1 python\n" in status.stdout
+
+
 def test_records_of_before_are_put_into_the_database(shell: Shell, project: Path) -> None:
     shell.run("triage", "ingest", "dependabot", "alerts.json")
     [worst] = json.loads(shell.run("triage", "list", "--severity", "high", "--json").stdout)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
 
+RECORDS = "records"
+"""What an index calls the findings and decisions among its files."""
+
 SHOWN = 8
 """Languages and problems that fit a summary."""
 
@@ -241,12 +244,13 @@ class Bar:
 
 def _summary(root: str, done: "BuildReport") -> str:
     files = done.files
+    records = done.languages.get(RECORDS, 0)
     total = sum(done.chunks.values())
     if not done.published:
-        return f"{root} is up to date: {_amount(files.total, total)}."
+        return f"{root} is up to date: {_amount(files.total, records, total)}."
     verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
     changes = ", ".join(f"{count:,} {verb}" for count, verb in verbs if count) or "none changed"
-    amount = _amount(files.total, total, f" ({changes})")
+    amount = _amount(files.total, records, total, f" ({changes})")
     lines = [
         f"{heading(root)} indexed in {done.seconds:.1f} s: {amount}.",
         *_contents(done.languages, done.chunks, done.skipped_reasons),
@@ -259,14 +263,19 @@ def _summary(root: str, done: "BuildReport") -> str:
     return "\n".join(lines)
 
 
-def _amount(files: int, pieces: int, changes: str = "") -> str:
-    return f"{counted(files, 'file')}{changes}, {counted(pieces, 'piece')}"
+def _amount(whole: int, records: int, pieces: int, changes: str = "") -> str:
+    kept = f" and {counted(records, 'record')}" if records else ""
+    return f"{counted(whole - records, 'file')}{kept}{changes}, {counted(pieces, 'piece')}"
 
 
 def _contents(
     languages: Mapping[str, int], chunks: Mapping[str, int], skipped: Mapping[str, int]
 ) -> list[str]:
-    rows = [("files", _counted(languages)), ("pieces", _counted(chunks))]
+    files = {name: count for name, count in languages.items() if name != RECORDS}
+    rows = [("files", _counted(files))]
+    if RECORDS in languages:
+        rows.append(("records", f"{languages[RECORDS]:,} of `cleats triage`"))
+    rows.append(("pieces", _counted(chunks)))
     if skipped:
         rows.append(("left out", _counted(skipped)))
     return columns(rows).splitlines()

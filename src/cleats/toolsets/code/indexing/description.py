@@ -8,6 +8,7 @@ from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.code.discovery.files import Discovery
 from cleats.toolsets.code.history.state import GitState
 from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.triage.archive import VIRTUAL
 
 PROBLEMS: Final = 20
 SKIPPED: Final = 200
@@ -27,7 +28,7 @@ def made_when(git: GitState | None) -> dict[str, Any]:
 
 def contents(catalogue: Catalogue, found: Discovery) -> dict[str, Any]:
     """What it holds, and what it left out."""
-    counts = catalogue.counts()
+    counts = catalogue.counts(VIRTUAL)
     skipped = Counter(found.counts()) + Counter(counts.skipped)
     return {
         "counts": {

@@ -183,20 +183,26 @@ class Catalogue:
         """The files whose content kept them out, and why."""
         return list(self.connection.execute("SELECT path, reason, detail FROM skipped"))
 
-    def counts(self) -> Counts:
-        """How much there is of everything."""
+    def counts(self, records: str = "") -> Counts:
+        """How much there is of everything; what lies below `records` is no file of a language."""
+        below = f"{records}/" if records else ""
+        languages = self._groups(
+            "SELECT iif(?1 AND substr(path, 1, ?1) = ?2, 'records', lang), count(*) FROM files"
+            " GROUP BY 1 ORDER BY 1",
+            (len(below), below),
+        )
         return Counts(
             files=self._number("SELECT count(*) FROM files"),
             problems=self._number("SELECT count(*) FROM files WHERE problem != ''"),
             chunks=dict(self._groups("SELECT mode, count(*) FROM chunks GROUP BY 1 ORDER BY 1")),
-            languages=dict(self._groups("SELECT lang, count(*) FROM files GROUP BY 1 ORDER BY 1")),
+            languages=dict(languages),
             skipped=dict(
                 self._groups("SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 1")
             ),
         )
 
-    def _groups(self, query: str) -> Iterator[tuple[str, int]]:
-        yield from self.connection.execute(query)
+    def _groups(self, query: str, given: tuple[Any, ...] = ()) -> Iterator[tuple[str, int]]:
+        yield from self.connection.execute(query, given)
 
     def _number(self, query: str) -> int:
         return int(self.connection.execute(query).get)
