@@ -246,6 +246,16 @@ def test_the_folder_of_the_schemas_can_be_given_on_the_command_line(home: Path) 
     assert "6 files: 5 valid, 1 invalid" in done.stdout
 
 
+@pytest.mark.parametrize("option", ["--schemas", "--examples"])
+def test_a_folder_that_is_not_there_is_said_of_the_option_that_names_it(
+    home: Path, option: str
+) -> None:
+    done = assets(home, "list", option, "nowhere")
+
+    assert done.returncode == 2
+    assert done.stderr == f"Error: {option}: there is no folder 'nowhere'\n"
+
+
 def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
     schema, asset = "set/jsonschema/tone.schema.json", "set/examples/drafts/Tone_Broken.json"
 

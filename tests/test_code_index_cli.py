@@ -66,6 +66,20 @@ def test_quiet_says_nothing_but_what_went_wrong(shell: Shell, project: Path) -> 
     assert wrong.stderr.startswith("Error: Repo path not found: nowhere\n")
 
 
+def test_the_repository_may_be_named_as_for_a_search(shell: Shell, project: Path) -> None:
+    there, folder = shell.folder, shell.folder / "elsewhere"
+    folder.mkdir()
+    shell.folder = folder
+
+    built = shell.run("index", "--repo", "..", "--quiet", HOME=str(there))
+    known = shell.run("index", "status", "--repo", str(there), "--json", HOME=str(there))
+    twice = shell.run("index", "..", "--repo", "..")
+
+    assert (built.returncode, known.returncode, twice.returncode) == (0, 0, 2)
+    assert json.loads(known.stdout)["repoPath"] == str(there)
+    assert "PATH and --repo are the same" in twice.stderr
+
+
 def test_a_file_is_told_apart_from_what_is_not_there(shell: Shell, project: Path) -> None:
     (project / "one.py").write_text("x = 1\n")
 

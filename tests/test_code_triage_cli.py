@@ -86,11 +86,14 @@ def test_what_is_wrong_is_said_on_stderr(shell: Shell, project: Path) -> None:
     empty = shell.run("triage", "list")
 
     assert (missing.returncode, broken.returncode, unknown.returncode) == (1, 2, 1)
-    assert "there is no file" in missing.stderr
+    assert missing.stderr.startswith("Error: FILE: there is no file ")
     assert "is not JSON" in broken.stderr
     assert meta.returncode == 2
     assert "KEY=TEXT" in meta.stderr
-    assert "there is no record '0000'" in unknown.stderr
+    assert unknown.stderr == (
+        "Error: FINDING: there is no record '0000'\n"
+        "`cleats triage list` shows the ids of findings.\n"
+    )
     assert empty.stdout == "No findings. `cleats triage ingest` takes them in.\n"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cleats.cli.asking import worded
 from tests.shell import Shell
 
 SOURCE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
@@ -81,11 +82,14 @@ def test_show_says_what_is_wrong_and_how_to_go_on(
     late = shell.run("show", "app/core.py:99", **home)
     gone = shell.run("show", "nothing.py", **home)
     outside = shell.run("show", "/etc/hostname", **home)
+    backwards = shell.run("show", "app/core.py:9-3", **home)
 
     assert (late.returncode, gone.returncode, outside.returncode) == (2, 1, 1)
     assert "It has 6 lines." in late.stderr
     assert gone.stderr.startswith("Error: There is no file")
     assert "leads out of the repository" in outside.stderr
+    assert "--repo names another one" in outside.stderr
+    assert backwards.stderr.startswith("Error: END 3 comes before LINE 9.\n")
 
 
 def test_an_index_is_reported_packed_and_removed(
@@ -149,6 +153,17 @@ def test_a_workspace_shows_what_can_be_searched_together(
     assert "no index" in bare.stdout
     assert "2 pieces" in ready.stdout
     assert found.stdout.startswith("app:app/core.py:5: function second")
+
+
+def test_what_is_said_of_an_argument_is_said_of_its_flag_and_of_nothing_else() -> None:
+    flags = {"repoPath": "--repo", "meta": "--meta"}
+
+    assert worded("repoPath: not there", flags) == "--repo: not there"
+    assert worded("meta: the meta of it", flags) == "--meta: the meta of it"
+    assert worded("Leave repoPath out.", flags) == "Leave --repo out."
+    assert worded("No file '/src/repoPath/a' or 'repoPath'", flags) == (
+        "No file '/src/repoPath/a' or 'repoPath'"
+    )
 
 
 def test_all_and_a_path_do_not_go_together(

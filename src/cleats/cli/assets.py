@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -46,6 +47,9 @@ def assets() -> None:
 
 def _with(settings: Settings, schemas: str | None, examples: str | None = None) -> Settings:
     """The settings with what the command line says."""
+    for option, folder in (("--schemas", schemas), ("--examples", examples)):
+        if folder and not Path(folder).expanduser().is_dir():
+            raise Unusable(f"{option}: there is no folder {folder!r}")
     return replace(
         settings,
         schemas_dir=settings.schemas_dir if schemas is None else schemas,

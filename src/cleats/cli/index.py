@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.asking import fail
+from cleats.cli.asking import INTERRUPTED, fail, json_option, path_argument
 from cleats.cli.printing import clip, columns, counted, echo_json, heading, size, width
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.indexing.progress import Progress
     from cleats.toolsets.code.indexing.report import BuildReport
 
-INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
-
 RECORDS = "records"
 """What an index calls the findings and decisions among its files."""
 
 SHOWN = 8
 """Languages and problems that fit a summary."""
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-_path = click.argument("path", required=False)
 
 
 class Default(click.Group):
@@ -87,7 +81,7 @@ def index() -> None:
 
 
 @index.command()
-@_path
+@path_argument
 @click.option(
     "--mode",
     type=click.Choice(["all", "code", "prose", "extracted-prose", "records"]),
@@ -112,7 +106,7 @@ def index() -> None:
 )
 @click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@_json
+@json_option
 @click.pass_obj
 def build(
     settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **given: Any
@@ -152,7 +146,7 @@ def build(
 
 @index.command()
 @click.argument("folder", type=click.Path(file_okay=False, resolve_path=True))
-@_path
+@path_argument
 @click.pass_obj
 def export(settings: Settings, folder: str, path: str | None) -> None:
     """Write the index to a new FOLDER, to be carried to another machine.
@@ -174,9 +168,9 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
 
 
 @index.command()
-@_path
+@path_argument
 @click.option("--skipped", is_flag=True, help="List what was left out, and why.")
-@_json
+@json_option
 @click.pass_obj
 def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool) -> None:
     """Say what is in the index, where it is, and whether it is up to date.

@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from cleats.cli.asking import worded
 from cleats.cli.printing import asked_for_json, echo_json
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.search.arguments import BY_NAME
@@ -64,7 +65,8 @@ def fail(error: ToolError, wanted: Mapping[str, Any]) -> NoReturn:
     if position is not None and query.strip() and "\n" not in query:
         click.echo(f"  {query}\n  {' ' * position}^", err=True)
     named = [str(each.get("instancePath", "")).lstrip("/") for each in error.details or ()]
-    click.echo(f"Error: {_with_flags(error.message, named)}", err=True)
+    flags = {name: _flag(name) for name in named if name in BY_NAME}
+    click.echo(f"Error: {worded(error.message, flags)}", err=True)
     if error.code is ErrorCode.NO_INDEX and "backend" in named:
         click.echo("Run `cleats sqlite build` first, or leave --backend out.", err=True)
     elif error.code is ErrorCode.NO_INDEX:
@@ -72,11 +74,3 @@ def fail(error: ToolError, wanted: Mapping[str, Any]) -> NoReturn:
     elif error.hint:
         click.echo(error.hint, err=True)
     sys.exit(2)
-
-
-def _with_flags(message: str, named: list[str]) -> str:
-    """A message that begins with the name of an argument, with that of its flag."""
-    for name in named:
-        if name in BY_NAME and message.startswith(f"{name}: "):
-            return _flag(name) + message.removeprefix(name)
-    return message

@@ -14,6 +14,13 @@ from cleats.settings import Settings
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
 
+_FLAGS = {
+    "repoPath": "--repo",
+    "maxBytes": "--max-bytes",
+    "startLine": "LINE",
+    "endLine": "END",
+}
+
 
 @click.command()
 @click.argument("place", metavar="PATH[:LINE[-END]]")
@@ -45,6 +52,7 @@ def show(
     found = asked(
         settings,
         "show_file",
+        _FLAGS,
         path=_meant(path, repo),
         startLine=start,
         endLine=end,

@@ -293,12 +293,12 @@ def _archive(settings: Settings, repo: str | None) -> "Archive":
 def _whole(settings: Settings, repo: str | None, beginning: str) -> str:
     """The id that begins so, if it is the only one; leaves with a word on stderr otherwise."""
     found = _archive(settings, repo).beginning(beginning.lower())
-    if len(found) == 1:
-        return found[0]
-    many = f"{len(found):,} records begin with {beginning!r}"
-    what = many if found else f"there is no record {beginning!r}"
-    hint = "`cleats triage list` shows the ids of findings."
-    fail(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {what}", hint=hint))
+    if len(found) != 1:
+        many = f"{len(found):,} records begin with {beginning!r}"
+        what = many if found else f"there is no record {beginning!r}"
+        hint = "`cleats triage list` shows the ids of findings."
+        fail(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {what}", hint=hint))
+    return found[0]
 
 
 def _standing(archive: "Archive") -> dict[str, str]:
