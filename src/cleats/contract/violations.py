@@ -46,6 +46,9 @@ class Violation:
         }
 
 
+_TOO_DEEP = "Recursion limit reached"
+"""What the library says of a value of more than 255 levels."""
+
 _MORE = Violation("", "limit", "there may be more violations; they are not listed", "")
 
 
@@ -79,7 +82,9 @@ class Validator:
                 return []
             large = _is_large(instance)
             errors = self._first(instance) if large else self._compiled.iter_errors(instance)
-        except ValueError:  # the library walks into a value 255 levels and no deeper
+        except ValueError as error:
+            if str(error) != _TOO_DEEP:
+                raise  # no value of JSON
             return [Violation("", "depth", "nested too deeply", "")]
         found = set(islice(_spread(errors, instance), LISTED + 1))
         listed = sorted(found)[:LISTED]
