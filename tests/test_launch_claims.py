@@ -51,6 +51,21 @@ def test_an_item_of_a_feature_list_becomes_a_whole_sentence(
 
 
 @pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("Kettle is a fast, simple and lightweight pot for tea.", ["Kettle is a pot for tea."]),
+        ("Kettle is a fast pot.", []),
+        ("Kettle is a pot that is fast.", []),
+        ("Kettle is a pot for hot water.", ["Kettle is a pot for hot water."]),
+    ],
+)
+def test_a_sentence_that_begins_with_praise_says_the_rest(
+    tmp_path: Path, sentence: str, said: list[str]
+) -> None:
+    assert features(tmp_path, f"# Kettle\n\n{sentence}\n") == said
+
+
+@pytest.mark.parametrize(
     "item",
     [
         "Blazing fast",

@@ -665,6 +665,8 @@ def test_examples_and_headings_with_code_are_workflows(tmp_path: Path) -> None:
         ("Python tea utilities", 'Kettle describes itself as "Python tea utilities".'),
         ("Fast and simple tea-framework for pots", "Kettle is a tea-framework for pots."),
         ("A fast, tiny and reliable tea reader", "Kettle is a tea reader."),
+        ("Safely pass tea to strangers and back.", "Kettle can pass tea to strangers and back."),
+        ("Easily pour tea into cups", ""),
         ("Fast Fourier transformer for tea", ""),
         ("Secure tea client", ""),
         ("The next generation pot", ""),

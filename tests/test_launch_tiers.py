@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from cleats.toolsets.launch.drafting.blocks import TOKENS
+from cleats.toolsets.launch.drafting.context import Context, Neighbour
 from cleats.toolsets.launch.drafting.material import Material
 from cleats.toolsets.launch.drafting.symbols import table
+from cleats.toolsets.launch.drafting.tasks import BEGIN, workflows
 from cleats.toolsets.launch.planning import evidence
 from cleats.toolsets.launch.planning.candidates import mandatory, optional
 from cleats.toolsets.launch.profiles import model
@@ -210,6 +213,51 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     assert "unheard" not in text
     assert "Also public: `kit.Name2`. <!-- claim_id:" in text
     assert table(given, symbols, 1, "x").count("claim_id") == 1
+
+
+def test_a_page_lists_only_the_first_of_many_names_without_a_description() -> None:
+    given = material(30, symbols=30)
+    symbols = [{**each, "summary": ""} for each in given.symbols]
+
+    text = table(given, symbols, 100, "What it is")
+
+    assert text.count("claim_id") == 12
+    assert text.startswith("Public: `kit.Name0`, `kit.Name1`, ")
+    assert text.endswith("This page lists only the first of the names without a description.")
+
+
+def test_a_guide_whose_only_task_has_a_page_shows_the_rest_of_the_code() -> None:
+    flow = {
+        "workflow_tag": "quickstart",
+        "title": "Basic usage",
+        "claim_ids": [f"{0:064x}"],
+        "snippet_tags": ["quickstart"],
+    }
+    begin = Neighbour("Getting started", "/begin/", "A first program.")
+    context = Context(material=material(facts={"workflows": [flow]}), section={BEGIN: begin})
+
+    text = workflows(context)
+
+    assert "## Basic usage\n\n[Getting started](/begin/) goes through it.\n" in text
+    assert "## Examples\n\nFrom `e1.py`:" in text
+
+
+@pytest.mark.parametrize(
+    ("features", "scope"),
+    [
+        ([], "The pages that show how to use kit."),
+        ([f"{0:064x}"], "What kit does, and the pages that show how to use it."),
+    ],
+)
+def test_the_first_page_promises_what_the_product_does_only_when_it_says_so(
+    features: list[str], scope: str
+) -> None:
+    given = material(facts={"claim_groups": {"key_features": features}, "positioning": {}})
+    given.evidence["claims"][0]["claim_text"] = "kit reads text."
+
+    made = TOKENS["SCOPE"](Context(material=given))
+
+    assert made == scope
 
 
 def test_words_of_a_name_do_not_prove_what_it_does() -> None:

@@ -43,6 +43,18 @@ def _intro(context: Context) -> str:
     return context.material.say(claim_id) if claim_id else ""
 
 
+def _scope(context: Context, name: str = "") -> str:
+    """What the first page of the documentation is for; it promises no more than it can say."""
+    name = name or context.material.product_name
+    if _intro_claim(context):
+        return f"What {name} does, and the pages that show how to use it."
+    return f"The pages that show how to use {name}."
+
+
+def _scope_short(context: Context) -> str:
+    return _scope(context, "it")
+
+
 def _version(context: Context) -> str:
     claim_id = context.material.version_claim
     return context.material.say(claim_id) if claim_id else ""
@@ -225,6 +237,8 @@ TOKENS: Mapping[str, Callable[[Context], str]] = {
     "PRODUCT_NAME": _scalar("product_name"),
     "VERSION": _version,
     "INTRO": _intro,
+    "SCOPE": _scope,
+    "SCOPE_SHORT": _scope_short,
     "FEATURES": _features,
     "FEATURES_SHORT": _features_short,
     "REQUIREMENTS": _requirements,

@@ -4,7 +4,7 @@ A name is described only in the words of its own source; the others are named an
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cleats.toolsets.launch.drafting.material import Material, marker, sentence
@@ -21,6 +21,9 @@ _BARE = re.compile(r"`\s+is\s+a\s+public\s+(?:class|function|name)\b")
 
 SIGNATURE = 80
 """Characters of a signature that a table has room for."""
+
+NAMES = 12
+"""Names without a description that a page lists; more of them tell a reader nothing."""
 
 Symbol = Mapping[str, Any]
 
@@ -52,10 +55,15 @@ def table(material: Material, symbols: Iterable[Symbol], limit: int, head: str) 
     return "\n\n".join(blocks)
 
 
-def _named(symbols: Iterable[Symbol], *, also: bool) -> str:
-    names = ", ".join(f"`{each['name']}`" for each in symbols)
-    marks = " ".join(marker(each["claim_id"]) for each in symbols)
-    return f"{'Also public' if also else 'Public'}: {names}. {marks}"
+def _named(symbols: Sequence[Symbol], *, also: bool) -> str:
+    told = symbols[:NAMES]
+    names = ", ".join(f"`{each['name']}`" for each in told)
+    marks = " ".join(marker(each["claim_id"]) for each in told)
+    said = f"{'Also public' if also else 'Public'}: {names}. {marks}"
+    if len(told) == len(symbols):
+        return said
+    # What the page does has no claim, so it stands apart from the names.
+    return f"{said}\n\nThis page lists only the first of the names without a description."
 
 
 def described(material: Material, symbol: Symbol) -> str:

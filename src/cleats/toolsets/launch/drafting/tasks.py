@@ -54,13 +54,13 @@ def workflows(context: Context) -> str:
     Code for beginners has a page of its own; of the rest there is what a page has room for.
     """
     material = context.material
+    begin = context.section.get(BEGIN)
     if not material.workflows:
         return _examples(context)
     parts: list[str] = []
     lines = 80
     seen: set[str] = set()
     own = {each.title: each for each in context.children}
-    begin = context.section.get(BEGIN)
     for flow in material.workflows:
         if is_starter(flow) and begin is not None:
             parts.append(f"## {flow['title']}\n\n[{begin.title}]({begin.url}) goes through it.")
@@ -81,7 +81,9 @@ def workflows(context: Context) -> str:
             seen.update(each.snippet_id for each in code)
             parts.append(f"## {flow['title']}\n\n{body}")
             lines += body.count("\n") + 4
-    return "\n\n".join(parts)
+    if begin is not None and all(is_starter(flow) for flow in material.workflows):
+        parts.append(_examples(context))  # a guide that only leads to another page is none
+    return "\n\n".join(part for part in parts if part)
 
 
 def _examples(context: Context) -> str:

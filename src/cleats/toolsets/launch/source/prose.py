@@ -50,11 +50,12 @@ _UNPROVEN: Final = re.compile(
     re.IGNORECASE,
 )
 _SWIFT: Final = re.compile(
-    r"(fast(?! fourier)|efficient|performant|high[- ]performance|scalable|reliable)\b",
+    r"(fast(?! fourier)|efficient|performant|high[- ]performance|scalable|reliable"
+    r"|(safe|secure|quick|efficient|reliab)ly)\b",
     re.IGNORECASE,
 )
-"""Of what is not proven, the adjectives that can be left out before a noun: without `secure` a
-secure shell would be another thing."""
+"""Of what is not proven, the adjectives that can be left out before a noun, and the adverbs before
+a verb: without `secure` a secure shell would be another thing."""
 
 _SPECULATIVE: Final = re.compile(
     r"\b(may|might|could|should|would|probably|possibly|perhaps|likely|hopefully|maybe|seems?"

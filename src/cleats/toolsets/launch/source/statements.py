@@ -92,7 +92,7 @@ def from_paragraph(block: Block, subject: Subject) -> list[str]:
     known = False
     for sentence in _split(block.text, subject):
         is_own = _own_subject(sentence, subject)
-        made = sentence if is_own else (_resolved(sentence, subject) if known else "")
+        made = _unpraised(sentence) if is_own else (_resolved(sentence, subject) if known else "")
         known = known or is_own
         if made and prose.is_statement(made):
             found.append(made)
@@ -119,7 +119,9 @@ def summary_sentence(summary: str, subject: Subject) -> str:
         return ""  # a name is no description
     first = words[0].lower()
     bare = first.strip(",")
-    verb = bare in THIRD or bare in PLAIN - (NOUNS_TOO - {"read", "write", "print"})
+    adverb = plain != text and text.split()[0].lower().strip(",").endswith("ly")
+    sure = PLAIN if adverb else PLAIN - (NOUNS_TOO - {"read", "write", "print"})
+    verb = bare in THIRD or bare in sure
     phrase = lower_first(plain, subject)
     if _own_subject(f"{plain}.", subject):
         made = f"{plain}."
@@ -241,6 +243,14 @@ def _own_subject(sentence: str, subject: Subject) -> bool:
             after = words[length].lower()
             return after in FINITE or (after.endswith("ly") and words[length + 1] in FINITE)
     return False
+
+
+def _unpraised(sentence: str) -> str:
+    """`X is a fast parser of dates` says that X is a parser of dates."""
+    match = re.match(r"(.{1,80}? is )(an? .+)", sentence)
+    told = prose.without_leading_praise(match[2]) if match else ""
+    enough = told.startswith(("a ", "an ")) and len(told.split()) > 3  # a library says nothing
+    return f"{match[1]}{told}" if match and enough else sentence
 
 
 def _resolved(sentence: str, subject: Subject) -> str:
