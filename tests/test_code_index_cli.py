@@ -66,17 +66,18 @@ def test_quiet_says_nothing_but_what_went_wrong(shell: Shell, project: Path) -> 
     assert wrong.stderr.startswith("Error: Repo path not found: nowhere\n")
 
 
-def test_the_repository_may_be_named_as_for_a_search(shell: Shell, project: Path) -> None:
-    there, folder = shell.folder, shell.folder / "elsewhere"
-    folder.mkdir()
-    shell.folder = folder
+def test_the_repository_may_be_named_as_for_a_search(
+    shell: Shell, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    there = str(project)
+    shell.folder = tmp_path_factory.mktemp("elsewhere")
 
-    built = shell.run("index", "--repo", "..", "--quiet", HOME=str(there))
-    known = shell.run("index", "status", "--repo", str(there), "--json", HOME=str(there))
-    twice = shell.run("index", "..", "--repo", "..")
+    built = shell.run("index", "--repo", there, "--quiet")
+    known = shell.run("index", "status", "--repo", there, "--json")
+    twice = shell.run("index", there, "--repo", there)
 
     assert (built.returncode, known.returncode, twice.returncode) == (0, 0, 2)
-    assert json.loads(known.stdout)["repoPath"] == str(there)
+    assert json.loads(known.stdout)["repoPath"] == there
     assert "PATH and --repo are the same" in twice.stderr
 
 

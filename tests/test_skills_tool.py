@@ -9,7 +9,18 @@ import pytest
 from tests.golden_files import check
 from tests.peer import Peer
 from tests.requirements import requirement
-from tests.skill_world import World, answered, asked, description, loaded, replaced, skill, write
+from tests.shell import Shell
+from tests.skill_world import (
+    LONG_AGO,
+    World,
+    answered,
+    asked,
+    description,
+    loaded,
+    replaced,
+    skill,
+    write,
+)
 from tests.waiting import until
 
 LIST = """\
@@ -165,6 +176,36 @@ def test_a_name_that_no_skill_has_is_answered_with_the_nearest(
         "suggestions": [near],
     }
     assert near in result["content"][0]["text"]
+
+
+def test_a_skill_that_is_broken_is_not_just_unknown(world: World) -> None:
+    path = world.user("tabs")
+    path.write_text("---\n\tname: tabs\n\tdescription: d\n---\n")
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    world.user("other")
+
+    with world.serving() as peer:
+        result = asked(peer, "skill", name="Tabs")
+
+    said = result["content"][0]["text"]
+    assert result["structuredContent"]["code"] == "NOT_FOUND"
+    assert f"No skill is called 'Tabs': {path} cannot be used, because its front matter" in said
+    assert "Indent with spaces; YAML takes no tabs. skill_diagnostics has all" in said
+
+
+def test_one_call_says_once_that_there_are_broken_skills(world: World) -> None:
+    for name in ("a", "b", "c"):
+        path = world.user(name)
+        path.write_text("no front matter")
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    first = world.claude / "skills" / "a" / "SKILL.md"
+
+    done = Shell(world.project).run("call", "skill_search", '{"query": "x"}', **world.environ)
+
+    [line] = [each for each in done.stderr.splitlines() if "WARNING" in each]
+    assert line.endswith(
+        f"skills.broken count=3 first={first}: `cleats skills validate` says what is wrong"
+    )
 
 
 def test_without_anything_near_the_error_says_how_to_search(world: World) -> None:

@@ -7,6 +7,7 @@ beside it. What is shadowed can still be had by its place: `user:pdf`, `docs@mar
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 
 from cleats.toolsets.skills.errors import AmbiguousSkillError, SkillNotFoundError
 from cleats.toolsets.skills.filters import Filter
@@ -65,6 +66,15 @@ class Catalogue:
             short.setdefault(skill.name.casefold(), []).append(skill)
         return short
 
+    def _broken(self, key: str) -> Problem | None:
+        """What keeps the file in a folder of this name from being a skill."""
+        called = key.rpartition(":")[2]
+        for problem in self.problems:
+            folder = PurePath(problem.path).parent.name
+            if problem.severity == "error" and folder.casefold() == called:
+                return problem
+        return None
+
     def find(self, name: str) -> Skill:
         """Find a skill by its full name, or by a short name only it has. Case is ignored.
 
@@ -82,7 +92,7 @@ class Catalogue:
             return fitting[0]
         if (placed := self._placed(key)) is not None:
             return placed
-        raise SkillNotFoundError(name, self.near(key))
+        raise SkillNotFoundError(name, self.near(key), self._broken(key))
 
     def near(self, name: str) -> list[str]:
         """The full names that look most like this one: what begins or goes on so, then typos."""

@@ -3,17 +3,28 @@
 from collections.abc import Sequence
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.skills.skill import Problem
 
 
 class SkillNotFoundError(ToolError):
-    """Raised when no skill has the name; it carries the nearest names."""
+    """Raised when no skill has the name; it carries the nearest names.
 
-    def __init__(self, name: str, suggestions: Sequence[str]) -> None:
+    A file that would be the skill, if it were right, is named with what is wrong with it.
+    """
+
+    def __init__(
+        self, name: str, suggestions: Sequence[str], broken: Problem | None = None
+    ) -> None:
         near = ", ".join(suggestions)
+        hint = f"Did you mean: {near}?" if near else "Find the right name with skill_search."
+        why = "."
+        if broken is not None:
+            why = f": {broken.path} cannot be used, because {broken.message}."
+            hint = f"{broken.fix} skill_diagnostics has all that is wrong."
         super().__init__(
             ErrorCode.NOT_FOUND,
-            f"No skill is called {name!r}.",
-            hint=f"Did you mean: {near}?" if near else "Find the right name with skill_search.",
+            f"No skill is called {name!r}{why}",
+            hint=hint,
             details={"suggestions": list(suggestions)},
         )
 

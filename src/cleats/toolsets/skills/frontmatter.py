@@ -9,7 +9,7 @@ common one, and then `strict` is false: another reader of the same file may not 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -32,6 +32,8 @@ _FLOAT = (
     r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
 )
+
+_TAB = "a tab indents a line"
 
 
 class BadHeaderError(ValueError):
@@ -64,6 +66,11 @@ def parse(text: str) -> Header:
     if not text.startswith(("---", "\ufeff---")):
         return Header(header.fields, strict=False, complaint="it begins with empty lines")
     return header
+
+
+def remedy(complaint: str, otherwise: str) -> str:
+    """What to do about a header that is not YAML."""
+    return "Indent with spaces; YAML takes no tabs." if _TAB in complaint else otherwise
 
 
 def _plain(block: str) -> dict[str, Any] | None:
@@ -161,10 +168,17 @@ def _loaded(block: str) -> tuple[Any, str]:
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 2})" if mark is not None else ""
+        if mark is not None and _is_tabbed(block.split("\n")[mark.line :]):
+            problem = _TAB
         raise BadHeaderError(f"{problem}{where}") from None
     finally:
         loader.dispose()
     return value, loader.complaint
+
+
+def _is_tabbed(lines: Sequence[str]) -> bool:
+    """Whether the first of these lines has a tab before its first word."""
+    return bool(lines) and lines[0].lstrip(" ").startswith("\t")
 
 
 @cache

@@ -126,7 +126,13 @@ class Keeper:
         )
         serious = [problem for problem in catalogue.problems if problem.severity == "error"]
         for problem in serious[:SHOWN]:
-            log.warning("skills.problem path=%s: %s", problem.path, problem.message)
+            log.info("skills.problem path=%s: %s", problem.path, problem.message)
+        if serious:
+            log.warning(
+                "skills.broken count=%d first=%s: `cleats skills validate` says what is wrong",
+                len(serious),
+                serious[0].path,
+            )
 
 
 def _different(before: Edition, after: Edition) -> list[ListName]:

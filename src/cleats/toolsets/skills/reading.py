@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse
+from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse, remedy
 from cleats.toolsets.skills.skill import DISABLED_FILE, FILE, Problem, Skill, Source, Stamp
 
 LONGEST_NAME = 64
@@ -159,7 +159,9 @@ def _warnings(
         yield _warning(
             "yaml",
             f"its front matter is not correct: {header.complaint}",
-            "Put the value in quotes; `cleats skills validate` says which.",
+            remedy(
+                header.complaint, "Put the value in quotes; `cleats skills validate` says which."
+            ),
             path,
         )
     if not name:
@@ -198,7 +200,7 @@ def _broken(code: str, message: str, path: str, stamp: Stamp | None) -> Broken:
     fix = {
         "unreadable": "Make the file readable.",
         "not-utf8": "Save it as UTF-8.",
-        "front-matter": "Begin the file with ---, name: …, description: …, ---.",
+        "front-matter": remedy(message, "Begin the file with ---, name: …, description: …, ---."),
         "no-description": "Say in a `description` what the skill does and when to use it.",
     }[code]
     return Broken(Problem("error", code, message, fix, path), stamp)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cleats.contract.skills import MOST_BYTES, MOST_FILES
 from cleats.toolsets.skills.files import walk
-from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse
+from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse, remedy
 from cleats.toolsets.skills.reading import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -70,7 +70,7 @@ class _Check:
             yield self._error("not-utf8", where, "Save it as UTF-8.")
             return
         except BadHeaderError as error:
-            fix = "Begin the file with ---, name: …, description: …, ---."
+            fix = remedy(str(error), "Begin the file with ---, name: …, description: …, ---.")
             yield self._error("front-matter", str(error), fix)
             return
         yield from self._header(header)
@@ -82,7 +82,7 @@ class _Check:
 
     def _header(self, header: Header) -> Iterator[Problem]:
         if not header.strict:
-            fix = 'Put the value in quotes: description: "Use when: …".'
+            fix = remedy(header.complaint, 'Put the value in quotes: description: "Use when: …".')
             if "empty lines" in header.complaint:
                 fix = "Begin the file with ---."
             yield self._error("yaml", f"the front matter is not YAML: {header.complaint}", fix)
@@ -116,7 +116,10 @@ class _Check:
             )
         folder = self._folder.name
         if name != folder:
-            fix = f"Rename the folder to {name!r}, or the skill to {folder!r}."
+            fix = f"Call both {_suggested(name)!r}."
+            if NAME.fullmatch(name):
+                other = f", or the skill to {folder!r}" if NAME.fullmatch(folder) else ""
+                fix = f"Rename the folder to {name!r}{other}."
             yield self._error("name", f"its name is {name!r} and its folder's {folder!r}", fix)
 
     def _description(self, description: object) -> Iterator[Problem]:
