@@ -84,7 +84,9 @@ def test_the_status_of_a_run_that_waits_leaves_with_three(told: tuple[Cleats, st
 def test_runs_are_listed_and_chosen(told: tuple[Cleats, str, str]) -> None:
     cleats, run_id, _ = told
 
-    assert run_id in cleats("list", "--state", "validating", "--product", "3d").stdout
+    head, found = cleats("list", "--state", "validating", "--product", "3d").stdout.splitlines()
+    assert head.split() == ["RUN", "PRODUCT", "STATE", "STARTED"]
+    assert run_id in found
     assert cleats("list", "--product", "none").stdout == "There are no such runs.\n"
 
 
@@ -126,11 +128,16 @@ def test_a_run_that_was_only_created_is_resumed_fixed_and_published(tmp_path: Pa
     run_id = created["run_id"]
     assert created["state"] == "CREATED"
     assert cleats.json("resume", run_id, exits=3)["status"]["state"] == "VALIDATING"
-    assert "1 issue" in cleats("fix", run_id, exits=3).stdout
-    assert "1 gate passed, 0 failed." in cleats("fix", "--all", run_id).stdout
+    fixed = cleats("fix", run_id, exits=3).stdout
+    assert "1 issue" in fixed
+    assert fixed.endswith(f"\nNext: cleats launch fix {run_id}\n")
+    judged = cleats("validate", run_id, exits=3).stdout
+    assert judged.endswith(f"\nNext: cleats launch fix {run_id}\n")
+    ready = cleats("fix", "--all", run_id).stdout
+    assert ready.endswith(f"1 gate passed, 0 failed.\nNext: cleats launch open-pr {run_id}\n")
     made = cleats.json("open-pr", run_id)
     assert made["branch"].startswith("launch/")
-    assert "1 gate passed" in cleats("validate", run_id).stdout
+    assert cleats("validate", run_id).stdout == "1 gate passed, 0 failed.\n"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_what_was_asked_wrongly_leaves_with_two_and_says_where(
     (tmp_path / "list.yaml").write_text("- 1\n")
     (tmp_path / "broken.yaml").write_text("a: [\n")
 
-    assert said in cleats(*words, exits=2).stderr
+    assert cleats(*words, exits=2).stderr.count(said) == 1
 
 
 def test_a_run_that_fails_leaves_with_one_and_its_status_says_why(tmp_path: Path) -> None:
@@ -174,11 +181,14 @@ def test_ctrl_c_leaves_the_run_at_its_last_step_and_another_terminal_can_cancel_
     cleats.trouble(block={"inventory": str(gate)})
     with cleats.shell.start("launch", "start", cleats.config(), module=HOST) as started:
         until(gate.exists)
+        [driven] = cleats.json("list")["runs"]
+        meanwhile = cleats("status", driven["run_id"]).stdout
         os.kill(started.pid, signal.SIGINT)
         out, err = started.communicate(timeout=PATIENCE)
     gate.unlink()
 
     [run] = cleats.json("list")["runs"]
+    assert f"Next: cleats launch watch {run['run_id']}, " in meanwhile
     assert (started.returncode, out) == (130, "")
     assert "last recorded step" in err
     assert "cleats launch resume" in err

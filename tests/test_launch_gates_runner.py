@@ -180,6 +180,8 @@ def test_a_launch_without_fault_passes_and_says_so(tmp_path: Path) -> None:
     assert all(job.has(gate["log_path"]) for gate in report["gates"])
     events = [(each["type"], each["payload"]["gate"]) for each in job.events]
     assert events[:2] == [("GATE_RUN_STARTED", "schema"), ("GATE_RUN_FINISHED", "schema")]
+    finished = [gate for kind, gate in events if kind == "GATE_RUN_FINISHED"]
+    assert finished == [gate["name"] for gate in report["gates"]]
     assert not (job.root / "work" / "scratch").exists()
 
 

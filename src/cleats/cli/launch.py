@@ -1,14 +1,16 @@
 """`cleats launch`: start runs, follow them, decide about them."""
 
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
 
 from cleats.cli.launch_calls import Desk, asked, fail, run
-from cleats.cli.launch_drive import exit_code, moved, show, watched
+from cleats.cli.launch_drive import exit_code, looked_at, moved, show, watched
 from cleats.cli.launch_profiles import profiles
 from cleats.cli.launch_start import start
+from cleats.cli.launch_view import after
 from cleats.cli.launch_view import rows as table
 from cleats.cli.printing import columns, counted, echo_json, heading
 from cleats.settings import Settings
@@ -51,7 +53,8 @@ launch.add_command(profiles)
 @click.pass_obj
 def status(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
     """Say where a run is, what is wrong and what can be done next."""
-    show(asked(settings, "get_status", run_id=run_id))
+    answer, driven = run(settings, lambda desk: looked_at(desk, run_id))
+    show(answer, driven=driven) if answer["ok"] else fail(answer)
 
 
 @launch.command("list")
@@ -70,7 +73,7 @@ def list_runs(
     if as_json:
         echo_json(found)
     elif found["runs"]:
-        click.echo(columns(table(found["runs"])))
+        click.echo(columns([("RUN", "PRODUCT", "STATE", "STARTED"), *table(found["runs"])]))
     else:
         click.echo("There are no such runs." if chosen else "There are no runs yet.")
 
@@ -107,10 +110,7 @@ def validate(settings: Settings, run_id: str, *, as_json: bool) -> None:
 
     The worktree may have been edited by hand: it is `work/site` in the folder of the run.
     """
-    answer = run(settings, lambda desk: moved(desk, "validate", run_id))
-    if not answer["ok"]:
-        fail(answer)
-    _verdict(answer, as_json=as_json)
+    _decided(settings, run_id, lambda desk: moved(desk, "validate", run_id), as_json=as_json)
 
 
 @launch.command()
@@ -129,10 +129,7 @@ def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
                 return last
         return answer
 
-    answer = run(settings, work)
-    if not answer["ok"]:
-        fail(answer)
-    _verdict(answer, as_json=as_json)
+    _decided(settings, run_id, work, as_json=as_json)
 
 
 @launch.command()
@@ -192,7 +189,26 @@ def _bytes(found: dict[str, str]) -> bytes:
     return found["content"].encode()
 
 
-def _verdict(answer: dict[str, Any], *, as_json: bool) -> None:
+def _decided(
+    settings: Settings,
+    run_id: str,
+    work: Callable[[Desk], Coroutine[Any, Any, dict[str, Any]]],
+    *,
+    as_json: bool,
+) -> None:
+    """Do what ends with a report; print it and what can be done next, and leave."""
+
+    async def whole(desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
+        answer = await work(desk)
+        return answer, await desk.call("get_status", run_id=run_id) if answer["ok"] else answer
+
+    answer, now = run(settings, whole)
+    if not answer["ok"]:
+        fail(answer)
+    _verdict(answer, now, as_json=as_json)
+
+
+def _verdict(answer: dict[str, Any], now: dict[str, Any], *, as_json: bool) -> None:
     report = answer["validation_report"]
     if as_json:
         echo_json(answer)
@@ -206,6 +222,8 @@ def _verdict(answer: dict[str, Any], *, as_json: bool) -> None:
         if issues:
             click.echo(heading(counted(len(issues), "issue")))
             click.echo(columns(issues))
+        for line in after(now["status"]) if now["ok"] else ():
+            click.echo(line)
     sys.exit(exit_code("READY_FOR_PR" if report["ok"] else "VALIDATING"))
 
 

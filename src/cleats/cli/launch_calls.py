@@ -173,14 +173,15 @@ def fail(answer: Mapping[str, Any]) -> NoReturn:
         echo_json(answer)
     else:
         click.echo(f"Error: {error['message']} ({error['code']})", err=True)
-        for line in _facts(error["details"]):
+        for line in _facts(error["details"], error["message"]):
             click.echo(line, err=True)
     sys.exit(2 if error["code"] in WRONG else 1)
 
 
-def _facts(details: Mapping[str, Any]) -> list[str]:
-    """The details that help a person, in lines."""
-    lines = [f"  {each['path'] or '/'}: {each['message']}" for each in details.get("errors", ())]
+def _facts(details: Mapping[str, Any], said: str) -> list[str]:
+    """The details that help a person and were not said yet, in lines."""
+    faults = [f"{each['path'] or '/'}: {each['message']}" for each in details.get("errors", ())]
+    lines = [f"  {each}" for each in faults if not said.endswith(each)]
     if fields := details.get("missing_fields"):
         lines.append(f"  Missing: {', '.join(fields)}")
     for name, values in details.get("suggested_values", {}).items():

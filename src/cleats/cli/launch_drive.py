@@ -144,10 +144,20 @@ def _rests(run: "Run") -> bool:
     return run.snapshot["run_state"] in ENDS or not run.owner or run.expires <= time()
 
 
-def show(answer: dict[str, Any]) -> None:
+async def looked_at(desk: Desk, run_id: str) -> tuple[dict[str, Any], bool]:
+    """The status of a run, and whether somebody works on it."""
+    from anyio import to_thread  # noqa: PLC0415 - help needs none of these
+
+    answer = await desk.call("get_status", run_id=run_id)
+    if not answer["ok"]:
+        return answer, False
+    return answer, not _rests(await to_thread.run_sync(desk.launches.engine.store.get, run_id))
+
+
+def show(answer: dict[str, Any], *, driven: bool = False) -> None:
     """Print the status of a run and leave with what it means."""
     if asked_for_json():
         echo_json(answer)
     else:
-        click.echo("\n".join(summary(answer["status"])))
+        click.echo("\n".join(summary(answer["status"], driven=driven)))
     sys.exit(exit_code(answer["status"]["state"]))

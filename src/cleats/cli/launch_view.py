@@ -144,8 +144,8 @@ def told(event: "Event") -> str:
     return f"{event.ts[11:19]} {text}"
 
 
-def summary(status: Mapping[str, Any]) -> Iterator[str]:
-    """A status in lines."""
+def summary(status: Mapping[str, Any], *, driven: bool = False) -> Iterator[str]:
+    """A status in lines; of a run that is `driven`, somebody works on it."""
     state = status["state"]
     yield f"{heading(status['run_id'])}  {click.style(state, fg=STATE.get(state, 'cyan'))}"
     if sections := status["section_states"]:
@@ -154,11 +154,18 @@ def summary(status: Mapping[str, Any]) -> Iterator[str]:
         rows = [(i["severity"], i["gate"], i["title"]) for i in issues]
         yield heading(counted(len(rows), "open issue"))
         yield columns(rows, cut=True)
-    if any(MISSING in issue["title"] for issue in status["open_issues"]):
-        yield f"Next: cleats doctor, then cleats launch validate {status['run_id']}"
+    yield from after(status, driven=driven)
+
+
+def after(status: Mapping[str, Any], *, driven: bool = False) -> Iterator[str]:
+    """What a person can do next with a run: one line, or none when it has ended."""
+    state, run_id = status["state"], status["run_id"]
+    if driven and state not in ENDS:
+        yield f"Next: cleats launch watch {run_id}, for another process drives it"
+    elif any(MISSING in issue["title"] for issue in status["open_issues"]):
+        yield f"Next: cleats doctor, then cleats launch validate {run_id}"
     elif state not in ENDS:
-        then = NEXT.get(state, "cleats launch resume {run_id}")
-        yield f"Next: {then.format(run_id=status['run_id'])}"
+        yield f"Next: {NEXT.get(state, 'cleats launch resume {run_id}').format(run_id=run_id)}"
 
 
 def rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -89,8 +89,11 @@ async def _judged(bench: _Bench, scratch: Path) -> Mapping[str, Any]:
     verdicts = [await _one(bench, gate, site, done) for done, gate in enumerate(bench.gates)]
     after = await worktree_hash(job.site, base(job), env)
     edited = worktree.edited(site)
+    job.event("GATE_RUN_STARTED", gate="worktree", profile=bench.level)
+    began = time.monotonic()
     said = worktree.check(site, edited, moved=before != after)
     verdicts.append(settle("worktree", said, site, strict=strict(job.config)))
+    _finished(job, verdicts[-1], began)
     issues = sorted(
         (issue for verdict in verdicts for issue in verdict.issues),
         key=lambda issue: issue.sort_key,
@@ -116,14 +119,18 @@ async def _one(bench: _Bench, gate: Gate, site: Site, done: int) -> Verdict:
     job.event("GATE_RUN_STARTED", gate=gate.name, profile=bench.level)
     began = time.monotonic()
     verdict = await judge(gate, site, strict=strict(job.config))
+    _finished(job, verdict, began)
+    return verdict
+
+
+def _finished(job: Job, verdict: Verdict, began: float) -> None:
     job.event(
         "GATE_RUN_FINISHED",
-        gate=gate.name,
+        gate=verdict.name,
         ok=verdict.ok,
         issues=len(verdict.issues),
         duration_ms=round((time.monotonic() - began) * 1000),
     )
-    return verdict
 
 
 def _report(
