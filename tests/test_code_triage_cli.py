@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cleats.toolsets.code.triage.shapes import SOURCES
 from tests.postgres import database
 from tests.shell import Shell
 from tests.triage_world import LOADER, REPORTS
@@ -109,6 +110,12 @@ def test_a_report_of_another_format_leaves_with_two_and_a_clean_one_says_so(
     assert (other.returncode, other.stdout) == (2, "")
     assert "This looks like bandit's JSON: run `bandit -f sarif`." in other.stderr
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "0 findings.\n", "")
+
+
+def test_the_help_names_every_source_in_one_piece(shell: Shell) -> None:
+    words = shell.run("triage", "ingest", "--help").stdout.replace(",", " ").replace(".", " ")
+
+    assert set(SOURCES) <= set(words.split())
 
 
 def test_an_index_counts_records_apart_from_files(shell: Shell, project: Path) -> None:

@@ -1,5 +1,6 @@
 """Taking in reports: once or again, whole or broken, small, huge or hostile."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cleats.contract.errors import ErrorCode
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.triage import batch, documents
 from cleats.toolsets.code.triage.archive import Archive
 from cleats.toolsets.code.triage.documents import Documents
@@ -299,6 +300,24 @@ def test_records_that_cannot_be_written_are_the_callers_affair(tmp_path: Path) -
 
     assert error.code is ErrorCode.INVALID_REQUEST
     assert "CLEATS_DATA_DIR" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (errno.ENOSPC, ErrorCode.UNAVAILABLE),
+        (errno.EDQUOT, ErrorCode.UNAVAILABLE),
+        (errno.EACCES, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_full_disk_may_have_room_later(tmp_path: Path, number: int, code: ErrorCode) -> None:
+    archive = Archive(tmp_path)
+
+    with pytest.raises(ToolError) as caught, archive.writing():
+        raise OSError(number, os.strerror(number))
+
+    assert caught.value.code is code
+    assert os.strerror(number) in caught.value.message
 
 
 def test_what_lies_among_the_records_and_is_none_is_left_alone(shop: Shop) -> None:

@@ -57,7 +57,7 @@ def triage() -> None:
 
 
 @triage.command()
-@click.argument("source", type=click.Choice(SOURCES))
+@click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
 @click.argument("file", type=click.Path())
 @_meta
 @click.option("--index", "build", is_flag=True, help="Bring the index up to date afterwards.")
@@ -77,10 +77,13 @@ def ingest(
 ) -> None:
     """Take in FILE, which SOURCE wrote: JSON, or JSON on each line.
 
+    SOURCE is dependabot, aws_inspector, sarif, osv, pip_audit, npm_audit, cyclonedx, generic or
+    manual.
+
     \b
     Exits 0  when it was taken in, though perhaps not every line of it,
-          1  when there is no such file, or records cannot be kept,
-          2  when it is not JSON, or not what SOURCE writes.
+          1  when there is no such file, or no room for records,
+          2  when it is not JSON, not what SOURCE writes, or records may not be written.
     """  # noqa: D301
     done = asked(
         settings,

@@ -4,6 +4,7 @@ A reader sees a record whole or not at all, and what was saved is on the disk it
 `writing` ends. A file that holds no record is not one, whoever put it there.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ LANGUAGE: Final = RECORD
 """What the index takes a record for when it reads it."""
 
 SUFFIX: Final = ".json"
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What a disk says that has no room."""
 
 
 def virtual_path(record_id: str) -> str:
@@ -184,9 +188,9 @@ def read(record_id: str, data: bytes) -> Record | None:
 
 
 def unwritable(folder: Path, error: OSError, setting: str) -> ToolError:
-    """The error of every call that the disk does not let finish."""
+    """The error of every call that the disk does not let finish; a full one may have room later."""
     return ToolError(
-        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNAVAILABLE if error.errno in FULL else ErrorCode.INVALID_REQUEST,
         f"Records cannot be written to {folder}: {error.strerror}.",
         hint=f"Make room and allow it, or set {setting} to another folder.",
     )
