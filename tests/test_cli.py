@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +93,18 @@ def test_a_failure_nobody_foresaw_is_two_lines_and_no_trace(shell: Shell) -> Non
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ImportError: broken\n")
     assert "cleats doctor" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environ", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],
+)
+def test_a_terminal_that_has_no_colour_gets_none(
+    environ: dict[str, str], *, coloured: bool
+) -> None:
+    done = CliRunner(env={"NO_COLOR": None, **environ}).invoke(cli, ["tools"], color=True)
+
+    assert ("\x1b[" in done.stdout) is coloured
 
 
 def _helps(command: click.Command, ctx: click.Context, above: str = "") -> dict[str, str]:

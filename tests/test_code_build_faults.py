@@ -209,7 +209,7 @@ def test_a_full_disk_leaves_the_last_index_and_says_so(
 
 def test_a_cache_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     with (
-        pytest.raises(ToolError, match="it may not be written"),
+        pytest.raises(ToolError, match="cannot be written: that is not permitted"),
         failures.explained(tmp_path),
     ):
         raise PermissionError(13, "Permission denied", str(tmp_path / "x"))

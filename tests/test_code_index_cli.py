@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import resource
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -118,6 +119,22 @@ def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(
     assert skipped.stdout.splitlines()[1].split() == ["binary", "data.py"]
 
 
+def test_status_says_why_git_was_not_read(
+    shell: Shell, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    git = tmp_path_factory.mktemp("bin") / "git"
+    real = shutil.which("git")
+    git.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {real} "$@"\n')
+    git.chmod(0o755)
+    shell.run("index", "--quiet")
+
+    fine = shell.run("index", "status")
+    refused = shell.run("index", "status", PATH=f"{git.parent}:{shell.environ['PATH']}")
+
+    assert fine.stderr == ""
+    assert refused.stderr.startswith("Note: git does not read this repository, because it belongs")
+
+
 def test_an_index_can_be_exported_and_begun_from(shell: Shell, project: Path) -> None:
     shell.run("index", "--quiet")
 
@@ -162,7 +179,7 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(
 
     assert failed.returncode == 1
     assert "cannot be written: " in failed.stderr
-    assert "The last index still answers." in failed.stderr
+    assert "An earlier index, if there is one, still answers." in failed.stderr
     assert "CLEATS_CACHE_DIR" in failed.stderr
     assert status["index"]["files"] == 3
     assert shell.run("index").returncode == 0

@@ -203,6 +203,8 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
         click.echo(table if rows else "Nothing was left out but what ignore files exclude.")
     else:
         click.echo(_state(found))
+        if warning := found["git"].get("warning"):
+            click.echo(f"Note: {warning}", err=True)
     fresh = found["freshness"]
     sys.exit(1 if fresh is None or fresh["stale"] else 0)
 

@@ -145,7 +145,7 @@ def cli(ctx: click.Context) -> None:
     A command exits 141 when nobody reads its output any more, as in `| head`, and 130 when Ctrl-C
     stopped it, unless its help says otherwise.
     """  # noqa: D301 - click reads the backspace
-    if os.environ.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
     if COMMANDS[ctx.invoked_subcommand or "serve"].settings:
         ctx.obj = load(os.environ)

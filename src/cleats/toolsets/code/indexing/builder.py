@@ -38,7 +38,8 @@ async def run(order: Order, on_progress: Callable[[Progress], None]) -> BuildRep
         raise line.error.error()
     raise ToolError(
         ErrorCode.INTERNAL,
-        f"The builder ended with {_ending(done.exit_code)}. The last index still answers.",
+        f"The builder ended with {_ending(done.exit_code)}. "
+        "An earlier index, if there is one, still answers.",
         hint="Build again; the server's log has what it wrote.",
         retryable=True,
         details={"stderr": done.stderr.decode(errors="replace")[-2000:]},

@@ -32,7 +32,8 @@ def explained(folder: Path) -> Iterator[None]:
             raise
         raise ToolError(
             ErrorCode.INTERNAL,
-            f"The index in {folder} cannot be written: {why}. The last index still answers.",
+            f"The index in {folder} cannot be written: {why}. "
+            "An earlier index, if there is one, still answers.",
             hint="Free some space or allow it, or set CLEATS_CACHE_DIR to another place.",
             retryable=True,
         ) from error
@@ -46,7 +47,7 @@ def _why(error: Exception, folder: Path) -> str | None:
             return "the disk is full"
         above = isinstance(error.filename, str | Path) and folder.is_relative_to(error.filename)
         if error.errno in FORBIDDEN and (above or _below(error.filename, folder)):
-            return "it may not be written"
+            return "that is not permitted"
         if error.errno in NO_FOLDER and above:
             return f"{error.filename}: {error.strerror}"
     # Engines have words of their own, and are not loaded where nothing was written.
