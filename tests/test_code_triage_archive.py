@@ -43,7 +43,7 @@ def test_a_record_that_does_not_reach_the_disk_leaves_the_one_before(
         writer.save([record("after")])
 
     kept = archive.find("a" * 40)
-    assert caught.value.code is ErrorCode.INVALID_REQUEST
+    assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "No space left on device" in caught.value.message
     assert kept is not None
     assert kept.vuln.title == "before"

@@ -279,7 +279,7 @@ def test_copies_that_were_not_finished_are_made_anew(
             late.current()
     next(late.here.folder.rglob("*.json")).unlink()
 
-    assert caught.value.code is ErrorCode.INVALID_REQUEST
+    assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "CLEATS_CACHE_DIR" in caught.value.hint
     assert titles(late) == {"X-1": "", "X-2": ""}
 
