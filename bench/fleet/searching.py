@@ -150,7 +150,7 @@ def _changed(
             if any(name == CHANGE for _, _, _, name, _ in found):
                 del waiting[number]
     seconds = time.monotonic() - begun
-    embedded.call("build_index")
+    embedded.call("build_index", incremental=True)
     after = _compared(embedded, readers)
     for turn, hits in seen:
         if hits not in (before[turn], after[turn]):
