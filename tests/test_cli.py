@@ -149,6 +149,7 @@ def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, modul
     startup.mkdir()
     (startup / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background\n"
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}:\n"
