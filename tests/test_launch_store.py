@@ -300,7 +300,7 @@ def test_the_stored_snapshot_is_told_by_the_log(store: RunStore) -> None:
         "UPDATE events SET payload = replace(payload, 'zip', 'zap')",
         "UPDATE events SET ts = replace(ts, '20', '21')",
         "UPDATE events SET span_id = '1111111111111111'",
-        "UPDATE events SET event_hash = 'f' || substr(event_hash, 2) WHERE seq = 2",
+        "UPDATE events SET event_hash = substr(event_hash, 2) || 'g' WHERE seq = 2",
         "DELETE FROM events WHERE seq = 2",
         "DELETE FROM events WHERE seq = 3",
         "UPDATE runs SET last_hash = 'x'",
