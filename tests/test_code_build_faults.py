@@ -78,6 +78,21 @@ def test_a_parser_that_hangs_costs_only_its_file(
     assert [each.path for each in done.problems] == ["app/extra.py"]
 
 
+def test_a_file_that_keeps_its_grammar_busy_is_read_by_lines(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (Path(__file__).parent / "fixtures/polyglot/Desk.kt").read_bytes()
+    # The Kotlin grammar makes six million empty nodes of this, which takes it a minute.
+    (world.root / "torn.kt").write_bytes(whole[:506] + b"\xaf\x8c<X0q\xcc" + whole[539:])
+    monkeypatch.setattr(pool, "LEAST", 0.5)
+
+    done = world.build()
+
+    assert [each.path for each in done.problems] == ["torn.kt"]
+    assert "took too long; read by lines" in done.problems[0].problem
+    assert world.rows("SELECT lang FROM files WHERE path = 'torn.kt'") == [("kotlin",)]
+
+
 def test_a_reader_that_always_crashes_reports_the_file_as_unreadable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

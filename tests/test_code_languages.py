@@ -148,7 +148,7 @@ def test_own_ranges_are_apart_and_cover_all_that_is_not_blank(lang: str) -> None
 
 
 @pytest.mark.parametrize("lang", sorted(LANGUAGES))
-@settings(derandomize=True)  # some torn Kotlin keeps its grammar busy for a minute
+@settings(derandomize=True)  # builds stop a grammar that is busy for long; here nobody does
 @given(data=st.data())
 def test_a_torn_file_is_read_as_far_as_it_goes(lang: str, data: st.DataObject) -> None:
     source = SOURCES[lang]

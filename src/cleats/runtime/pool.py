@@ -1,7 +1,7 @@
 """Processes that work through a list of tasks, and what becomes of a task that ends its process.
 
 A parser is native code: it may crash, and a parse that hangs cannot be interrupted. So each task
-runs in another process, under a limit of time, and the worst that it can do is to be `Lost`.
+runs in another process, under limits of time, and the worst that it can do is to be `Lost`.
 Results come in the order of the tasks, and only so many are waited for at once that memory does
 not grow with the list.
 
@@ -12,6 +12,7 @@ that started them: their pipe does.
 import faulthandler
 import gc
 import os
+import signal
 import sys
 import warnings
 from collections import deque
@@ -31,6 +32,10 @@ Numbered: TypeAlias = tuple[int, T]
 
 LIMIT: Final = 60.0
 """Seconds for one task: the largest honest files take six, and a busy machine is slow."""
+
+LEAST, RATE = 3.0, 1 << 16
+"""Seconds of CPU that any task may use, and the weight that is worth another one. An honest task
+uses a hundredth of it, and because others do not count, it is the same on a busy machine."""
 
 TASKS, WEIGHT = 16, 1 << 18
 """What makes a batch full: enough for one message to cost nothing, little enough to share out."""
@@ -99,8 +104,9 @@ class Pool(Generic[T]):
             batch = self._waiting.popleft()
             handed += sum(weigh(task) for _, task in batch)
             worker.given.append(batch)
+            allowed = [(number, task, LEAST + weigh(task) / RATE) for number, task in batch]
             with suppress(OSError):  # it has died; that is seen when it is listened to
-                worker.pipe.send(list(batch))
+                worker.pipe.send(allowed)
         return handed
 
     def _idlest(self) -> "_Worker[T] | None":
@@ -199,10 +205,18 @@ def _serve(pipe: _Pipe, work: Callable[[Any], bytes], limit: float) -> None:
     gc.disable()
     with Path(os.devnull).open("w") as nowhere, suppress(EOFError, OSError, KeyboardInterrupt):
         while batch := pipe.recv():
-            for number, task in batch:
-                # It works while native code holds the interpreter, as no other timer does.
+            for number, task, allowed in batch:
+                # Both work while native code holds the interpreter, as no other timer does.
                 faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
+                _end_after(allowed)
                 result = work(task)
+                _end_after(0)
                 faulthandler.cancel_dump_traceback_later()
                 pipe.send((number, result))
             gc.collect()
+
+
+def _end_after(seconds: float) -> None:
+    """End this process once it has used so many seconds of CPU from now on; 0 takes that back."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)
