@@ -7,8 +7,15 @@ from hypothesis import HealthCheck, settings
 
 from tests.shell import Shell
 
-# How long an example takes to make says more about the machine than about the law.
-settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes to make says more about the machine than about the law. The examples
+# are the same in every run, so that a failure belongs to the change at hand; new ones are looked
+# for with `pytest --hypothesis-profile=explore`.
+settings.register_profile(
+    "laws", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile(
+    "explore", settings.get_profile("laws"), derandomize=False, max_examples=1000
+)
 settings.load_profile("laws")
 
 

@@ -29,7 +29,7 @@ def test_a_text_is_too_deep_by_its_levels_and_not_by_what_its_strings_say(
     value: Any, levels: int
 ) -> None:
     for _ in range(levels - _levels(value)):
-        value = {"[\\": [], '"{': value}
+        value = {"[\\": "]{", '"{': value}
 
     assert too_deep(json.dumps(value).encode()) is (levels > DEEPEST)
 
