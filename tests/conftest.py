@@ -1,11 +1,13 @@
 """Fixtures that every test may use."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.shell import Shell
+if TYPE_CHECKING:
+    from tests.shell import Shell
 
 # How long an example takes to make says more about the machine than about the law. The examples
 # are the same in every run, so that a failure belongs to the change at hand; new ones are looked
@@ -25,5 +27,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path: Path) -> "Shell":
+    from tests.shell import Shell  # noqa: PLC0415 - its settings are made from the profile above
+
     return Shell(tmp_path)

@@ -13,7 +13,7 @@ PATIENCE = 60
 """Seconds until a process that must end is given up; a busy machine needs a few."""
 
 LAW = settings(deadline=None)
-"""How laws are tried: a busy machine is slow, and that proves nothing."""
+"""How laws are tried, the rest as the profile says: a busy machine is slow, and proves nothing."""
 
 
 @dataclass
