@@ -1,6 +1,7 @@
 """The `skill` tool over MCP, from a real process that reads real files."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +313,28 @@ def test_one_broken_skill_hides_no_other_and_is_explained(world: World) -> None:
 
     for code in ("front-matter", "no-description", "not-utf8", "unreadable"):
         assert f"error [{code}]" in told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_on_disk_that_is_no_text_costs_only_what_is_called_so(world: World) -> None:
+    good = world.user("good")
+    world.user("odd").parent.rename(good.parents[1] / os.fsdecode(b"odd\xff"))
+    write(good.with_name(os.fsdecode(b"notes\xff.md")), "x")
+    write(good.with_name("notes.md"), "x")
+    world.plugins(example_skills=["pdf"])
+    world.installed(
+        {"example-skills@market": {"installPath": "cache/example-skills"}, "\ud800@m": {}}
+    )
+
+    with world.serving() as peer:
+        assert description(peer).endswith("- good: Knows good\n- example-skills:pdf: Knows pdf")
+        told = asked(peer, "skill_diagnostics")["content"][0]["text"]
+        files = asked(peer, "skill_file", name="good")["content"][0]["text"]
+        listed = answered(peer, "resources/directory/read", uri="skill://user/claude/good")
+
+    assert f"error [place-name] {good.parents[1]}/odd?/SKILL.md" in told
+    assert files == "SKILL.md\nnotes.md"
+    assert [each["name"] for each in listed["result"]["resources"]] == ["good", "notes.md"]
 
 
 def test_a_skill_for_people_only_is_hidden_from_models(world: World) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from cleats.toolsets.skills.catalogue import Catalogue
-from cleats.toolsets.skills.skill import Problem, Skill
+from cleats.toolsets.skills.skill import Problem, Skill, speakable
 
 MOST = 100
 """Problems in one answer."""
@@ -31,7 +31,7 @@ def _lines(catalogue: Catalogue, problems: list[Problem], name: str) -> Iterator
         counts = Counter(skill.source for skill in catalogue.skills)
         yield f"{len(catalogue.skills)} skills in {len(catalogue.sources)} folders:"
         for source in catalogue.sources:
-            yield f"- {source.path} ({source.label}): {counts[source]}"
+            yield f"- {speakable(source.path)} ({source.label}): {counts[source]}"
         if catalogue.off:
             yield "Switched off: " + ", ".join(skill.full_name for skill in catalogue.off)
     yield ""

@@ -16,7 +16,7 @@ from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
 from cleats.toolsets.skills.reading import LARGEST, is_young, read_stamped
 from cleats.toolsets.skills.scan import SKIPPED
-from cleats.toolsets.skills.skill import Skill
+from cleats.toolsets.skills.skill import Skill, is_speakable
 
 log = logging.getLogger(__name__)
 
@@ -179,9 +179,10 @@ def _is_within(path: str, fence: str) -> bool:
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":
+    """What lies in a folder, but for what has a name that nobody could ask for."""
     try:
         with os.scandir(folder) as entries:
-            return list(entries)
+            return [entry for entry in entries if is_speakable(entry.name)]
     except OSError:
         return []
 

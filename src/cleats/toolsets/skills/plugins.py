@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from cleats.settings import Settings
 from cleats.toolsets.skills.roots import NOWHERE, project_folders
-from cleats.toolsets.skills.skill import Problem, Source
+from cleats.toolsets.skills.skill import Problem, Source, is_speakable
 
 SCOPES = ("local", "project", "user")
 """Where a plugin can be installed or switched, the strongest first."""
@@ -51,7 +51,7 @@ class _Reader:
         installed = manifest.get("plugins")
         for key, records in installed.items() if isinstance(installed, dict) else ():
             name, at, marketplace = key.rpartition("@")
-            if not at or not name:
+            if not at or not name or not is_speakable(key):
                 continue
             record = self._record(records)
             if record is None or not self._on(key, record):

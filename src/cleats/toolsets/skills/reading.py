@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse, remedy
-from cleats.toolsets.skills.skill import DISABLED_FILE, FILE, Problem, Skill, Source, Stamp
+from cleats.toolsets.skills.skill import (
+    DISABLED_FILE,
+    FILE,
+    Problem,
+    Skill,
+    Source,
+    Stamp,
+    is_speakable,
+)
 
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
@@ -65,6 +73,8 @@ def read_skill(place: Place) -> Skill | Broken:
         broken = _broken("unreadable", f"it cannot be read: {error.strerror}", path, None)
         # A link that leads nowhere is there, and worth a word.
         return broken._replace(absent=not os.path.lexists(path))
+    if not is_speakable(path):
+        return _broken("place-name", "a name on the way to it is not UTF-8", path, stamp)
     try:
         header = parse(data.decode())
     except UnicodeDecodeError:
@@ -199,6 +209,7 @@ def _warning(code: str, message: str, fix: str, path: str) -> Problem:
 def _broken(code: str, message: str, path: str, stamp: Stamp | None) -> Broken:
     fix = {
         "unreadable": "Make the file readable.",
+        "place-name": "Rename the folder: nobody could be told where it is.",
         "not-utf8": "Save it as UTF-8.",
         "front-matter": remedy(message, "Begin the file with ---, name: …, description: …, ---."),
         "no-description": "Say in a `description` what the skill does and when to use it.",

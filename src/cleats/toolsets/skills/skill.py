@@ -11,6 +11,20 @@ Scope = Literal["custom", "project", "user", "system", "plugin"]
 Severity = Literal["error", "warning", "info"]
 
 
+def is_speakable(text: str) -> bool:
+    """Whether a text can be said in UTF-8: the name of a file may hold any bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def speakable(text: str) -> str:
+    """The text, with a question mark for every byte of it that is none."""
+    return text if is_speakable(text) else text.encode(errors="replace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing to know about a skill or a folder, and what to do about it.
@@ -24,6 +38,9 @@ class Problem:
     message: str
     fix: str
     path: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", speakable(self.path))
 
     def as_json(self) -> dict[str, str]:
         return {
