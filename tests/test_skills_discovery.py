@@ -218,6 +218,15 @@ def test_a_named_folder_that_is_not_there_is_mentioned_and_others_are_not(world:
     assert codes(world) == []
 
 
+def test_a_folder_that_cannot_be_read_is_mentioned_for_as_long_as_it_cannot(world: World) -> None:
+    file = write(world.custom, "no folder")
+    library = Library(world.settings(skill_dirs=(file,)))
+
+    told = [library.refresh().catalogue.problems for _ in range(3)]
+
+    assert [[problem.code for problem in each] for each in told] == [["no-folder"]] * 3
+
+
 @pytest.mark.parametrize(
     ("include", "exclude", "left"),
     [

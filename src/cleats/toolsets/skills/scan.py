@@ -142,6 +142,7 @@ class Tree:
         except OSError as error:
             self._complain(folder.path, error)
             names = {}
+            asked = 0  # ask again next time, or the complaint would be forgotten
         folder.changed = now.st_mtime_ns if now.st_mtime_ns < asked - FRESH else -1
         own = folder.own
         file = next((file for file in _FILES if file in names), None)
