@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-LIMIT = 30.0
+LIMIT = 90.0
 """Seconds before a wait is given up; far beyond anything a healthy server needs."""
 
 PROBE = (sys.executable, "-m", "tests.servers.probe")

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 60
+PATIENCE = 100
 """Seconds until a process that must end is given up; a busy machine needs a few."""
 
 LAW = settings(deadline=None)

@@ -67,7 +67,7 @@ async def test_deadlines_of_many_calls_are_kept_apart() -> None:
     def tool(name: str, timeout: float | None) -> Tool:
         return Tool(name=name, description="", input=arguments(), run=wait, timeout=timeout)
 
-    tools = [tool("slow", 0.3), tool("quick", 0.01), tool("endless", None)]
+    tools = [tool("slow", 1.0), tool("quick", 0.01), tool("endless", None)]
     registry = Registry([Toolset(name="t", purpose="", tools=tools)])
     dispatcher = Dispatcher(registry, concurrency=3, queue=0, telemetry=Telemetry(log_calls=False))
     endless = Call(tool="endless", arguments={})

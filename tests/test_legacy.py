@@ -303,7 +303,7 @@ def test_the_answer_does_not_wait_for_a_tree_of_processes_that_must_be_killed(
     folder = tmp_path / "tree"
     folder.mkdir()
     with served(tmp_path) as peer:
-        peer.call(1, "tree", folder=str(folder), kind="ignoreterm")
+        peer.call(1, "tree", folder=str(folder), kind="ignoreterm", grace=3)
         until(lambda: trees.is_grown(folder, "ignoreterm"))
         peer.notify("$/cancelRequest", {"id": 1})
 
@@ -488,9 +488,11 @@ def test_what_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("then", ["exit", None])
 def test_shutdown_is_answered_and_ends_the_server(tmp_path: Path, then: str | None) -> None:
-    with served(tmp_path, CLEATS_DRAIN="0.5") as peer:
-        peer.request(1, "shutdown")
-        peer.request(2, "ping")
+    with served(tmp_path, CLEATS_DRAIN="60" if then else "0.5") as peer:
+        peer.send(
+            sized({"jsonrpc": "2.0", "id": 1, "method": "shutdown"})
+            + sized({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        )
 
         assert peer.answer(1)["result"] is None
         assert peer.answer(2)["error"]["code"] == -32600

@@ -196,7 +196,9 @@ def test_no_process_of_a_call_outlives_its_end(
     folder.mkdir()
     with started(home=tmp_path, **environ) as peer:
         peer.call(1, "tree", folder=str(folder), kind=kind)
-        until(lambda: trees.is_grown(folder, kind))
+        # A busy machine may not get as far in the time that the call has; then what there is of
+        # the tree must end.
+        until(lambda: trees.is_grown(folder, kind) or (ending is late and len(peer.lines) > 1))
         ending(peer)
 
         until(lambda: not trees.living(folder))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.peer import PROBE, ROOT, Peer, started
 from tests.requirements import requirement
+from tests.waiting import until
 
 REFUSED = {
     b"garbage": -32700,
@@ -108,14 +109,15 @@ def test_an_id_is_echoed_unchanged(tmp_path: Path, request_id: Any) -> None:
 def test_an_id_that_is_in_use_is_refused_and_the_first_request_lives(tmp_path: Path) -> None:
     with started(home=tmp_path) as peer:
         peer.call(7, "block", folder=str(tmp_path), name="a")
+        until((tmp_path / "began-a").exists)
         peer.call("7", "echo", text="x")
         refusal = peer.receive()
         peer.notify("notifications/cancelled", {"requestId": 7})
+        until((tmp_path / "stopped-a").exists)
         ping(peer)
 
         assert refusal["error"]["code"] == -32600
         assert "still running" in refusal["error"]["message"]
-        assert (tmp_path / "stopped-a").exists()
 
 
 @requirement("b:mcp:one-line", "b:output:compact")

@@ -344,7 +344,8 @@ async def test_everyone_is_asked_once_to_stop_and_has_the_grace_to_do_so(folder:
         await until(lambda: len(trees.living(folder)) == len(list(folder.iterdir())) == 3)
         stopped.cancel()
         # The daemon's end makes the supervisor look again for somebody to ask.
-        await until(lambda: len(trees.living(folder)) == 2 and (folder / "leader").exists())
+        await until(lambda: len(trees.living(folder)) == 2)
+        await until(lambda: all((folder / name).exists() for name in ("leader", "member")))
         (folder / "go").touch()
 
     asked = {name: (folder / name).read_text() for name in ("leader", "member", "daemon")}

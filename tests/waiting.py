@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable
 
-LIMIT = 30.0
+LIMIT = 90.0
+"""Seconds before a wait is given up: far beyond what it takes, also on a busy machine."""
 
 
 def until(condition: Callable[[], object], *, limit: float = LIMIT) -> None:

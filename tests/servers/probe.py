@@ -52,7 +52,7 @@ async def count(args: Args, context: Context) -> dict[str, Any]:
 
 
 async def tree(args: Args, _context: Context) -> dict[str, Any]:
-    done = await process.run(trees.command(Path(args["folder"]), args["kind"]), grace=0.5)
+    done = await process.run(trees.command(Path(args["folder"]), args["kind"]), grace=args["grace"])
     return {"exit": done.exit_code}
 
 
@@ -141,7 +141,14 @@ def toolset() -> Toolset:
             Tool(
                 name="tree",
                 description="Run a tree of processes.",
-                input=arguments({**FOLDER, "kind": {"type": "string"}}, required=["folder"]),
+                input=arguments(
+                    {
+                        **FOLDER,
+                        "kind": {"type": "string"},
+                        "grace": {"type": "number", "default": 0.5},
+                    },
+                    required=["folder"],
+                ),
                 run=tree,
             ),
             Tool(name="crash", description="Raise.", input=arguments(), run=crash),
