@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,27 @@ def test_only_what_is_inside_and_can_be_read_is_listed(guarded: Client) -> None:
     expected = ["a.inner.json", "a.json", "inside.json"]
     assert sorted(set(names) - {"closed.json"}) == expected
     assert schemas == ["a"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_file_whose_name_is_no_text_is_left_out_and_hides_no_other(
+    tmp_path: Path, wire: Wire
+) -> None:
+    world = World(tmp_path)
+    world.schema("a.schema.json", {"type": "object"})
+    world.schema(os.fsdecode(b"b\xff.schema.json"), {"type": "object"})
+    world.example("a.json", {})
+    world.example(os.fsdecode(b"b\xff/a.json"), {})
+
+    with client(wire, tmp_path, **world.environ) as c:
+        schemas = [row["name"] for row in c.call("list_schemas")["schemas"]]
+        examples = [Path(row["path"]).name for row in c.call("list_examples")["examples"]]
+        c.peer.end_input()
+        c.peer.wait()
+
+    assert (schemas, examples) == (["a"], ["a.json"])
+    assert c.peer.stderr.count(b"reason=name_not_utf8") == 2
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/b", "..", "a\0", "", "..\\a", "\\a"])

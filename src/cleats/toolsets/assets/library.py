@@ -174,12 +174,15 @@ def _example(root: Root, inside: str, file: Path) -> Example:
 
 def _content(file: Path, folder: Path) -> bytes:
     try:
+        str(file).encode()
         real = file.resolve(strict=True)
         if not real.is_relative_to(folder):
             raise Unusable("invalid_path")
         if not real.is_file():  # a pipe would never end
             raise Unusable("not_a_file")
         return real.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except UnicodeEncodeError:  # a path is part of answers, which are UTF-8
+        raise Unusable("name_not_utf8") from None
     except (OSError, RuntimeError):  # RuntimeError: a symlink to itself, before Python 3.13
         raise Unusable("unreadable") from None
 
