@@ -82,6 +82,7 @@ def assets(home: Path, *words: str, **environ: str) -> "subprocess.CompletedProc
                 "schema": "unknown",
             },
         ),
+        ("plain.json", 0, {"ok": True, "errors": [], "schema": "nested-synesthetic-asset"}),
         ("nope.json", 2, {"ok": False, "reason": "io_error", "detail": "file_not_found"}),
         ("set", 2, {"ok": False, "reason": "io_error", "detail": "read_failed"}),
         (
@@ -98,7 +99,9 @@ def test_validate_prints_one_line_of_json_and_exits_with_what_it_means(
 ) -> None:
     bad = {"$schemaRef": "light.json", "name": 1, "palette": ["#000000"]}
     (home / "bad.json").write_text(json.dumps(bad))
-    (home / "unknown.json").write_text("{}")
+    (home / "unknown.json").write_text('{"schema": "unknown"}')
+    nested = home / "set" / "examples" / "SynestheticAsset_Dusk.json"
+    (home / "plain.json").write_bytes(nested.read_bytes())
     (home / "broken.json").write_text('{"a":\n}')
     (home / "nan.json").write_text("NaN")
     (home / "latin.json").write_bytes(b'"\xff"')

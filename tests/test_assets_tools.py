@@ -444,17 +444,36 @@ def test_a_schemas_version_is_what_it_says(
         ("SynestheticAsset_X.json", {}, "nested-synesthetic-asset"),
         ("deep/tone.valid.json", {}, "tone"),
         ("tone.json", [1], "tone"),
+        ("light/loud.json", {}, "light"),
+        ("light/tone.json", {}, "tone"),
+        ("light/loud.json", {"schema": "tone"}, "tone"),
+        ("light/deep/loud.json", {}, "nested-synesthetic-asset"),
+        ("loud.json", {}, "nested-synesthetic-asset"),
     ],
 )
 def test_an_examples_schema_is_what_it_says_or_what_its_file_is_called(
     world: World, path: str, document: object, schema: str
 ) -> None:
+    for name in ("light", "tone", "synesthetic-asset"):
+        world.schema(f"{name}.schema.json", {"type": "object"})
     world.example(path, document)
 
     tools = {t.name: t for t in app.catalogue(_settings(world), ["assets"])}
     answer = _run(tools["list_examples"], component="all")
 
     assert [row["component"] for row in answer["examples"]] == [schema]
+
+
+def test_an_example_that_nothing_names_keeps_the_name_of_its_file_where_no_asset_is_served(
+    world: World,
+) -> None:
+    world.schema("tone.schema.json", {"type": "object"})
+    world.example("light/loud.json", {})
+
+    tools = {t.name: t for t in app.catalogue(_settings(world), ["assets"])}
+    answer = _run(tools["list_examples"], component="all")
+
+    assert [row["component"] for row in answer["examples"]] == ["loud"]
 
 
 @requirement("d:package:version")

@@ -131,8 +131,8 @@ def validate(
     """Check files, or every .json file below a folder, and report each violation.
 
     A file's schema is the one it names in `schema`, `$schemaRef` or `$schema`, else the one that
-    is called like the file up to its first dot. Below a folder, files without a schema are left
-    out and counted.
+    is called like the file up to its first dot, or like the folder that the file is in. Below a
+    folder, files without a schema are left out and counted.
 
     \b
     Exits 0  when every file is valid,
@@ -211,7 +211,7 @@ def validate_file(settings: Settings, path: str) -> int:
     except SettingError as error:
         _line({"ok": False, "reason": "io_error", "detail": str(error)})
         return 2
-    found = checking.check(judge, checking.File(path, named=True), None)
+    found = checking.check(judge, checking.File(path, named=True), None, surely=True)
     _line({**found.payload, **({"schema": found.schema} if found.schema else {})})
     return checking.exit_code([found])
 

@@ -110,13 +110,14 @@ def _where(content: bytes) -> str:
     return "json_decode_error"  # NaN, say, which the standard library takes
 
 
-def check(judge: Judge, file: File, schema: str | None) -> Check:
-    """Judge one file."""
+def check(judge: Judge, file: File, schema: str | None, *, surely: bool = False) -> Check:
+    """Judge one file, which may be surely an asset, whatever it is called."""
     try:
         asset = document(file.path)
     except Unreadable as error:
         return Check(file.path, None, error.payload)
-    name = schema or naming.inferred(asset, Path(file.path).as_posix())
+    infer = naming.assumed if surely else naming.inferred
+    name = schema or infer(asset, Path(file.path).as_posix(), judge.known)
     if schema is None and not file.named and _is_no_asset(judge, file.path, asset, name):
         return Check(file.path, None)
     return Check(file.path, name, judge.verdict(asset, name))

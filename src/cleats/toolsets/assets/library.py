@@ -6,7 +6,7 @@ symlink brings in from outside its root is not read at all.
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -99,7 +99,7 @@ def read(sources: Sources) -> Library:
     if sources.examples:
         for inside, file in _walk(sources.examples.folder, unusable):
             try:
-                examples[inside] = _example(sources.examples, inside, file)
+                examples[inside] = _example(sources.examples, inside, file, schemas)
             except Unusable as error:
                 unusable[inside] = str(error)
                 log.warning(
@@ -167,9 +167,9 @@ def _walk(folder: Path, seen: dict[str, str]) -> Iterator[tuple[str, Path]]:
                 yield (at / name).relative_to(folder).as_posix(), at / name
 
 
-def _example(root: Root, inside: str, file: Path) -> Example:
+def _example(root: Root, inside: str, file: Path, known: Container[str]) -> Example:
     content = _content(file, root.folder)
-    return Example(root.path(inside), naming.inferred(_parsed(content), inside), content)
+    return Example(root.path(inside), naming.assumed(_parsed(content), inside, known), content)
 
 
 def _content(file: Path, folder: Path) -> bytes:

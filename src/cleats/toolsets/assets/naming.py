@@ -1,10 +1,15 @@
 """What schemas are called, and which one an asset is for."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-ALIASES: Final[Mapping[str, str]] = {"nested-synesthetic-asset": "synesthetic-asset"}
+FALLBACK: Final = "synesthetic-asset"
+"""What an asset is when nothing says what it is."""
+
+NESTED: Final = "nested-synesthetic-asset"
+
+ALIASES: Final[Mapping[str, str]] = {NESTED: FALLBACK}
 """Names that validate as another schema. They are not listed and have no document of their own."""
 
 MARKERS: Final = ("$schemaRef", "$schema")
@@ -48,12 +53,22 @@ def marked(asset: object) -> str | None:
     return None
 
 
-def inferred(asset: object, path: str) -> str:
-    """The schema of an example: what it says, else what its file is called."""
-    name = PurePosixPath(path).name
-    return marked(asset) or (
-        "nested-synesthetic-asset" if name.startswith(NESTED_PREFIX) else prefix(path)
-    )
+def inferred(asset: object, path: str, known: Container[str]) -> str:
+    """The schema of a file: what it says, else what it is called, or the folder that it is in."""
+    at = PurePosixPath(path)
+    if (said := marked(asset)) is not None:
+        return said
+    if at.name.startswith(NESTED_PREFIX):
+        return NESTED
+    called = prefix(path)
+    return at.parent.name if called not in known and at.parent.name in known else called
+
+
+def assumed(asset: object, path: str, known: Container[str]) -> str:
+    """The same for a file that is surely an asset: a nested one when nothing else is said."""
+    name = inferred(asset, path, known)
+    unsaid = marked(asset) is None and canonical(name) not in known
+    return NESTED if unsaid and FALLBACK in known else name
 
 
 def prefix(path: str) -> str:

@@ -22,9 +22,6 @@ Body = dict[str, Any]
 TIMEOUT: Final = 30.0
 """Seconds. Everything but publishing is memory and CPU; publishing has its own five."""
 
-FALLBACK: Final = "synesthetic-asset"
-"""What an asset is published as when it does not say."""
-
 EVERY: Final = frozenset({"", "all", "*"})
 """Components that mean all of them."""
 
@@ -134,7 +131,7 @@ class Assets:
                 "Publish an asset",
                 "Validate an asset and send it to the configured backend. The schema is the one "
                 "that the asset names in `schema`, `$schemaRef` or `$schema`, else "
-                f"{FALLBACK}.",
+                f"{naming.FALLBACK}.",
                 arguments(
                     {"asset": shapes.ASSET, "validate_first": _VALIDATE_FIRST}, required=("asset",)
                 ),
@@ -210,7 +207,7 @@ class Assets:
             return {"ok": False, "reason": "unsupported", "detail": "backend disabled"}
         asset = given["asset"]
         if given["validate_first"]:
-            verdict = self.judge.verdict(asset, naming.marked(asset) or FALLBACK)
+            verdict = self.judge.verdict(asset, naming.marked(asset) or naming.FALLBACK)
             if not verdict["ok"]:
                 return verdict
         return await self.target.post(asset)

@@ -27,11 +27,12 @@ def failed(*errors: tuple[str, str]) -> dict[str, Any]:
 class Judge:
     """Knows every schema and says whether an asset fits one of them.
 
-    `broken` has the schemas that cannot be used, and why: for logs and people, never for answers.
+    `known` has the names of all of them. `broken` has those that cannot be used, and why: for logs
+    and people, never for answers.
     """
 
     def __init__(self, schemas: Mapping[str, SchemaFile], root: Root | None) -> None:
-        self._known = frozenset(schemas)
+        self.known = frozenset(schemas)
         self._validators: dict[str, tuple[Validator, tuple[str, ...]]] = {}
         linked = link((file.uri, file.document) for file in schemas.values())
         if root and any(each.missing for each in linked.values()):
@@ -80,7 +81,7 @@ class Judge:
             return None
         if not naming.is_plain(schema):
             return failed(("/schema", "invalid_path"))
-        return failed(("/schema", "schema_invalid" if name in self._known else "schema_not_found"))
+        return failed(("/schema", "schema_invalid" if name in self.known else "schema_not_found"))
 
     def verdict(self, asset: object, schema: str) -> dict[str, Any]:
         """The payload of `validate_asset`: every error by path, then message."""
