@@ -8,6 +8,8 @@ from book import pages, picture, running
 from book.comparing import differs
 from book.pages import Page, parser
 from book.site import Site
+from tests.trees import is_alive
+from tests.waiting import until
 
 PAGES = {page.path: page for page in pages.every()}
 
@@ -93,8 +95,7 @@ def test_what_a_page_starts_is_ended_with_it(tmp_path: Path) -> None:
 
     assert problems(f"```sh\nsleep 600 & echo $! > {mark}\n```\n") == []
 
-    stat = Path("/proc") / mark.read_text().strip() / "stat"
-    assert not stat.exists() or " Z " in stat.read_text()
+    until(lambda: not is_alive(int(mark.read_text())))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -365,10 +366,9 @@ def test_nonsense_instead_of_an_answer_is_worth_another_try(files: Files, target
 
 
 def test_nobody_listening_is_worth_another_try(target: Path) -> None:
-    with serving(Files()) as gone:
-        address = gone.url("/file")
-
-    error = refused(address, target)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and not listening, so that nobody else does
+        error = refused(f"http://127.0.0.1:{taken.getsockname()[1]}/file", target)
 
     assert (error.code, error.retryable) == (ErrorCode.DOWNLOAD_VERIFY_FAILED, True)
 

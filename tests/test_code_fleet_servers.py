@@ -13,7 +13,7 @@ import pytest
 from tests.index_world import World
 from tests.peer import Peer, started
 from tests.postgres import database
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 
 QUESTIONS: list[dict[str, Any]] = [
     {"query": "total of the prices", "output": "full"},
@@ -57,7 +57,7 @@ class Machine:
             yield process
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(LIMIT)
 
 
 class Asking:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell import Shell
+from tests.shell import PATIENCE, Shell
 
 SOURCE = "def first():\n    return 1\n"
 
@@ -169,7 +169,8 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(
     failed = subprocess.run(
         [sys.executable, "-m", "cleats", "index"],
         cwd=project,
-        env=shell.environ,
+        # Half of a compiled module would stay, for everybody who imports it.
+        env={**shell.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -188,7 +189,7 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(
 def test_two_builders_take_turns(shell: Shell, project: Path) -> None:
     both = [shell.start("index", "--json", module="cleats") for _ in range(2)]
 
-    printed = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+    printed = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in both]
 
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(each["published"] for each in printed) == [False, True]
@@ -221,7 +222,7 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(shell: Shell, project: Pat
         pass
     finally:
         os.close(ours)
-        printed, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=PATIENCE)
 
     assert b"looking for files" in seen
     assert b"[####################] 100% 4 of 4 files" in seen

@@ -219,7 +219,10 @@ def test_a_second_look_asks_nobody_when_nothing_has_moved(
     assert lookout.look() is first
 
 
-def test_a_recent_look_holds_until_another_generation_is_there(world: World) -> None:
+def test_a_recent_look_holds_until_another_generation_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cleats.toolsets.code.indexing.access.RECENT", 600.0)
     indexes = Indexes(settings(world))
     world.build()
     first = fresh(indexes, world)

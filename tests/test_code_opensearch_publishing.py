@@ -19,6 +19,7 @@ from tests.opensearch import OpenSearch, Request, opensearch
 from tests.opensearch_world import names, publish, remote, serving
 from tests.peer import ROOT
 from tests.search_world import build, shop
+from tests.waiting import LIMIT
 
 FIRST, SECOND, THIRD, FOURTH = (f"00000{n}-0badcafe" for n in range(1, 5))
 
@@ -131,7 +132,7 @@ def test_a_builder_that_is_killed_leaves_the_last_good_index(
     def hold(request: Request) -> None:
         if request.path.endswith("_bulk"):
             reached.set()
-            ended.wait(30)
+            ended.wait(LIMIT)
 
     cluster.faults = [hold]
     script = (
@@ -141,7 +142,7 @@ def test_a_builder_that_is_killed_leaves_the_last_good_index(
     )
     argv = [sys.executable, "-c", script, cluster.base, str(folders[SECOND])]
     with subprocess.Popen(argv, cwd=ROOT) as builder:
-        assert reached.wait(30)
+        assert reached.wait(LIMIT)
         builder.send_signal(signal.SIGKILL)
     ended.set()
     cluster.faults = []

@@ -18,7 +18,7 @@ from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.triage.archive import Archive
 from tests.postgres import away, database
 from tests.triage_world import REPORTS, Shop
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 from tests.web import CLEATS, Web, serving
 
 
@@ -56,7 +56,7 @@ def worker(folder: Path, url: str, shared: Path, repo: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 def files(web: Web, **given: Any) -> set[str]:

@@ -176,7 +176,6 @@ def test_one_who_stalls_is_put_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     url = database()
     machine = machines(tmp_path, url)
     quick = ("SET LOCAL idle_in_transaction_session_timeout = '10ms'",)
-    monkeypatch.setattr(books, "_PATIENCE", quick)
 
     def stall(*given: Any) -> Change:
         with psycopg.connect(url, autocommit=True) as connection:
@@ -184,6 +183,7 @@ def test_one_who_stalls_is_put_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return settle(*given)
 
     with monkeypatch.context() as patched:
+        patched.setattr(books, "_PATIENCE", quick)
         patched.setattr(books, "settle", stall)
         with pytest.raises(ToolError) as caught:
             save(machine(), record("X-1"))

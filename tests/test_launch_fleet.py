@@ -1,6 +1,5 @@
 """Workers on one PostgreSQL: a run needs one of them, whichever it is and whoever dies."""
 
-import os
 import random
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from cleats.toolsets.launch.store.postgres import PostgresStore
 from tests.launch_world import ROOT, config, engine, start
 from tests.postgres import database
 from tests.span_world import of_file
+from tests.trees import is_alive
 from tests.waiting import until
 
 CALL = Trace("7" * 32, "8" * 16)
@@ -150,14 +150,14 @@ def test_a_run_that_was_to_publish_itself_does_so_although_its_worker_was_lost(
     test = {"block": {"commit": str(gate)}, "remote": str(tmp_path / "remote.txt")}
     run = fleet.submit(drive={"auto_pr": True}, test=test)
     first = fleet.hire()
-    until(gate.exists, limit=60)
+    until(gate.exists)
     fleet.fire(first)
     gate.unlink()
 
     fleet.hire()
-    until(lambda: gate.exists() or fleet.state(run) is State.DONE, limit=60)
+    until(lambda: gate.exists() or fleet.state(run) is State.DONE)
     gate.unlink(missing_ok=True)
-    until(lambda: fleet.state(run) is State.DONE, limit=60)
+    until(lambda: fleet.state(run) is State.DONE)
 
 
 def test_a_step_that_fails_for_a_passing_reason_is_tried_again_by_itself(fleet: Fleet) -> None:
@@ -180,10 +180,10 @@ def test_two_workers_and_a_dozen_kills_leave_every_run_finished_and_none_doubled
 
     for _ in range(12):
         before = sum(len(fleet.steps(run)) for run in runs)
-        until(lambda before=before: _moved(fleet, runs, before), limit=60)  # type: ignore[misc]
+        until(lambda before=before: _moved(fleet, runs, before))  # type: ignore[misc]
         fleet.fire(chance.choice(fleet.workers))
         fleet.hire()
-    until(lambda: all(fleet.state(run) is State.DONE for run in runs), limit=90)
+    until(lambda: all(fleet.state(run) is State.DONE for run in runs), limit=180)
 
     for run in runs:
         assert fleet.steps(run) == [*WHOLE, "validate:1", "commit", "request"]
@@ -203,25 +203,17 @@ def test_a_worker_that_is_asked_to_stop_gives_its_run_back_at_once(
     gate = tmp_path / "gate"
     run = fleet.submit(test={"block": {"facts": str(gate)}})
     worker = fleet.hire()
-    until(gate.exists)
+    until(lambda: gate.exists() and gate.read_text())
     child = int(gate.read_text())
 
     worker.send_signal(signal.SIGTERM)
     worker.wait(60)
 
     assert fleet.engine.store.get(run.run_id).owner == ""
-    until(lambda: not _alive(child))
+    until(lambda: not is_alive(child))
     gate.unlink()
     fleet.hire()
-    until(lambda: fleet.state(run) is State.READY_FOR_PR, limit=60)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    until(lambda: fleet.state(run) is State.READY_FOR_PR)
 
 
 def test_a_run_that_rests_or_failed_or_goes_by_steps_is_nobodys_to_take_over(

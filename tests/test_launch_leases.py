@@ -47,6 +47,7 @@ def driver(home: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 @requirement("e:cancel")
 async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(tmp_path: Path) -> None:
+    before = children()
     runs = engine(tmp_path, pace=STEADY)
     gate = tmp_path / "gate"
     run = await blocked(runs, gate)
@@ -66,7 +67,7 @@ async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(tmp_path
     assert heard == [ErrorCode.CANCELLED]
     assert runs.store.get(run.run_id).state is State.CANCELLED
     assert not runs.store.steps(run.run_id)
-    assert children() == set()
+    assert children() <= before
     items = runs.store.snapshot(run.run_id)["work_items"]
     assert [item["status"] for item in items] == ["skipped"]
     await runs.cancel(run.run_id)  # once more is as good

@@ -10,6 +10,7 @@ import pytest
 
 from tests.peer import PROBE, ROOT, Peer, started
 from tests.requirements import requirement
+from tests.shell import PATIENCE
 from tests.waiting import until
 
 REFUSED = {
@@ -193,7 +194,7 @@ def test_input_from_a_file_is_served_to_its_end(tmp_path: Path) -> None:
             capture_output=True,
             env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
             check=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
 
     answers = [json.loads(line)["id"] for line in done.stdout.splitlines()]
@@ -226,7 +227,7 @@ def test_a_server_without_standard_descriptors_ends_without_a_trace(tmp_path: Pa
         stderr=subprocess.PIPE,
         env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
     assert done.returncode == 0

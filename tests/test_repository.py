@@ -11,7 +11,10 @@ ROOT = Path(__file__).parent.parent
 
 # In pieces, because this file is in the repository too.
 HOSTS = ("py" + "pi.org", "python" + "hosted.org", "registry.npm" + "js.org", "deb." + "debian.org")
-PLACES = (f"{Path.home()}/", f"{ROOT}/")
+# A short path, such as /src, may be a word of any text.
+PLACES = [
+    f"{place}/" for place in (Path.home(), ROOT) if len(place.parts) > 2 or place.name == "root"
+]
 
 
 def tracked() -> list[Path]:

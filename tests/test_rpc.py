@@ -29,7 +29,7 @@ from cleats.transports.stdio import Receive
 from tests.assets_world import SHOWCASE, serve
 from tests.peer import ROOT, Peer, started
 from tests.requirements import requirement
-from tests.shell import LAW
+from tests.shell import LAW, PATIENCE
 from tests.waiting import until
 
 LINE = (sys.executable, "-m", "tests.servers.line")
@@ -578,7 +578,7 @@ def test_requests_from_a_file_are_answered_into_a_file(tmp_path: Path) -> None:
                 "MCP_READY_FILE": str(tmp_path / "ready"),
             },
             cwd=tmp_path,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -612,7 +612,7 @@ def test_serving_assets_on_rpc_imports_no_heavy_library(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
     assert '"schema_not_found"' in done.stdout

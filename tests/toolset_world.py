@@ -34,7 +34,7 @@ def install_example(target: Path) -> Path:
             str(EXAMPLE),
         ],
         check=True,
-        timeout=60,
+        timeout=200,
     )
     return target
 
