@@ -28,6 +28,8 @@ from tests.waiting import until
 pytestmark = pytest.mark.timeout(600)  # some fifteen servers one after the other
 
 RESTS = ("PLAN_READY", "DRAFT_READY")
+HOLD = '#!/bin/sh\nif mkdir "$0.held"; then sleep 60; fi\n'
+"""The first push is held when its branch is there, so that its server can be killed meanwhile."""
 
 
 @dataclass
@@ -57,6 +59,10 @@ class World:
         commit = committed(source)
         committed(site)
         git(self.home, "clone", "--quiet", "--bare", str(site), str(self.remote))
+        hook = self.remote / "hooks" / "post-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(HOLD)
+        hook.chmod(0o755)
         return {
             "profile": "plain",
             "family": "sample",
