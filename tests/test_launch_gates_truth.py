@@ -297,6 +297,12 @@ def test_a_name_that_is_a_word_is_not_looked_for() -> None:
     assert consistency.misnamed("Aspose.3D", "With aspose 3d and Aspose.3D.") == ["aspose 3d"]
 
 
+def test_a_name_that_is_a_word_may_stand_beside_that_word() -> None:
+    assert consistency.misnamed("Rich", "Rich is a library for rich text.") == []
+    assert consistency.misnamed("Rich", "RICH is a library.") == ["RICH"]
+    assert consistency.misnamed("NumPy", "With numpy arrays.") == ["numpy"]
+
+
 CONTENTS: list[tuple[str, str, str, list[str]]] = [
     (TOC, "- [Developer guide](/docs/shelf/developer-guide/)\n", "", ["TOC_CHILD"]),
     (TOC, "## Contents", "```python\nx = 1\n```\n\n## Contents", ["TOC_CODE"]),
