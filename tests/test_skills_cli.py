@@ -75,7 +75,7 @@ def test_info_about_a_wrong_name_suggests_the_right_one(shell: Shell, project: P
     near, far = shell.run("skills", "info", "pfd"), shell.run("skills", "info", "zzzzz")
 
     assert (near.returncode, far.returncode) == (1, 1)
-    assert near.stderr == "Error: No skill is called 'pfd'. Did you mean: pdf?\n"
+    assert near.stderr == "Error: Skill not found: 'pfd'. Did you mean: pdf?\n"
     assert far.stderr.endswith("`cleats skills list` shows them all.\n")
 
 

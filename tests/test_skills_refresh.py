@@ -88,6 +88,7 @@ def test_a_removed_skill_is_gone_after_the_next_look(world: World) -> None:
 
         assert "- pdf" not in description(peer)
         assert result["structuredContent"]["code"] == "NOT_FOUND"
+        assert "not found" in result["content"][0]["text"]
 
 
 def test_a_change_is_seen_at_once_where_the_system_reports_it(world: World) -> None:

@@ -131,7 +131,7 @@ def test_a_short_name_of_two_plugins_is_an_error_with_their_full_names(world: Wo
     assert result["structuredContent"]["code"] == "INVALID_REQUEST"
     assert result["structuredContent"]["matches"] == ["office:pdf", "print:pdf"]
     assert result["content"][0]["text"] == (
-        "'pdf' is the name of 2 skills: office:pdf, print:pdf.\n"
+        "'pdf' is ambiguous, 2 skills have it: office:pdf, print:pdf.\n"
         "Use a full name, such as 'office:pdf'."
     )
 
@@ -173,10 +173,20 @@ def test_a_name_that_no_skill_has_is_answered_with_the_nearest(
     assert result["isError"] is True
     assert result["structuredContent"] == {
         "code": "NOT_FOUND",
-        "message": f"No skill is called {name!r}.",
+        "message": f"Skill not found: {name!r}.",
         "suggestions": [near],
     }
     assert near in result["content"][0]["text"]
+
+
+def test_a_skill_asked_for_by_its_folder_is_answered_with_its_name(world: World) -> None:
+    skill(world.claude / "skills" / "folder", name="quite-another")
+    world.user("folders")
+
+    with world.serving() as peer:
+        result = asked(peer, "skill", name="Folder")
+
+    assert result["structuredContent"]["suggestions"] == ["quite-another", "folders"]
 
 
 def test_a_skill_that_is_broken_is_not_just_unknown(world: World) -> None:
@@ -190,7 +200,7 @@ def test_a_skill_that_is_broken_is_not_just_unknown(world: World) -> None:
 
     said = result["content"][0]["text"]
     assert result["structuredContent"]["code"] == "NOT_FOUND"
-    assert f"No skill is called 'Tabs': {path} cannot be used, because its front matter" in said
+    assert f"Skill not found: 'Tabs'. {path} cannot be used, because its front matter" in said
     assert "Indent with spaces; YAML takes no tabs. skill_diagnostics has all" in said
 
 

@@ -95,13 +95,17 @@ class Catalogue:
         raise SkillNotFoundError(name, self.near(key), self._broken(key))
 
     def near(self, name: str) -> list[str]:
-        """The full names that look most like this one: what begins or goes on so, then typos."""
+        """The full names that look most like this one: what begins or goes on so, then typos.
+
+        A skill that is called otherwise than its folder comes first when asked for by that.
+        """
         key = name.strip().casefold()
         if not key:
             return []
+        there = [s.full_name for s in self.for_models if s.folder.casefold().endswith(f"/{key}")]
         inside = [full for full in self._full if key in full] if len(key) > 1 else []
         inside.sort(key=lambda full: (full.rpartition(":")[2].find(key) != 0, len(full), full))
-        near = {self._full[full].full_name: None for full in inside[:SUGGESTIONS]}
+        near = dict.fromkeys([*there, *(self._full[full].full_name for full in inside)])
         choices = [*self._full, *self._short]
         for choice in alike(key, choices, least=LIKENESS, limit=2 * SUGGESTIONS):
             skills = [self._full[choice]] if choice in self._full else self._short[choice]

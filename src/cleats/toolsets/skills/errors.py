@@ -19,11 +19,11 @@ class SkillNotFoundError(ToolError):
         hint = f"Did you mean: {near}?" if near else "Find the right name with skill_search."
         why = "."
         if broken is not None:
-            why = f": {broken.path} cannot be used, because {broken.message}."
+            why = f". {broken.path} cannot be used, because {broken.message}."
             hint = f"{broken.fix} skill_diagnostics has all that is wrong."
         super().__init__(
             ErrorCode.NOT_FOUND,
-            f"No skill is called {name!r}{why}",
+            f"Skill not found: {name!r}{why}",
             hint=hint,
             details={"suggestions": list(suggestions)},
         )
@@ -35,7 +35,7 @@ class AmbiguousSkillError(ToolError):
     def __init__(self, name: str, matches: Sequence[str]) -> None:
         super().__init__(
             ErrorCode.INVALID_REQUEST,
-            f"{name!r} is the name of {len(matches)} skills: {', '.join(matches)}.",
+            f"{name!r} is ambiguous, {len(matches)} skills have it: {', '.join(matches)}.",
             hint=f"Use a full name, such as {matches[0]!r}.",
             details={"matches": list(matches)},
         )
