@@ -110,6 +110,21 @@ def test_a_valid_asset_is_posted_as_it_is_and_its_id_answered(tmp_path: Path, wi
     assert json.loads(body) == TONE
 
 
+@requirement("d:populate")
+@pytest.mark.parametrize(
+    ("body", "identity"),
+    [
+        (b'{"id": "a"}', "a"),
+        (b'{"asset_id": "a"}', "a"),
+        (b'{"asset_id": 7, "id": null}', "7"),
+        (b'{"asset_id": "a", "id": "b"}', "b"),
+    ],
+)
+def test_a_backend_may_call_the_id_as_the_answer_does(body: bytes, identity: str) -> None:
+    with serving(answer(201, body)) as server:
+        assert post(server.url)["asset_id"] == identity
+
+
 @requirement("d:guard:validated-first", "d:populate:error")
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_invalid_asset_is_never_sent(tmp_path: Path, wire: Wire) -> None:

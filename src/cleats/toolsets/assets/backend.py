@@ -128,9 +128,12 @@ def _identity(body: bytes) -> str | None:
         answer = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return None
-    identity = answer.get("id") if isinstance(answer, dict) else None
-    usable = isinstance(identity, str | int) and not isinstance(identity, bool)
-    return str(identity) if usable and identity != "" else None
+    for key in ("id", "asset_id") if isinstance(answer, dict) else ():
+        identity = answer.get(key)
+        usable = isinstance(identity, str | int) and not isinstance(identity, bool)
+        if usable and identity != "":
+            return str(identity)
+    return None
 
 
 def _explanation(status: int, body: bytes) -> str:
