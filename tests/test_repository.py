@@ -1,11 +1,14 @@
 """The repository itself: nothing in it belongs to one machine, and it says what it is."""
 
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from tests.requirements import requirement
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,3 +70,14 @@ def test_every_dependency_is_locked_with_its_hash() -> None:
     assert pins
     assert all("==" in pin and pin.endswith("\\") for pin in pins)
     assert lock.count("--hash=sha256:") >= len(pins)
+
+
+@requirement("d:package:install")
+def test_requirements_txt_is_the_lock_and_the_lock_has_what_the_package_needs() -> None:
+    listed = (ROOT / "requirements.txt").read_text().splitlines()
+    lock = (ROOT / "requirements" / "dev.txt").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [re.split(r"[^\w.-]", line)[0] for line in project["dependencies"]]
+
+    assert [line for line in listed if not line.startswith("#")] == ["-r requirements/dev.txt"]
+    assert [name for name in needed if f"\n{name}==" not in f"\n{lock}"] == []

@@ -75,5 +75,6 @@ SENTENCES = {
     # d: command line (§10, §11)
     "d:cli:validate": "§10 --validate PATH emits a JSON result.",
     "d:cli:exit-codes": "§10 It exits 0 on success, 1 on a failed validation, 2 on I/O or parsing.",
+    "d:package:install": "§11 pip installs requirements.txt, and then the package.",
     "d:package:version": "§11 The package says its version.",
 }
