@@ -1,5 +1,6 @@
 """Names, versions, licences, commands and APIs, exactly as the package itself says them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.source import rst
-from tests.launch_source import PYPROJECT, claims, read
+from cleats.toolsets.launch.source.api import node
+from cleats.toolsets.launch.source.api.model import Surface
+from tests.launch_source import PYPROJECT, claims, read, tree
 
 Files = dict[str, str | bytes]
 
@@ -703,3 +706,17 @@ def test_evidence_stands_on_the_very_line(tmp_path: Path) -> None:
     assert lines["Kettle requires Python 3.9 or later."] == [7]
     assert lines["Install Kettle with `pip install py-kettle`."] == [3]
     assert [found for text, found in lines.items() if "steam" in text] == [[11, 13]]
+
+
+def test_a_node_package_whose_files_end_their_parser_is_known_without_its_api(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"index.d.ts": "/** Boils water. */\nexport function boil(cups: number): void;\n"}
+    source = tree(tmp_path, files)
+
+    whole = node.surface(source, "kettle", ("index.d.ts",))
+    monkeypatch.setattr(node, "_parser", lambda _path: os._exit(1))
+    torn = node.surface(source, "kettle", ("index.d.ts",))
+
+    assert [(each.name, each.doc) for each in whole.symbols] == [("boil", "Boils water.")]
+    assert torn == Surface((), (("kettle", "index.d.ts"),))

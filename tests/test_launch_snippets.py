@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from cleats.runtime import pool
 from cleats.toolsets.launch.snippets import prompts
 from cleats.toolsets.launch.snippets.finding import Found
-from cleats.toolsets.launch.snippets.syntax import check
+from cleats.toolsets.launch.snippets.syntax import checks
 from cleats.toolsets.launch.snippets.tagging import only_imports
 from tests.launch_source import PYPROJECT, snippets
 
@@ -61,15 +62,30 @@ def test_a_shell_session_is_its_commands() -> None:
     ],
 )
 def test_each_language_is_judged_by_its_parser(language: str, good: str, bad: str) -> None:
-    assert check(good, language) is None
-    assert check(bad, language)
+    fine, wrong = checks([(good, language), (bad, language)])
+
+    assert fine == ""
+    assert wrong
 
 
 def test_a_language_without_a_parser_is_not_judged(tmp_path: Path) -> None:
     found = snippets(tmp_path, {"README.md": "# K\n\n```brainfuck\n+++\n```\n"})
 
-    assert check("+++", "brainfuck") is None
+    assert checks([("+++", "brainfuck")]) == [""]
     assert found[0]["validation"]["syntax_ok"] is False
+
+
+def test_code_that_keeps_its_grammar_busy_is_no_program_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = (Path(__file__).parent / "fixtures/polyglot/Desk.kt").read_bytes()
+    # The Kotlin grammar makes millions of empty nodes of this, which takes it minutes.
+    torn = whole[:506] + b"\xaf\x8c<X0q\xcc" + whole[539:]
+    monkeypatch.setattr(pool, "LEAST", 0.5)
+
+    said = checks([(torn.decode(errors="replace"), "kotlin"), ("val a = 1", "kotlin")])
+
+    assert said == ["its parser crashed or took too long", ""]
 
 
 README = """\

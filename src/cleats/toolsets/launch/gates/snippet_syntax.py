@@ -8,7 +8,7 @@ from cleats.toolsets.launch.gates.consistency import SHELLS, only_installs
 from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
 from cleats.toolsets.launch.gates.site import PageFile, Site
 from cleats.toolsets.launch.pages import Fence
-from cleats.toolsets.launch.snippets.syntax import check as parses
+from cleats.toolsets.launch.snippets.syntax import checks
 
 PROSE = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
 """What is shown in a block without being code."""
@@ -17,18 +17,19 @@ PROSE = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "merma
 def check(site: Site) -> Iterator[Said]:
     catalogue = known(site)
     yield f"the catalogue holds {len(catalogue)} snippets"
-    for file in site.files:
-        for fence in file.fences:
-            yield from _fence(file, fence, catalogue)
+    shown = [
+        (file, fence) for file in site.files for fence in file.fences if fence.language not in PROSE
+    ]
+    faults = checks((fence.code, language(fence)) for _, fence in shown)
+    for (file, fence), fault in zip(shown, faults, strict=True):
+        yield from _fence(file, fence, fault, catalogue)
 
 
 def _fence(
-    file: PageFile, fence: Fence, catalogue: Mapping[str, Mapping[str, Any]]
+    file: PageFile, fence: Fence, fault: str, catalogue: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    if fence.language in PROSE:
-        return
-    if wrong := fault(fence):
-        message = f"the code does not parse: {wrong}"
+    if fault:
+        message = f"the code does not parse: {fault}"
         yield error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
     code = normal(fence.code)
     if fence.language in SHELLS and (fence.language or only_installs(fence)):
@@ -36,11 +37,6 @@ def _fence(
     if code and code not in catalogue:
         message = "the code is not in the catalogue of snippets"
         yield error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
-
-
-def fault(fence: Fence) -> str:
-    """Why a code block does not parse; empty when it does, or when nobody here can tell."""
-    return parses(fence.code, language(fence)) or ""
 
 
 GATE = Gate(

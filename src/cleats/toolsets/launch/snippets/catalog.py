@@ -30,7 +30,9 @@ def build(
     good = sum(each.language == language for each in found)
     if good < _ENOUGH and language == "python":
         found += finding.tests(tree, inventory["test_roots"], product.imports)
-    kept = _once(_snippet(each, product) for each in found if not tagging.only_imports(each))
+    shown = [each for each in found if not tagging.only_imports(each)]
+    faults = syntax.checks((each.code, each.language) for each in shown)
+    kept = _once(_snippet(each, product, fault) for each, fault in zip(shown, faults, strict=True))
     kept = _with_quickstart(kept, language)
     return {"schema_version": "1.0", "snippets": [each.as_json() for each in kept[:MOST]]}
 
@@ -46,7 +48,7 @@ def product_of(facts: Mapping[str, Any], language: str) -> tagging.Product:
     )
 
 
-def _snippet(found: Found, product: tagging.Product) -> Snippet:
+def _snippet(found: Found, product: tagging.Product, fault: str) -> Snippet:
     return Snippet(
         language=found.language,
         code=found.code,
@@ -54,7 +56,7 @@ def _snippet(found: Found, product: tagging.Product) -> Snippet:
         start=found.start,
         end=found.end,
         tags=tuple(tagging.tags(found, product)),
-        fault=syntax.check(found.code, found.language) or "",
+        fault=fault,
         checked=syntax.can_check(found.language),
         dependencies=tuple(tagging.dependencies(found, product)),
     )

@@ -2,6 +2,9 @@
 
 Python is judged by its own parser, data formats by theirs, the others by their grammars. A piece of
 code that is only a part of a program (a method without its class) counts where a grammar allows it.
+
+A grammar is native code that cannot be interrupted, and damaged text keeps some of them busy for
+minutes. So it works in another process, for as long as honest code could need.
 """
 
 import ast
@@ -9,6 +12,7 @@ import json
 import re
 import tomllib
 import warnings
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import Final
@@ -17,6 +21,7 @@ from xml.parsers import expat
 import yaml
 from tree_sitter import Language, Node, Parser
 
+from cleats.runtime.pool import Lost, Pool
 from cleats.toolsets.launch.snippets import prompts
 
 _GRAMMARS: Final = {
@@ -57,15 +62,39 @@ def can_check(language: str) -> bool:
     return language in ("python", "json", "yaml", "toml", "xml") or language in _GRAMMARS
 
 
-def check(code: str, language: str) -> str | None:
-    """Why code does not parse; None when it does, or when there is no parser for its language."""
+def checks(pieces: Iterable[tuple[str, str]]) -> list[str]:
+    """Why each of some pieces of code, with their languages, does not parse; empty if it does.
+
+    It is empty as well when there is no parser for a language.
+    """
+    asked = list(pieces)
+    native = list(dict.fromkeys(each for each in asked if each[1] in _GRAMMARS))
+    found = {
+        piece: _ENDLESS if isinstance(said, Lost) else said.decode()
+        for piece, said in Pool(_spoken, 1).map(native, _weight)
+    }
+    return [found[each] if each in found else _plain(*each) for each in asked]
+
+
+_ENDLESS: Final = "its parser crashed or took too long"
+
+
+def _weight(piece: tuple[str, str]) -> int:
+    return len(piece[0])
+
+
+def _spoken(piece: tuple[str, str]) -> bytes:
+    code, language = piece
+    shell = language in ("shell", "bash")
+    return (_grammar(prompts.commands(code) if shell else code, language) or "").encode()
+
+
+def _plain(code: str, language: str) -> str:
     if language == "python":
-        return _python(code)
+        return _python(code) or ""
     if language in ("json", "yaml", "toml", "xml"):
-        return _data(code, language)
-    if language in _GRAMMARS:
-        return _grammar(prompts.commands(code) if language in ("shell", "bash") else code, language)
-    return None
+        return _data(code, language) or ""
+    return ""
 
 
 def _python(code: str) -> str | None:

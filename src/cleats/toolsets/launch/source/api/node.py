@@ -1,15 +1,21 @@
-"""The public API of a Node package: what its entry file exports, types before code."""
+"""The public API of a Node package: what its entry file exports, types before code.
 
+Files are parsed in another process: a grammar is native code, which damaged text may crash or keep
+busy for minutes. A package that does so is one whose API is not known.
+"""
+
+import pickle
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import PurePosixPath
 from posixpath import normpath
-from typing import Final
+from typing import Final, TypeAlias
 
 from tree_sitter import Language, Node, Parser
 
+from cleats.runtime.pool import RATE, Lost, Pool
 from cleats.toolsets.launch.source import prose
 from cleats.toolsets.launch.source.api.model import Surface, Symbol
 from cleats.toolsets.launch.source.tree import Tree
@@ -24,6 +30,11 @@ _KINDS: Final = {
 _ENDINGS: Final = (".d.ts", ".ts", ".d.mts", ".mts", ".d.cts", ".js", ".mjs", ".cjs", ".tsx")
 _FILES: Final = 200
 """Files followed from an entry; a larger package is known by its first names."""
+
+_SECONDS: Final = 30
+"""Of CPU for a package; the largest take two."""
+
+_Asked: TypeAlias = tuple[Tree, str, tuple[str, ...]]
 
 
 @dataclass
@@ -111,11 +122,25 @@ class _Reading:
 
 def surface(tree: Tree, package: str, entries: tuple[str, ...]) -> Surface:
     """The names that the first readable entry file exports."""
+    asked = (replace(tree, _texts={}), package, entries)
+    [(_, said)] = Pool(_read, 1).map([asked], lambda _: _SECONDS * RATE)
+    if isinstance(said, Lost):
+        return _unknown(package, entries)
+    known: Surface = pickle.loads(said)  # noqa: S301 - from our own child
+    return known
+
+
+def _read(asked: _Asked) -> bytes:
+    tree, package, entries = asked
     for entry in entries:
         reading = _Reading(tree, package)
         reading.file(entry)
         if reading.found:
-            return Surface(tuple(reading.found.values()), ((package, entry),))
+            return pickle.dumps(Surface(tuple(reading.found.values()), ((package, entry),)))
+    return pickle.dumps(_unknown(package, entries))
+
+
+def _unknown(package: str, entries: tuple[str, ...]) -> Surface:
     return Surface((), tuple((package, entry) for entry in entries[:1]))
 
 
