@@ -187,6 +187,22 @@ def test_steps_can_be_skipped(upkeep: Upkeep) -> None:
     assert upkeep.world.shelf.name() is None
 
 
+@requirement("a:arguments:none-ignored")
+@pytest.mark.parametrize(
+    ("skip", "step"),
+    [("skipInstall", "install"), ("skipDicts", "dictionaries"), ("skipTooling", "tooling")],
+)
+def test_a_step_that_is_skipped_because_of_an_argument_says_so(
+    upkeep: Upkeep, skip: str, step: str
+) -> None:
+    unasked = upkeep.result("bootstrap", skipIndex=True)["steps"][step]
+
+    asked = upkeep.result("bootstrap", skipIndex=True, **{skip: True})["steps"][step]
+
+    assert asked != unasked
+    assert asked["reason"] == "The caller asked to skip it."
+
+
 def test_an_index_from_elsewhere_is_taken_in(upkeep: Upkeep) -> None:
     upkeep.world.build()
     upkeep.world.write(".gitignore", "/ci-artifacts/\n")

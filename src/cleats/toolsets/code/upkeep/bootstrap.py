@@ -54,7 +54,7 @@ class BootstrapTool:
         """Answer one call."""
         repository = self._site.repository(given, context)
         steps: dict[str, Any] = {}
-        steps["install"] = _skipped(NOT_INSTALLED)
+        steps["install"] = _skipped(_ASKED if given["skipInstall"] else NOT_INSTALLED)
         steps["dictionaries"] = _skipped(_ASKED if given["skipDicts"] else NO_DICTIONARIES)
         context.progress("looking for tools", phase="tooling")
         steps["tooling"] = _skipped(_ASKED) if given["skipTooling"] else _tooling()
