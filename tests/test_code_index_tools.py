@@ -350,6 +350,13 @@ def test_an_exported_index_that_is_not_what_it_says_is_refused(
     assert world.lease().name == before
 
 
+def test_a_folder_that_no_path_can_name_holds_no_exported_index(world: World) -> None:
+    _, outcome = called(world, "build_index", useArtifacts=True, artifactsDir="a\0b")
+
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.NOT_FOUND
+
+
 def test_an_exported_index_of_another_version_is_left_alone(world: World) -> None:
     folder = exported(world)
     manifest = folder / artifacts.MANIFEST

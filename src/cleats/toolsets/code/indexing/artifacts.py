@@ -65,14 +65,14 @@ def restore(shelf: Shelf, folder: Path) -> str:
     """
     try:
         manifest = _read((folder / MANIFEST).read_bytes())
-    except OSError:
+    except msgspec.MsgspecError as error:
+        raise _damaged(folder / MANIFEST, str(error)) from None
+    except (OSError, ValueError):  # the latter for what no path can hold
         raise ToolError(
             ErrorCode.NOT_FOUND,
             f"There is no {MANIFEST} in {folder}.",
             hint="`cleats index export` writes one; leave out useArtifacts to build without.",
         ) from None
-    except msgspec.MsgspecError as error:
-        raise _damaged(folder / MANIFEST, str(error)) from None
     if (manifest.format, manifest.schema) != (FORMAT, schema.SCHEMA):
         return f"the index in {folder} was written by another version; all files are read"
     with shelf.draft() as draft:
