@@ -99,6 +99,14 @@ def test_age_alone_is_a_reason_and_limits_are_combined(upkeep: Upkeep) -> None:
     assert done["limits"] == {"maxAgeDays": 30, "maxGb": 0, "maxBytes": 10**9}
 
 
+def test_a_limit_with_more_digits_than_a_float_has_lets_everything_stay(upkeep: Upkeep) -> None:
+    other(upkeep, "old", 4000)
+
+    done = upkeep.result("cache_gc", maxAgeDays=10**400, maxGb=10**400, maxBytes=10**400)
+
+    assert done["removals"] == []
+
+
 @pytest.mark.parametrize("arguments", [{}, {"maxBytes": 0}, {"maxAgeDays": 0}])
 def test_a_dry_run_changes_nothing_and_says_what_the_real_one_does(
     upkeep: Upkeep, arguments: dict[str, Any]

@@ -9,6 +9,8 @@ from typing import Any, Final
 from cleats.toolsets.code.store.cache import HeldError, Piece, Space, Stored
 
 DAY: Final = 86_400.0
+EVER: Final = 1e9
+"""More days than anything is old; a number may have more digits than a float can hold."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def over(
 ) -> Iterator[Candidate]:
     """The indexes over a limit, the oldest first; what a sweep has freed decides about the next."""
     most = min(limits.get("maxBytes", float("inf")), limits.get("maxGb", float("inf")) * 2**30)
-    since = time.time() - limits["maxAgeDays"] * DAY if "maxAgeDays" in limits else 0.0
+    since = time.time() - min(limits.get("maxAgeDays", EVER), EVER) * DAY
     total = sum(sizes.values())
     for index in indexes:
         left = total - sum(sizes[each["id"]] for each in sweep.removed)
