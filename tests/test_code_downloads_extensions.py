@@ -211,6 +211,16 @@ def test_a_missing_extension_is_an_answer_and_no_error(world: Downloads) -> None
     assert world.tree() == {}
 
 
+@pytest.mark.parametrize("argument", ["dir", "path"])
+def test_a_name_that_no_file_can_have_is_that_of_no_library(
+    world: Downloads, argument: str
+) -> None:
+    found = world.result("verify_extensions", **{argument: "x" * 300})
+
+    assert found["exists"] is False
+    assert found["load"]["reason"] == "there is no such library"
+
+
 def test_a_library_that_loads_is_tried_and_told_apart_from_one_that_works(
     world: Downloads, compiled: Callable[[str], Path]
 ) -> None:

@@ -1,5 +1,6 @@
 """The tools that download: models, dictionaries and extensions; and the one that tries these."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -122,7 +123,8 @@ class DownloadTools:
             "platformKey": machine.key,
         }
         path, why_not = await to_thread.run_sync(self._library, given, places, machine)
-        exists = path.is_file()
+        # Path's own raises for a name that is too long.
+        exists = await to_thread.run_sync(os.path.isfile, path)
         if not exists:
             why_not = "there is no such library"
         if why_not:
