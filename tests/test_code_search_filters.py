@@ -222,6 +222,7 @@ def test_days_count_back_from_now_and_the_later_of_two_limits_counts(engine: Eng
     assert found(engine, modifiedSince=days + 1, modifiedAfter=LATER_DAY) == STORE
     assert found(engine, modifiedSince=days - 1, modifiedAfter="2020-01-01") == STORE
     assert found(engine, modifiedSince=0) == set()
+    assert found(engine, modifiedSince=10**400) == CART | STORE
 
 
 @pytest.mark.parametrize(
@@ -234,6 +235,9 @@ def test_days_count_back_from_now_and_the_later_of_two_limits_counts(engine: Eng
         ({"modifiedAfter": "20260101"}, "2026-01-31"),
         ({"metaJson": "{oops"}, "key"),
         ({"metaJson": '"text"'}, "key"),
+        ({"metaJson": "{}"}, "key"),
+        ({"metaJson": "[]"}, "key"),
+        ({"meta": [{}]}, "key"),
         ({"meta": "=x"}, "key"),
         ({"meta": [3]}, "key"),
         ({"author": " , "}, "leave it out"),

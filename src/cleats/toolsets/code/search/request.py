@@ -36,6 +36,8 @@ MODES: Final[Mapping[str, tuple[Mode, ...]]] = {
     "all": ("code", "prose", "extracted-prose", "records"),
 }
 DAY: Final = 86_400
+EVER: Final = 1e9
+"""More days than any commit is old; a number may have more digits than a float can hold."""
 NO_ROOTS: Final = Roots()
 _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -180,7 +182,7 @@ def _values(row: Argument, value: Any) -> tuple[str, ...]:
 
 def _moment(row: Argument, value: Any) -> float:
     if not isinstance(value, str):
-        return time() - float(value) * DAY
+        return time() - float(min(value, EVER)) * DAY
     try:
         moment = datetime.fromisoformat(value if _MOMENT.fullmatch(value) else "")
     except ValueError:
@@ -195,11 +197,11 @@ def _fields(row: Argument, value: Any) -> Iterator[Field]:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
             raise _refused(row, value, f"is not JSON: {error}", 'Write {"key": "text"}.') from None
-    for entry in value if isinstance(value, list) else [value]:
+    for entry in (value or [value]) if isinstance(value, list) else [value]:
         if isinstance(entry, str) and row.name == "meta":
             key, equals, text = entry.partition("=")
             entry = {key.strip(): text.strip() if equals else None}  # noqa: PLW2901 - as an object
-        if not isinstance(entry, dict) or not all(key for key in entry):
+        if not isinstance(entry, dict) or not entry or not all(entry):
             raise _refused(row, entry, "names no field", "Write key=text, key, or an object.")
         yield from _flat(entry, "")
 
