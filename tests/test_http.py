@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,9 +228,13 @@ def test_a_body_that_grows_too_large_is_cut_off_and_the_socket_closed(web: Web) 
             b"POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
-        for _ in range(16):  # just over a million bytes, and no end
-            link.sendall(chunk)
-        answer = b"".join(iter(lambda: link.recv(65536), b""))
+        answer = b""
+        with suppress(ConnectionError):  # what was sent on the way to the end of it is not read
+            for _ in range(16):  # just over a million bytes, and no end
+                link.sendall(chunk)
+        with suppress(ConnectionError):
+            while piece := link.recv(65536):
+                answer += piece
 
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in answer
