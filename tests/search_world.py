@@ -108,16 +108,23 @@ def _add_late(catalogue: Catalogue, file: File) -> None:
 
 
 def build(
-    folder: Path, files: list[File], meta: Mapping[str, Any] | None = None, *, previous: Any = None
+    folder: Path,
+    files: list[File],
+    meta: Mapping[str, Any] | None = None,
+    *,
+    previous: Any = None,
+    parts: bool = True,
 ) -> Path:
-    """A generation with these files, every backend included."""
+    """A generation with these files, every backend included; or its catalogue alone."""
     folder.mkdir(parents=True)
     with Catalogue.create(folder / "catalogue.db") as catalogue:
         for file in files:
             write(catalogue, file)
         catalogue.set_meta({"branch": "main", "fingerprint": "x", **(meta or {})})
         catalogue.commit()
-    write_parts(folder / "catalogue.db", folder, previous, None, lambda *_: None)
+    if not parts:
+        return folder
+    write_parts(folder / "catalogue.db", folder, previous, lambda *_: None)
     write_fts(folder)
     return folder
 

@@ -1,16 +1,20 @@
 """The parts of a generation: made from its catalogue alone, and only as far as it changed."""
 
+import os
 import random
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.code.search import segments
+from cleats.toolsets.code.search.digest import Texts
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
-from cleats.toolsets.code.search.parts import shard_count, shard_folders
+from cleats.toolsets.code.search.parts import shard_count, shard_folders, write_parts
 from cleats.toolsets.code.search.request import read
 from tests.search_world import File, build, shop
 
@@ -67,6 +71,52 @@ def test_what_has_not_changed_is_taken_over_and_answers_the_same(tmp_path: Path)
     assert all(shared)
     assert answers(Engine.open(updated)) == answers(Engine.open(anew))
     assert answers(Engine.open(updated)) != answers(Engine.open(first))
+
+
+def content(folder: Path) -> list[bytes]:
+    return [
+        (shard / name).read_bytes()
+        for shard in shard_folders(folder)
+        for name in ("content.columns", "late.columns", "vectors.i8")
+    ]
+
+
+def test_several_processes_make_what_one_makes(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    one = build(tmp_path / "one", many(200))
+    several = build(tmp_path / "several", many(200), parts=False)
+
+    write_parts(
+        several / "catalogue.db",
+        several,
+        None,
+        lambda _, done=0, total=0: told.append((done, total)),
+        workers=3,
+    )
+
+    assert content(one) == content(several)
+    assert answers(Engine.open(one)) == answers(Engine.open(several))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_shard_whose_process_dies_is_made_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = build(tmp_path / "one", many(200))
+    several = build(tmp_path / "several", many(200), parts=False)
+    here, write = os.getpid(), segments.write
+
+    def dies_elsewhere(folder: Path, documents: Iterable[tuple[str, int, Texts]]) -> None:
+        if os.getpid() != here and "0002-" in folder.name:
+            os.abort()
+        write(folder, documents)
+
+    monkeypatch.setattr(segments, "write", dies_elsewhere)
+
+    write_parts(several / "catalogue.db", several, None, lambda *_: None, workers=2)
+
+    assert content(one) == content(several)
+    assert answers(Engine.open(one)) == answers(Engine.open(several))
 
 
 def test_history_that_changes_without_the_files_is_never_taken_over(tmp_path: Path) -> None:

@@ -74,8 +74,9 @@ class _Worker(Generic[T]):
 class Pool(Generic[T]):
     """A number of processes that all run one function."""
 
-    def __init__(self, work: Callable[[T], bytes], count: int) -> None:
-        self._work, self._count = work, count
+    def __init__(self, work: Callable[[T], bytes], count: int, *, limited: bool = True) -> None:
+        """Let so many processes work; `limited` tasks are lost when they take too long."""
+        self._work, self._count, self._limited = work, count, limited
         self._workers: list[_Worker[T]] = []
         self._waiting: deque[deque[Numbered[T]]] = deque()
 
@@ -151,7 +152,7 @@ class Pool(Generic[T]):
             self._waiting.appendleft(left)
 
     def _start(self) -> "_Worker[T]":
-        serve = partial(_serve, work=self._work, limit=LIMIT)
+        serve = partial(_serve, work=self._work, limit=LIMIT if self._limited else 0.0)
         process, ours = _forked(serve) if sys.platform == "linux" else _spawned(serve)
         return _Worker(process, ours)
 
@@ -206,12 +207,14 @@ def _serve(pipe: _Pipe, work: Callable[[Any], bytes], limit: float) -> None:
     with Path(os.devnull).open("w") as nowhere, suppress(EOFError, OSError, KeyboardInterrupt):
         while batch := pipe.recv():
             for number, task, allowed in batch:
-                # Both work while native code holds the interpreter, as no other timer does.
-                faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
-                _end_after(allowed)
+                if limit:
+                    # Both work while native code holds the interpreter, as no other timer does.
+                    faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
+                    _end_after(allowed)
                 result = work(task)
-                _end_after(0)
-                faulthandler.cancel_dump_traceback_later()
+                if limit:
+                    _end_after(0)
+                    faulthandler.cancel_dump_traceback_later()
                 pipe.send((number, result))
             gc.collect()
 

@@ -1,6 +1,6 @@
 """The parts of a generation that are made from its catalogue."""
 
-from collections.abc import Iterable
+import os
 from pathlib import Path
 
 from cleats.toolsets.code.indexing.progress import Progress, Report
@@ -10,12 +10,15 @@ from cleats.toolsets.code.store import schema
 def write(
     folder: Path,
     previous: Path | None,
-    changed: Iterable[str] | None,
     report: Report,
     *,
     sqlite: bool,
+    workers: int,
 ) -> None:
-    """Make everything that searches read; what has not changed is taken from an earlier one."""
+    """Make everything that searches read; what has not changed is taken from an earlier one.
+
+    So many workers, or as many as there are cores for 0.
+    """
     # Each of these loads a library that only builders and searches need.
     from cleats.toolsets.code.search.parts import write_parts  # noqa: PLC0415
 
@@ -23,7 +26,8 @@ def write(
         report(Progress("search", message, done, total))
 
     progress("making it searchable")
-    write_parts(folder / schema.FILE, folder, previous, changed, progress)
+    count = workers or os.cpu_count() or 1
+    write_parts(folder / schema.FILE, folder, previous, progress, count)
     if sqlite:
         from cleats.toolsets.code.search.fts import write_fts  # noqa: PLC0415
 

@@ -57,7 +57,11 @@ class Writing(Struct):
             }
             catalogue.set_meta(meta)
             catalogue.commit()
-        parts.write(self.draft, self.previous, touched, self.report, sqlite=self.basis.sqlite)
+        parts.write(
+            *(self.draft, self.previous, self.report),
+            sqlite=self.basis.sqlite,
+            workers=self.options.workers,
+        )
         return meta, self._files(intake, meta)
 
     def _git(self) -> GitState | None:

@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -65,12 +66,19 @@ class _File(Struct, frozen=True):
     churn: int | None
 
 
+class _Shard(Struct, frozen=True):
+    folder: Path
+    before: Path | None
+    """The same one of an earlier generation, if there is one."""
+    files: list[_File]
+
+
 def write_parts(
     catalogue: Path,
     folder: Path,
     previous: Path | None,
-    changed: Iterable[str] | None,  # noqa: ARG001 - the content decides
     progress: Progress,
+    workers: int = 1,
 ) -> None:
     """Make everything in `folder` that a search reads besides the catalogue.
 
@@ -78,20 +86,55 @@ def write_parts(
         catalogue: A complete one, which nobody writes any more.
         folder: The generation that is being built.
         previous: An earlier generation, whose shards are taken over where they are the same.
-        changed: The files that differ from it; only a hint.
         progress: Told how far it is.
+        workers: How many processes may work on it.
     """
+    (folder / FOLDER).mkdir()
     with Catalogue.open(catalogue) as source:
-        dealt = _dealt(source)
-        form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
-        (folder / FOLDER).mkdir()
-        names = []
-        for number, files in enumerate(dealt):
-            progress("making it searchable")
-            name = f"{number:04d}-{_content_name(form, files)}"
-            _shard(source, folder / FOLDER / name, previous and previous / FOLDER / name, files)
-            names.append(name)
+        shards = list(_planned(source, folder / FOLDER, previous and previous / FOLDER))
+        left = {shard.folder: shard for shard in shards}
+        fresh = [shard for shard in shards if shard.before is None]
+        for shard in _shared_out(catalogue, fresh, workers):
+            del left[shard.folder]
+            progress("making it searchable", len(shards) - len(left), len(shards))
+        for done, shard in enumerate(left.values(), len(shards) - len(left) + 1):
+            _write(source, shard)
+            progress("making it searchable", done, len(shards))
+    names = [shard.folder.name for shard in shards]
     (folder / TABLE).write_text(json.dumps({"format": FORMAT, "shards": names}), "utf-8")
+
+
+def _planned(source: Catalogue, folder: Path, previous: Path | None) -> Iterator[_Shard]:
+    form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
+    for number, files in enumerate(_dealt(source)):
+        name = f"{number:04d}-{_content_name(form, files)}"
+        before = previous / name if previous else None
+        if before is not None and not (before / filling.CONTENT).exists():
+            before = None
+        yield _Shard(folder / name, before, files)
+
+
+def _shared_out(catalogue: Path, shards: Sequence[_Shard], workers: int) -> Iterator[_Shard]:
+    """Let several processes write shards; yield those that are done.
+
+    What a process cannot do, for want of room perhaps, is left undone: to try it here says why.
+    """
+    if workers < 2 or len(shards) < 2:
+        return
+    from cleats.runtime.pool import WINDOW, Lost, Pool  # noqa: PLC0415 - searches need none
+
+    pool = Pool(partial(_written, catalogue), min(workers, len(shards)), limited=False)
+    for shard, result in pool.map(shards, lambda _: WINDOW // (2 * workers)):
+        if isinstance(result, Lost):
+            shutil.rmtree(shard.folder, ignore_errors=True)
+        else:
+            yield shard
+
+
+def _written(catalogue: Path, shard: _Shard) -> bytes:
+    with Catalogue.open(catalogue) as source:
+        _write(source, shard)
+    return b""
 
 
 def shard_folders(folder: Path) -> list[Path]:
@@ -146,12 +189,13 @@ def _content_name(form: str, files: Sequence[_File]) -> str:
     return made.hexdigest()
 
 
-def _shard(source: Catalogue, folder: Path, before: Path | None, files: Sequence[_File]) -> None:
-    late = _late(source, files)
+def _write(source: Catalogue, shard: _Shard) -> None:
+    folder, before = shard.folder, shard.before
+    late = _late(source, shard.files)
     mark = hashlib.blake2b(_pack(late), digest_size=16).digest()
     folder.mkdir()
-    if before is None or not (before / filling.CONTENT).exists():
-        _write_content(source, folder, files)
+    if before is None:
+        _write_content(source, folder, shard.files)
         _write_late(folder, late, mark)
         return
     is_same = (before / MARK).exists() and (before / MARK).read_bytes() == mark
