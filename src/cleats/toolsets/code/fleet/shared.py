@@ -16,6 +16,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings, surroundings
 from cleats.toolsets.code.fleet.manifest import NAME, UnsoundError
 from cleats.toolsets.code.fleet.pointers import Beside, Database
+from cleats.toolsets.code.fleet.role import Role
 from cleats.toolsets.code.fleet.sharing import Share
 from cleats.toolsets.code.fleet.storage import storage
 from cleats.toolsets.code.repository import Repository
@@ -25,13 +26,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class Shared:
+class Shared(Role):
     """One shared index, as one server has it."""
 
     share: Share
     publishes: bool
     root: Path
-    """The repository that it is the index of, on this machine."""
     pause: float
     _pulling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -39,27 +39,10 @@ class Shared:
     def name(self) -> str:
         return self.share.name
 
-    def concerns(self, repository: Repository) -> bool:
-        """Whether it is the index of this repository."""
-        return repository.root == self.root
-
-    def reads(self, repository: Repository) -> bool:
-        """Whether it is, and is made elsewhere."""
-        return self.concerns(repository) and not self.publishes
-
-    def refuse_build(self, repository: Repository) -> None:
-        """Refuse to build what is only read here.
-
-        Raises:
-            ToolError: FORBIDDEN.
-        """
-        if self.reads(repository):
-            raise ToolError(
-                ErrorCode.FORBIDDEN,
-                f"This server reads the shared index {self.share.name}; it is built elsewhere.",
-                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
-                "publish on the machine that builds.",
-            )
+    @property
+    def asked(self) -> str:
+        """What a server does with it that does not build it."""
+        return f"reads the shared index {self.share.name}"
 
     async def ready(self, shelf: Shelf) -> None:
         """Have something to read: the first call waits for the first pull.

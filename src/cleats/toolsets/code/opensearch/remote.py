@@ -15,6 +15,7 @@ from anyio import to_thread
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.fleet.manifest import NAME
+from cleats.toolsets.code.fleet.role import Role
 from cleats.toolsets.code.indexing.progress import Progress
 from cleats.toolsets.code.opensearch.cluster import Cluster, ClusterError, Place, place, unavailable
 from cleats.toolsets.code.repository import Repository
@@ -36,7 +37,7 @@ LOCK: Final = "opensearch.lock"
 
 
 @dataclass(eq=False)
-class Remote:
+class Remote(Role):
     """One index in a cluster, as one server has it."""
 
     place: Place
@@ -44,33 +45,15 @@ class Remote:
     name: str
     publishes: bool
     root: Path
-    """The repository that it is the index of, on this machine."""
     pause: float
     shards: int = 1
     replicas: int = 1
     _seen: tuple[float, str, Mapping[str, Any]] | None = field(default=None, repr=False)
 
-    def concerns(self, repository: Repository) -> bool:
-        """Whether it is the index of this repository."""
-        return repository.root == self.root
-
-    def reads(self, repository: Repository) -> bool:
-        """Whether it is, and is made elsewhere."""
-        return self.concerns(repository) and not self.publishes
-
-    def refuse_build(self, repository: Repository) -> None:
-        """Refuse to build what is only searched here.
-
-        Raises:
-            ToolError: FORBIDDEN.
-        """
-        if self.reads(repository):
-            raise ToolError(
-                ErrorCode.FORBIDDEN,
-                f"This server searches the index {self.name} in OpenSearch; it is built elsewhere.",
-                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
-                "publish on the machine that builds.",
-            )
+    @property
+    def asked(self) -> str:
+        """What a server does with it that does not build it."""
+        return f"searches the index {self.name} in OpenSearch"
 
     async def search(self, make: "Callable[[], Request]") -> dict[str, Any]:
         """Answer a search that `make` reads, in a thread: its modules are large.
