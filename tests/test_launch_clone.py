@@ -54,6 +54,19 @@ async def test_both_repositories_lie_in_the_run_at_their_commits(tmp_path: Path)
     assert step.json("site_context.json")["site"]["clone_path"] == "work/site"
 
 
+async def test_a_repository_of_workflows_is_fetched_and_its_commit_told(tmp_path: Path) -> None:
+    flows = Checkout.new(tmp_path / "flows")
+    flows.commit(build__yml="on: push\n")
+    step = world(tmp_path, workflows_repo_url=str(flows.root), workflows_ref="main")
+
+    await clone.run(step)
+
+    told = step.json("site_context.json")["workflows"]
+    assert (step.root / told["clone_path"] / "build.yml").is_file()
+    assert told["resolved_sha"] == flows.head
+    assert step.json("resolved_refs.json")["workflows"]["repo_url"] == "local:flows"
+
+
 async def test_the_same_inputs_give_the_same_bytes_and_no_path_of_the_machine(
     tmp_path: Path,
 ) -> None:

@@ -190,6 +190,9 @@ def test_the_order_of_the_keys_is_not_in_the_hash(pairs: list[tuple[str, Any]]) 
         ),
         ({"colour": "red"}, "/colour"),
         ({"max_fix_attempts": -1}, "/max_fix_attempts"),
+        ({"extra_evidence_urls": ["https://example.org/"]}, "/extra_evidence_urls"),
+        ({"hugo": {"config_dir": "configs"}}, "/hugo/config_dir"),
+        ({"hugo": {"config_snapshot_dir": "kept"}}, "/hugo/config_snapshot_dir"),
     ],
 )
 def test_every_fault_is_named_by_its_json_pointer(changes: dict[str, Any], path: str) -> None:

@@ -364,14 +364,18 @@ async def test_a_fix_that_does_not_fit_any_more_is_dropped_and_the_worktree_look
     ]
 
 
-async def test_a_worktree_that_never_fits_ends_the_run(runs: Engine) -> None:
+@pytest.mark.parametrize(("budgets", "attempts"), [({}, 5), ({"max_patch_attempts": 2}, 2)])
+async def test_a_worktree_that_never_fits_ends_the_run(
+    runs: Engine, budgets: dict[str, int], attempts: int
+) -> None:
     fault = {"code": "INVALID_INPUT", "details": {"error_code": CONFLICT}}
-    faults = dict.fromkeys(["apply", "apply:2", "apply:3", "apply:4"], fault)
-    run = await start(runs, config(test={"raise": faults}))
+    faults = dict.fromkeys(["apply", *(f"apply:{number}" for number in range(2, 9))], fault)
+    run = await start(runs, config(test={"raise": faults}, budgets=budgets))
 
     error = await refused(runs.resume(run.run_id))
 
     assert error.code is ErrorCode.INVALID_INPUT
+    assert sum(step.startswith("link") for step in done(runs, run)) == attempts
     assert runs.store.get(run.run_id).state is State.FAILED
 
 

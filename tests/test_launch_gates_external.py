@@ -51,8 +51,10 @@ def served() -> Iterator[tuple[str, list[str]]]:
         thread.join(5)
 
 
-def found(tmp_path: Path, body: str, **settings: object) -> tuple[list[tuple[str, str]], list[str]]:
-    launch = world(tmp_path, settings=settings)
+def found(
+    tmp_path: Path, body: str, *, offline_mode: bool = False, **settings: object
+) -> tuple[list[tuple[str, str]], list[str]]:
+    launch = world(tmp_path, settings=settings, config={"offline_mode": offline_mode})
     launch.write(GUIDE, page("Guide", body))
 
     async def look() -> list[object]:
@@ -130,3 +132,12 @@ def test_nothing_is_asked_offline(tmp_path: Path) -> None:
 
     assert (findings, asked) == ([], [])
     assert log == ["not asked: the operator works offline"]
+
+
+def test_a_run_that_works_offline_asks_nothing_either(tmp_path: Path) -> None:
+    with served() as (host, asked):
+        body = f"[x](http://{host}/gone)"
+        findings, log = found(tmp_path, body, link_hosts=[host], offline_mode=True)
+
+    assert (findings, asked) == ([], [])
+    assert log == ["not asked: the run works offline"]

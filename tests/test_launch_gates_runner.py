@@ -296,6 +296,19 @@ def test_a_local_profile_without_hugo_says_so_in_the_report(tmp_path: Path) -> N
     assert facts["blockers"] == 1
 
 
+def test_a_run_may_do_without_the_gate_of_the_configuration(tmp_path: Path) -> None:
+    launch = world(
+        tmp_path,
+        config={"hugo": {"use_config_gate": False}},
+        settings={"hugo": str(tmp_path / "none")},
+    )
+
+    gates = validated(launch.job)["gates"]
+
+    assert "hugo_config" not in gates
+    assert "hugo_build" in gates
+
+
 def test_a_validation_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     launch = world(tmp_path, settings={"hugo": str(tmp_path / "none")})
     left = launch.job.root / "work" / "scratch" / "public" / "old.html"

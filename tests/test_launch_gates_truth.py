@@ -292,6 +292,22 @@ def test_front_matter_agrees_with_the_run(broken: World, line: str, codes: list[
     assert found == [f"GATE_CONSISTENCY_{code}" for code in codes]
 
 
+HOMES: list[tuple[dict[str, str], list[str]]] = [
+    ({"docs": "https://docs.example.org/docs/shelf/"}, []),
+    ({"docs": "https://docs.example.org/docs/shelves/"}, ["GATE_CONSISTENCY_ADDRESS"]),
+    ({"product": "https://docs.example.org/nowhere/"}, []),
+]
+
+
+@pytest.mark.parametrize(("addresses", "codes"), HOMES)
+def test_a_section_begins_where_the_run_says(
+    tmp_path: Path, addresses: dict[str, str], codes: list[str]
+) -> None:
+    launch = world(tmp_path, config={"canonical_urls": addresses})
+
+    assert [code for code, _, _ in launch.codes("consistency")] == codes
+
+
 def test_a_name_that_is_a_word_is_not_looked_for() -> None:
     assert consistency.misnamed("shelf", "Put the Shelf up.") == []
     assert consistency.misnamed("Aspose.3D", "With aspose 3d and Aspose.3D.") == ["aspose 3d"]

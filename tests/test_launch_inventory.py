@@ -1,12 +1,18 @@
 """What is in a source repository, and what each file is for."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.source import inventory, licences, platform
+from cleats.toolsets.launch.source.scope import Scope
+from cleats.toolsets.launch.workers import inventory as worker
+from tests.git_world import Checkout
 from tests.launch_source import PYPROJECT, SHA, URL, tree
+from tests.launch_world import job
 
 MIT = (
     "MIT License\n\n"
@@ -61,6 +67,75 @@ def test_a_path_that_a_document_names_and_nobody_has_is_a_phantom(tmp_path: Path
     assert found["phantom_paths"] == [
         {"path": "examples/missing.py", "named_in": "README.md", "line": 3}
     ]
+
+
+EVERY = ["README.md", "docs/a.md", "docs/old/b.md", "src/a.py", "src/a_pb2.py"]
+
+
+@pytest.mark.parametrize(
+    ("config", "gone"),
+    [
+        ({}, []),
+        ({"scan_directories": ["src/"]}, ["docs/a.md", "docs/old/b.md"]),
+        ({"exclude_patterns": ["*_pb2.py"]}, ["src/a_pb2.py"]),
+        ({"exclude_patterns": ["docs/old/**"]}, ["docs/old/b.md"]),
+        ({"exclude_patterns": ["old", "/src"]}, ["docs/old/b.md", "src/a.py", "src/a_pb2.py"]),
+        ({"exclude_patterns": ["oc*", "src/*.md"]}, []),
+    ],
+)
+def test_a_run_reads_what_its_ingestion_leaves(config: dict[str, Any], gone: list[str]) -> None:
+    scope = Scope.of({"ingestion": config})
+
+    assert [path for path in EVERY if not scope.reads(path)] == gone
+
+
+def test_a_hint_of_the_run_says_what_a_folder_is_for(tmp_path: Path) -> None:
+    files = {**FILES, "showcase/tea.py": "import kettle\n", "manual/start.md": "# Start\n"}
+    hints = {
+        "preferred_source_roots": ["src/kettle", "nowhere"],
+        "preferred_docs_roots": ["manual"],
+        "preferred_examples_roots": ["showcase/"],
+        "preferred_test_commands": ["make test"],
+    }
+
+    found = inventory.take(tree(tmp_path, files), URL, SHA, Scope.of({"repo_hints": hints}))
+
+    assert found["source_roots"] == ["src/kettle"]
+    assert found["doc_roots"] == ["manual", "docs"]
+    assert "manual/start.md" in found["doc_entrypoints"]
+    assert "showcase/tea.py" in found["example_paths"]
+    assert found["repo_profile"]["recommended_test_commands"] == ["make test"]
+
+
+def test_an_inventory_without_binaries_and_phantoms_when_the_run_wants_none(tmp_path: Path) -> None:
+    config = {"ingestion": {"record_binary_files": False, "detect_phantom_paths": False}}
+
+    found = inventory.take(tree(tmp_path, FILES), URL, SHA, Scope.of(config))
+
+    assert (found["binary_assets"], found["phantom_paths"]) == ([], [])
+
+
+@pytest.mark.parametrize("mode", ["respect", "strict"])
+def test_a_committed_file_that_gitignore_names_is_left_out_only_by_strict(
+    tmp_path: Path, mode: str
+) -> None:
+    ingestion = {"gitignore_mode": mode, "exclude_patterns": ["docs"]}
+    refs = {"repo": {"repo_url": URL, "resolved_sha": SHA}}
+    work = job(tmp_path, config={"ingestion": ingestion}, artifacts={"resolved_refs.json": refs})
+    source = Checkout.new(work.repo)
+    source.write("made.py", "x = 1\n")
+    source.write("README.md", "See docs/a.md.\n")
+    source.write("docs/a.md", "Text.\n")
+    source.commit()
+    source.write(".gitignore", "made.py\n")
+    source.commit()
+
+    asyncio.run(worker.run(work))
+
+    found = work.json("repo_inventory.json")
+    kept = [".gitignore", "README.md"]
+    assert found["paths"] == (kept if mode == "strict" else [*kept, "made.py"])
+    assert found["phantom_paths"] == []
 
 
 def test_tests_that_never_name_pytest_are_run_without_it(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def _misfits(
     yield from _bad_templates(config)
     yield from tokens.unreadable(config)
     yield from _bad_lines(config)
+    yield from _reserved(config)
     yield from tokens.refusals(config, settings)
 
 
@@ -143,6 +144,23 @@ def _bad_lines(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             value = value.get(part, {})
         if value and not (value.isprintable() and len(value) <= LINE):
             yield f"/{'/'.join(place)}", f"expected one line of at most {LINE} printable characters"
+
+
+_RESERVED: Final = (
+    ("/extra_evidence_urls", "statements rest on the repository alone"),
+    ("/hugo/config_dir", "the profile says where the configurations of Hugo lie"),
+    ("/hugo/config_snapshot_dir", "the configurations of Hugo are read in the site itself"),
+)
+"""What others have a use for and a run here has not: refused, where it would be left undone."""
+
+
+def _reserved(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for path, why in _RESERVED:
+        value: Any = config
+        for part in path.strip("/").split("/"):
+            value = value.get(part, {})
+        if value:
+            yield path, f"reserved: {why}"
 
 
 def _complete(config: dict[str, Any], profile: Profile, settings: Settings) -> dict[str, Any]:

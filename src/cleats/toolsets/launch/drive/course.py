@@ -44,8 +44,8 @@ PUBLISHED = frozenset({State.PR_OPENED, State.DONE})
 
 CONFLICT = "LINKER_PATCHER_CONFLICT_UNRESOLVABLE"
 
-REWIND_LIMIT = 3
-"""How often patches are planned anew for a worktree that keeps changing."""
+PATCH_ATTEMPTS = 5
+"""How often patches are planned for a worktree that keeps changing, when the run does not say."""
 
 Observe = Callable[[Run, Sequence[Event]], None]
 """Hears of every record, after it is on the disk. It must not raise."""
@@ -221,7 +221,7 @@ class Course:
         gone = Draft(
             "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": records.told(error)}
         )
-        if _conflicts(work, error) and self._rewinds() < REWIND_LIMIT:
+        if _conflicts(work, error) and self._may_plan_again():
             await self._rewind(work, [*before, gone], ids(span))
             return
         if error.code in REFUSALS:
@@ -246,8 +246,9 @@ class Course:
             Step(steps.rewinding(self.view), payload, 0.0),
         )
 
-    def _rewinds(self) -> int:
-        return sum(step.startswith("rewind") for step in self.view.done)
+    def _may_plan_again(self) -> bool:
+        most = self.run.config.get("budgets", {}).get("max_patch_attempts", PATCH_ATTEMPTS)
+        return sum(step.startswith("rewind") for step in self.view.done) + 1 < int(most)
 
     async def _record(
         self, drafts: Sequence[Draft], trace: Trace | None = None, step: Step | None = None

@@ -31,6 +31,7 @@ def check(site: Site) -> Iterator[Said]:
         yield from _address(file)
         yield from _headings(file)
         yield from _commands(site, file)
+    yield from _homes(site)
 
 
 def product_name(site: Site) -> str:
@@ -109,6 +110,18 @@ def _address(file: PageFile) -> Iterator[Finding]:
         if isinstance(given, str) and path_of(given).strip("/") != planned.strip("/"):
             message = f"the front matter key {key!r} is not the planned {planned}"
             yield error("GATE_CONSISTENCY_ADDRESS", message, file.path, 1)
+
+
+def _homes(site: Site) -> Iterator[Finding]:
+    """A section begins where the run says that it does."""
+    for name, address in sorted(site.config.get("canonical_urls", {}).items()):
+        section = {"product": "products"}.get(name, name)
+        pages = [page for page in site.plan if page["section"] == section]
+        wanted = path_of(address).strip("/")
+        if pages and all(str(page["url_path"]).strip("/") != wanted for page in pages):
+            first = min(pages, key=lambda page: (len(page["url_path"]), page["url_path"]))
+            message = f"the run has {address} for {name}, where no page of {section} is planned"
+            yield error("GATE_CONSISTENCY_ADDRESS", message, str(first["output_path"]))
 
 
 def _headings(file: PageFile) -> Iterator[Finding]:

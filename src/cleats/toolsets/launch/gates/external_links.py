@@ -29,6 +29,8 @@ NO_HEAD = frozenset({403, 404, 405, 406, 429, 501})
 async def errand(site: Site) -> list[Said]:
     if site.job.settings.get("offline"):
         return ["not asked: the operator works offline"]
+    if site.config.get("offline_mode"):
+        return ["not asked: the run works offline"]
     places: dict[str, list[tuple[str, int]]] = {}
     addresses = Addresses(site)
     for file in site.files:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cleats.toolsets.launch.source import languages, licences, platform
 from cleats.toolsets.launch.source.roots import Roots, find, kind_of, python_packages
+from cleats.toolsets.launch.source.scope import EVERYTHING, Scope, below
 from cleats.toolsets.launch.source.tree import Tree
 
 _CI: Final = re.compile(
@@ -26,15 +27,15 @@ _CONDUCT: Final = re.compile(
 )
 
 
-def take(tree: Tree, repo_url: str, repo_sha: str) -> dict[str, Any]:
+def take(tree: Tree, repo_url: str, repo_sha: str, scope: Scope = EVERYTHING) -> dict[str, Any]:
     """The inventory of a checkout, as the artifact."""
-    roots = find(tree)
+    roots = hinted(find(tree), tree, scope)
     found = platform.detect(tree)
-    entries = doc_entrypoints(tree, roots)
+    entries = doc_entrypoints(tree, roots, scope)
     code = [path for path in tree.paths if kind_of(path) == "source"]
     spoken = languages.primary(tree, code) or languages.primary(tree, list(tree.paths))
     licence = next(iter(licences.files(tree)), "")
-    examples = example_paths(tree)
+    examples = example_paths(tree, scope)
     packages = python_packages(tree, roots.source) if found.family in ("python", "multi") else []
     tests = bool(roots.test)
     return {
@@ -53,7 +54,8 @@ def take(tree: Tree, repo_url: str, repo_sha: str) -> dict[str, Any]:
             "primary_languages": spoken,
             "build_systems": list(found.build_systems),
             "package_manifests": list(found.manifests),
-            "recommended_test_commands": _test_commands(tree, found.test_command) if tests else [],
+            "recommended_test_commands": list(scope.test_commands)
+            or (_test_commands(tree, found.test_command) if tests else []),
             "example_locator": "example_folders" if roots.example else "none",
             "doc_locator": _locator(roots, entries),
             "source_layout": "src"
@@ -69,8 +71,12 @@ def take(tree: Tree, repo_url: str, repo_sha: str) -> dict[str, Any]:
         "test_roots": list(roots.test),
         "doc_roots": list(roots.doc),
         "example_roots": list(roots.example),
-        "binary_assets": [path for path in tree.paths if tree.is_binary(path)],
-        "phantom_paths": phantom_paths(tree, [entry["path"] for entry in entries]),
+        "binary_assets": [path for path in tree.paths if tree.is_binary(path)]
+        if scope.binaries
+        else [],
+        "phantom_paths": phantom_paths(tree, [entry["path"] for entry in entries])
+        if scope.phantoms
+        else [],
         "ci_paths": [path for path in tree.paths if _CI.fullmatch(path)],
         "tests_present": tests,
         "inferred_product_type": _product_type(tree, found.family),
@@ -92,7 +98,21 @@ def readme_of(tree: Tree) -> str:
     return ranked[0] if ranked else ""
 
 
-def doc_entrypoints(tree: Tree, roots: Roots) -> list[dict[str, str]]:
+def hinted(found: Roots, tree: Tree, scope: Scope) -> Roots:
+    """The roots with what the run says about them; a folder that is not there is no root."""
+    sources, documents, examples = (
+        tuple(each for each in wanted if each in tree.folders)
+        for wanted in (scope.sources, scope.documents, scope.examples)
+    )
+    return Roots(
+        sources or found.source,
+        found.test,
+        tuple(dict.fromkeys((*documents, *found.doc))),
+        tuple(dict.fromkeys((*examples, *found.example))),
+    )
+
+
+def doc_entrypoints(tree: Tree, roots: Roots, scope: Scope = EVERYTHING) -> list[dict[str, str]]:
     """Where a reader begins: the readme, then the documents at the top and below the doc roots."""
     found: list[dict[str, str]] = []
     if readme := readme_of(tree):
@@ -101,18 +121,18 @@ def doc_entrypoints(tree: Tree, roots: Roots) -> list[dict[str, str]]:
         place = PurePosixPath(path)
         if path == readme or place.suffix.lower() not in _DOCUMENT:
             continue
-        in_docs = kind_of(path) == "doc" and bool(roots.doc)
+        in_docs = (kind_of(path) == "doc" and bool(roots.doc)) or below(path, scope.documents)
         if in_docs or "/" not in path:
             found.append({"path": path, "doc_type": _doc_type(place)})
     return found
 
 
-def example_paths(tree: Tree) -> list[str]:
+def example_paths(tree: Tree, scope: Scope = EVERYTHING) -> list[str]:
     """The files below example folders that are code or pages about it."""
     return [
         path
         for path in tree.paths
-        if kind_of(path) == "example"
+        if (kind_of(path) == "example" or below(path, scope.examples))
         and (languages.of_path(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
         and PurePosixPath(path).name != "__init__.py"
     ]
@@ -121,11 +141,12 @@ def example_paths(tree: Tree) -> list[str]:
 def phantom_paths(tree: Tree, documents: list[str]) -> list[Mapping[str, Any]]:
     """Paths of examples and documents that a document names and the repository does not have."""
     found: dict[str, dict[str, Any]] = {}
+    whole = Tree(tree.root)  # what the run does not read is there all the same
     for document in documents:
         for number, line in enumerate((tree.text(document) or "").split("\n"), start=1):
             for match in _PHANTOM.finditer(line):
                 path = (_MARK.match(match[1]) or match)[0].rstrip("/")
-                if path.count("/") and not _is_there(tree, path, document) and path not in found:
+                if path.count("/") and not _is_there(whole, path, document) and path not in found:
                     found[path] = {"path": path, "named_in": document, "line": number}
     return [found[path] for path in sorted(found)]
 

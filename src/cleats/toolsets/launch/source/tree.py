@@ -30,12 +30,15 @@ class Tree:
     """A folder of files, named by POSIX paths below it."""
 
     root: Path
+    only: frozenset[str] | None = None
+    """The files that count; all when it is not said."""
     _texts: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def paths(self) -> Sequence[str]:
-        """Every plain file, sorted; version control is left out."""
-        return tuple(sorted(self._walk()))
+        """Every plain file that counts, sorted; version control is left out."""
+        found = sorted(self._walk())
+        return tuple(found if self.only is None else filter(self.only.__contains__, found))
 
     @cached_property
     def known(self) -> frozenset[str]:

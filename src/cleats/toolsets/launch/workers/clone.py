@@ -1,4 +1,4 @@
-"""Both repositories at their commits, and what the site says about itself (W1, first part)."""
+"""The repositories at their commits, and what the site says about itself (W1, first part)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +21,7 @@ async def run(job: Job) -> Mapping[str, Any]:
     job.root.joinpath("work").mkdir(parents=True, exist_ok=True)
     source = await _fetched(job, env, "github_repo_url", "github_ref")
     site = await _fetched(job, env, "site_repo_url", "site_ref")
+    flows = await _workflows(job, env)
     tree = Tree(job.site)
     config = hugo.read(tree)
     job.write(
@@ -29,6 +30,7 @@ async def run(job: Job) -> Mapping[str, Any]:
             "schema_version": "1.0",
             "repo": source,
             "site": site,
+            **({"workflows": flows} if flows else {}),
         },
     )
     job.write(
@@ -36,6 +38,7 @@ async def run(job: Job) -> Mapping[str, Any]:
         {
             "schema_version": "1.0",
             "site": {**site, "clone_path": "work/site"},
+            **({"workflows": {**flows, "clone_path": "work/workflows"}} if flows else {}),
             "hugo": hugo.context(tree, config),
         },
     )
@@ -64,6 +67,13 @@ def section_roots(config: Mapping[str, Any]) -> dict[str, str]:
     return roots
 
 
+async def _workflows(job: Job, env: Mapping[str, str]) -> dict[str, str]:
+    """The repository with the workflows of the site, when the run names one."""
+    if not job.config.get("workflows_repo_url"):
+        return {}
+    return await _fetched(job, env, "workflows_repo_url", "workflows_ref")
+
+
 async def _fetched(
     job: Job, env: Mapping[str, str], url_field: str, ref_field: str
 ) -> dict[str, str]:
@@ -78,7 +88,11 @@ async def _fetched(
         sha = (await ls_remote(url, env)).find(ref)
     if not sha:
         raise _missing(ref_field, f"The repository has no {ref or 'commit'!r}.")
-    target = job.repo if ref_field == "github_ref" else job.site
+    target = {
+        "github_ref": job.repo,
+        "site_ref": job.site,
+        "workflows_ref": job.site.with_name("workflows"),
+    }[ref_field]
     try:
         await clone_at(url, sha, target, env, tell=job.tell)
     except ToolError as error:

@@ -10,7 +10,8 @@ from cleats.toolsets.launch.workers.job import Job
 
 async def run(job: Job) -> Mapping[str, Any]:
     """Write the product facts and the evidence map. No language model is asked."""
-    built = build(Tree(job.repo), job.json("repo_inventory.json"), job.config)
+    inventory = job.json("repo_inventory.json")
+    built = build(Tree(job.repo, frozenset(inventory["paths"])), inventory, job.config)
     job.write("product_facts.json", built.product_facts)
     job.write("evidence_map.json", built.evidence_map)
     claims = built.evidence_map["claims"]

@@ -14,7 +14,8 @@ async def run(job: Job) -> Mapping[str, Any]:
     inventory = job.json("repo_inventory.json")
     facts = job.json("product_facts.json")
     language = language_of(job.config, inventory)
-    catalog = build(Tree(job.repo), inventory, facts, language)
+    tree = Tree(job.repo, frozenset(inventory["paths"]))
+    catalog = build(tree, inventory, facts, language)
     job.write("snippet_catalog.json", catalog)
     valid = [each for each in catalog["snippets"] if each["validation"]["syntax_ok"]]
     return {"snippets": len(catalog["snippets"]), "valid": len(valid)}

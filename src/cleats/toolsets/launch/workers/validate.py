@@ -43,7 +43,7 @@ async def run(job: Job) -> Mapping[str, Any]:
     """
     profile = load(job.config["profile"], [Path(each) for each in job.settings.get("profiles", ())])
     level = str(job.config.get("validation_profile", "local"))
-    gates = registry.chosen(profile.gates.of(level))
+    gates = registry.chosen(_wanted(job.config, profile.gates.of(level)))
     bench = _Bench(job, profile, level, gates, await _tools(job, gates, level))
     scratch = job.root / "work" / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # a validation that was killed left it
@@ -52,6 +52,12 @@ async def run(job: Job) -> Mapping[str, Any]:
         return await _judged(bench, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _wanted(config: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """The gates of a profile, but for the one that a run may do without."""
+    unwanted = set() if config.get("hugo", {}).get("use_config_gate", True) else {"hugo_config"}
+    return [name for name in names if name not in unwanted]
 
 
 def strict(config: Mapping[str, Any]) -> bool:
