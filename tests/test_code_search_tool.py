@@ -15,6 +15,7 @@ from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.runtime.call import Call
 from cleats.runtime.dispatcher import Dispatcher
+from cleats.runtime.progress import Progress, Report
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
 from cleats.toolsets.code.indexing import access
@@ -90,6 +91,21 @@ async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     assert "second" not in [hit["name"] for hit in outcome.result["code"]]
     assert [warning["code"] for warning in warnings] == ["index_stale"]
     assert "refresh=true" in warnings[0]["hint"]
+
+
+@requirement("b:http:search-stream", "b:progress:mapping")
+async def test_a_search_says_that_it_runs_to_a_caller_who_asked(world: World) -> None:
+    await asyncio.to_thread(world.build)
+    said: list[tuple[str, str]] = []
+
+    async def send(report: Report) -> None:
+        said.append((report.phase, report.message))
+
+    async with server(world) as dispatcher:
+        call = Call(tool="search", arguments={"query": "first"}, reporter=Progress(send))
+        await dispatcher.dispatch(call)
+
+    assert said == [("search", "Running search.")]
 
 
 async def test_refresh_brings_the_index_up_to_date_first(world: World) -> None:

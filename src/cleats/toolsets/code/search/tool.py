@@ -33,6 +33,10 @@ PATIENCE: Final = 0.02
 """Seconds that an answer waits to learn whether its index is stale; the next one will know."""
 
 
+RUNNING: Final = "Running search."
+"""What a caller is told who asked how far a search is."""
+
+
 class SearchTool:
     """Searches in the indexes of this machine."""
 
@@ -61,10 +65,12 @@ class SearchTool:
         if remote is not None and remote.reads(repository):
             if given.get("refresh"):
                 remote.refuse_build(repository)
+            context.progress(RUNNING, phase="search")
             return await remote.search(lambda: self._request(given, repository, others))
         await self._indexes.ready(repository)
         if given.get("refresh"):
             await self._refresh(repository, context)
+        context.progress(RUNNING, phase="search")
         given_up = threading.Event()
         try:
             answer = await to_thread.run_sync(
