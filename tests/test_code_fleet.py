@@ -245,7 +245,8 @@ def test_what_was_damaged_is_never_served(world: World, tmp_path: Path, what: st
     part = max((root / "objects").rglob("*"), key=lambda path: path.stat().st_size)
     match what:
         case "part":
-            part.write_bytes(part.read_bytes()[:-1] + b"\0")
+            data = part.read_bytes()
+            part.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
         case "gone":
             part.unlink()
         case "manifest":
