@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from cleats.cli import printing
 from cleats.cli.main import COMMANDS, cli
 from cleats.cli.tools import kind_of, summary
+from tests.requirements import requirement
 from tests.shell import LAW, PATIENCE, ROOT, Shell
 
 HEAVY = {"mcp", "mcp_types", "pydantic", "starlette", "httpx", "httpx2", "uvicorn", "numpy"}
@@ -142,9 +144,8 @@ def test_a_command_that_nobody_reads_any_more_ends_quietly_as_shells_say_it(
     assert said == ""
 
 
-@pytest.mark.parametrize("module", ["click", "cleats.cli.doctor"])
-def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, module: str) -> None:
-    """The signal comes while this module is imported: the first that is, and a command's own."""
+def _signalled(shell: Shell, module: str, number: signal.Signals) -> str:
+    """A path for Python on which the signal comes while this module is imported."""
     startup = shell.folder / "startup"
     startup.mkdir()
     (startup / "sitecustomize.py").write_text(
@@ -153,13 +154,29 @@ def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, modul
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}:\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        f"            os.kill(os.getpid(), {number.value})\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
+    return f"{startup}{os.pathsep}{ROOT}"
 
-    done = shell.run("doctor", PYTHONPATH=f"{startup}{os.pathsep}{ROOT}")
+
+@pytest.mark.parametrize("module", ["click", "cleats.cli.doctor"])
+def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, module: str) -> None:
+    """The signal comes while the first module of all is imported, and a command's own."""
+    done = shell.run("doctor", PYTHONPATH=_signalled(shell, module, signal.SIGINT))
 
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@requirement("c:sigint:exit", "c:sigterm:exit")
+@pytest.mark.parametrize("command", ["serve", "http"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_still_starting_leaves_with_zero_on_a_signal(
+    shell: Shell, command: str, number: signal.Signals
+) -> None:
+    done = shell.run(command, "skills", PYTHONPATH=_signalled(shell, "cleats.app", number))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("path", HELPS)

@@ -523,8 +523,39 @@ def test_on_a_signal_the_request_in_flight_is_finished_and_answered(
     assert order(tmp_path) == ["began a", "ended a"]
 
 
+PASSED_ON = """
+import asyncio, os, signal
+from cleats.runtime import shutdown
+
+async def main():
+    shutdown.ECHO = 3600
+    with shutdown.on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.asked.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0)
+        print(stop.reason)
+
+asyncio.run(main())
+"""
+
+
+def test_a_signal_that_is_passed_on_as_well_is_still_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PASSED_ON],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"SIGTERM\n", b"")
+
+
 def _listens(peer: Peer) -> bool:
-    """Whether a signal is still caught; after the first one the default is back."""
+    """Whether a signal is still caught; a moment after the first one the default is back."""
     status = Path(f"/proc/{peer.process.pid}/status").read_text()
     caught = re.search(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
     assert caught is not None

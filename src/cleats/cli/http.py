@@ -2,6 +2,7 @@
 
 import gc
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleats.cli.skill_options import applied, skill_options
+from cleats.runtime import starting
 from cleats.settings import SettingError, Settings
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def http(
       cleats http code --port 0 --json
       CLEATS_HTTP_TOKEN=… cleats http --host 0.0.0.0
     """  # noqa: D301 - click reads the backspace
+    starting.on_signals(sys.exit)
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     settings = applied(settings, **options)

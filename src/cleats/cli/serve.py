@@ -2,11 +2,13 @@
 
 import gc
 import os
+import sys
 from typing import Any
 
 import click
 
 from cleats.cli.skill_options import applied, skill_options
+from cleats.runtime import starting
 from cleats.settings import Settings
 
 DEPRECATION = (
@@ -41,6 +43,7 @@ def serve(
       cleats serve assets --wire rpc
       cleats serve code --wire legacy
     """  # noqa: D301 - click reads the backspace
+    starting.on_signals(sys.exit)
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     settings = applied(settings, **options)

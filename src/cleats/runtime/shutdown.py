@@ -7,6 +7,10 @@ from contextlib import contextmanager
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+ECHO = 0.5
+"""Seconds in which a second signal is the first one again: what starts a server for somebody often
+passes on what the terminal has sent to both."""
+
 
 class Shutdown:
     """Set once, by a signal or by hand. The first signal asks; the second interrupts."""
@@ -24,17 +28,23 @@ class Shutdown:
 
 @contextmanager
 def on_signals() -> Iterator[Shutdown]:
-    """Listen for the signals while the block runs.
+    """Listen for the signals while the block runs; then whoever listened before does so again.
 
-    After the first one the default handlers are back, so that an impatient second Ctrl-C ends a
-    server which does not.
+    A moment after the first one the default handlers are back, so that an impatient second Ctrl-C
+    ends a server which does not.
     """
     shutdown = Shutdown()
     loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    echoing: list[asyncio.TimerHandle] = []
 
-    def ask(number: signal.Signals) -> None:
+    def release() -> None:
         for each in SIGNALS:
             loop.remove_signal_handler(each)
+
+    def ask(number: signal.Signals) -> None:
+        if not echoing:
+            echoing.append(loop.call_later(ECHO, release))
         shutdown.ask(number.name)
 
     try:
@@ -45,9 +55,12 @@ def on_signals() -> Iterator[Shutdown]:
     try:
         yield shutdown
     finally:
-        for number in SIGNALS:
+        for timer in echoing:
+            timer.cancel()
+        for number, handler in before.items():
             with _ignored():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler or signal.SIG_DFL)
 
 
 @contextmanager
