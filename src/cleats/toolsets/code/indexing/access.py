@@ -270,9 +270,9 @@ class Indexes:
             settled = await to_thread.run_sync(lookout.settled, options, abandon_on_cancel=True)
             if settled is not None:
                 return settled
-        from cleats.toolsets.code.indexing import builder, lines  # noqa: PLC0415
+        from cleats.toolsets.code.indexing import builder  # noqa: PLC0415
 
-        order = lines.Order(str(repository.root), str(self._settings.cache_dir), options)
+        order = builder.Order(str(repository.root), str(self._settings.cache_dir), options)
         return await builder.run(order, report)
 
 
