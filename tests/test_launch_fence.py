@@ -288,6 +288,29 @@ def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(
     assert contents(outside) == {"secret.md": b"secret"}
 
 
+@pytest.mark.parametrize("call", ["open", "mkdir", "rename", "fsync", "stat", "listdir"])
+@pytest.mark.parametrize("nth", range(8))
+def test_a_folder_that_is_removed_at_any_moment_is_a_refusal_and_no_crash(
+    site: Path, monkeypatch: pytest.MonkeyPatch, call: str, nth: int
+) -> None:
+    real: Callable[..., Any] = getattr(os, call)
+    count = 0
+
+    def removing(*args: Any, **more: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == nth + 1:
+            shutil.rmtree(site / "content/docs")
+        return real(*args, **more)
+
+    fence = Fence(site, ALLOWED)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, removing)
+        passes_or_is_refused(lambda: fence.write("content/docs/note/new/x.md", b"x"))
+
+    assert list(site.rglob("*part*")) == []
+
+
 def test_a_folder_carried_out_of_the_worktree_takes_no_new_file_along(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,8 @@ killed leaves at most a file that the same write replaces when it is tried again
 _RESERVED = frozenset('<>:"|?*\\')
 """Signs that mean something else on some system that will check the site out."""
 
+_VANISHED = "a folder vanished while it was written to"
+
 
 class Fence:
     """Reads, writes and deletes files of one folder, inside its allowed paths only."""
@@ -99,25 +101,31 @@ class Fence:
         *folders, name = self.check(path).split("/")
         with self._folder(folders, path, make=True) as folder:
             if folder is None:
-                _refuse("a folder vanished while it was written to", path)
-            standing = self._standing(folder, name, path)
-            mode = 0o644 if standing is None else stat.S_IMODE(standing.st_mode)
-            part = f".{name}{PART}"
-            with suppress(FileNotFoundError):
-                os.unlink(part, dir_fd=folder)
-            file = os.open(part, _NEW, mode, dir_fd=folder)
+                _refuse(_VANISHED, path)
             try:
-                with os.fdopen(file, "wb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                self._same(folders, folder, path)
-                os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(part, dir_fd=folder)
-                raise
-            os.fsync(folder)
+                self._put(folder, folders, name, data, path)
+            except FileNotFoundError:
+                _refuse(_VANISHED, path)
+
+    def _put(self, folder: int, folders: Sequence[str], name: str, data: bytes, path: str) -> None:
+        standing = self._standing(folder, name, path)
+        mode = 0o644 if standing is None else stat.S_IMODE(standing.st_mode)
+        part = f".{name}{PART}"
+        with suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        file = os.open(part, _NEW, mode, dir_fd=folder)
+        try:
+            with os.fdopen(file, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            self._same(folders, folder, path)
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=folder)
+            raise
+        os.fsync(folder)
 
     def delete(self, path: str) -> None:
         """Remove a file; one that is not there is no error.
@@ -157,7 +165,7 @@ class Fence:
         if not _listed(folder, name, path):
             if not make:
                 return None
-            with suppress(FileExistsError):
+            with suppress(FileExistsError, FileNotFoundError):
                 os.mkdir(name, 0o755, dir_fd=folder)
         try:
             return os.open(name, _FOLDER, dir_fd=folder)
