@@ -499,8 +499,11 @@ def test_a_ready_file_that_cannot_be_made_does_not_keep_the_server_from_serving(
         peer.request(1, "echo", {"text": "x"})
 
         assert peer.receive()["id"] == 1
+        peer.end_input()
+        peer.wait()
     assert Path("/dev/null").is_char_device()
     assert tmp_path.is_dir()
+    assert (b"not written" in peer.stderr) is (kind != "device")
 
 
 # The end

@@ -1,5 +1,6 @@
 """How a server says that it is ready: a file for scripts to wait for, a line on stderr."""
 
+import errno
 import logging
 import os
 import stat
@@ -39,6 +40,8 @@ def _make(file: Path, content: str) -> bool:
     try:
         with suppress(FileNotFoundError):
             mode = file.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, "it is a folder")
             if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
                 return False  # /dev/null, say: nothing that may be replaced
         file.parent.mkdir(parents=True, exist_ok=True)
