@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.patching.worktree import changed_paths
 from cleats.toolsets.launch.source import git
 from cleats.toolsets.launch.source.git_faults import Fault, fault_of
 from tests.git_world import Checkout, sprung, trap
@@ -133,6 +134,73 @@ async def test_nothing_of_a_repository_or_its_address_runs_a_program(tmp_path: P
 
     assert not sprung(source)
     assert refused.value.code is ErrorCode.INVALID_INPUT
+
+
+MEDDLED = {
+    "a filter": '[filter "x"]\n\tclean = {0}\n',
+    "on one line": "[core] fsmonitor = {0}\n",
+    "in a quote": '[user]\n\tname = "a\n[filter \\"x\\"]\n\tclean = {0}"\n',
+    "in another file": "[include]\n\tpath = {0}\n",
+    "a helper": "[credential]\n\thelper = {0}\n",
+    "another address": '[url "{0}"]\n\tinsteadOf = https://\n',
+}
+
+
+@pytest.mark.parametrize("how", MEDDLED)
+async def test_a_checkout_whose_settings_were_changed_is_asked_nothing(
+    tmp_path: Path, how: str
+) -> None:
+    source = origin(tmp_path)
+    source.write(".gitattributes", "* filter=x\n")
+    source.commit()
+    program = trap(source, "trap")
+    target = tmp_path / "repo"
+    await git.clone_at(str(source.root), source.head, target, ENV)
+    file = target / ".git/config"
+    file.write_text(f"{file.read_text()}[user]\n\tname = Ann\n")
+    assert await git.is_at(target, source.head, ENV)
+
+    file.write_text(file.read_text() + MEDDLED[how].format(program))
+    (target / "a.py").write_text("2\n")
+    with pytest.raises(ToolError) as refused:
+        await changed_paths(target, source.head, ENV)
+
+    assert refused.value.code is ErrorCode.ILLEGAL_STATE
+    assert not sprung(source)
+
+
+async def test_a_checkout_whose_settings_lie_elsewhere_is_asked_nothing(tmp_path: Path) -> None:
+    source = origin(tmp_path)
+    target = tmp_path / "repo"
+    await git.clone_at(str(source.root), source.head, target, ENV)
+    (target / ".git/commondir").write_text(f"{source.root}/.git\n")
+
+    with pytest.raises(ToolError) as refused:
+        await changed_paths(target, source.head, ENV)
+
+    assert refused.value.code is ErrorCode.ILLEGAL_STATE
+
+
+async def test_a_repository_inside_the_checkout_is_not_asked_for_its_changes(
+    tmp_path: Path,
+) -> None:
+    source = origin(tmp_path)
+    first = source.head
+    source.git("update-index", "--add", "--cacheinfo", f"160000,{first},part")
+    source.git("commit", "--quiet", "--message", "part")
+    program = trap(source, "trap")
+    target = tmp_path / "repo"
+    await git.clone_at(str(source.root), source.head, target, ENV)
+    await git.clone_at(str(source.root), first, target / "part", ENV)
+    Checkout(target / "part").git("config", "filter.x.clean", str(program))
+    (target / "part/.gitattributes").write_text("* filter=x\n")
+    (target / "part/a.py").write_text("2\n")
+
+    found = await changed_paths(target, source.head, ENV)
+    await git.is_at(target, source.head, ENV)
+
+    assert not sprung(source)
+    assert found == []
 
 
 async def test_a_link_out_of_the_repository_is_a_plain_file(tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ from cleats.toolsets.launch.patching.worktree import changed_paths
 from cleats.toolsets.launch.source.git import Git
 
 _HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--unified=0")
+_PLAIN = (
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--unified=0",
+    "--ignore-submodules=dirty",
+)
 
 
 async def changes(worktree: Path, base: str, env: Mapping[str, str]) -> tuple[Change, ...]:

@@ -11,11 +11,14 @@ from pathlib import Path
 from cleats.toolsets.launch.patching.fence import PART
 from cleats.toolsets.launch.source.git import Git
 
+_NAMES = ("--name-only", "--no-renames", "-z", "--ignore-submodules=dirty")
+"""A repository inside the worktree is compared by its commit; its own settings are not trusted."""
+
 
 async def changed_paths(site: Path, base_sha: str, env: Mapping[str, str]) -> list[str]:
     """List what differs from the base commit, untracked files included, ignored ones not."""
     git = Git(env, site)
-    named = await git.ask("", "diff", "--name-only", "--no-renames", "-z", base_sha, "--")
+    named = await git.ask("", "diff", *_NAMES, base_sha, "--")
     new = await git.ask("", "ls-files", "--others", "--exclude-standard", "-z")
     paths = {os.fsdecode(path) for path in (named + new).split(b"\0") if path}
     return sorted(path for path in paths if not path.endswith(PART))

@@ -58,7 +58,7 @@ async def look(url: str, env: Mapping[str, str]) -> Sight:
     head = await head_of(url, env)
     folder = Path(await anyio.to_thread.run_sync(lambda: mkdtemp(prefix="cleats-look-")))
     try:
-        git = Git(env, folder)
+        git = Git(env, folder, ours=True)
         await git.ask(url, "init", "--quiet", "--template=", ".")
         await git.ask(url, "remote", "add", "origin", url)
         await git.ask(url, "config", "remote.origin.promisor", "true")

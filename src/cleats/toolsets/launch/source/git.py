@@ -19,6 +19,7 @@ import anyio
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime import process
 from cleats.toolsets.launch.config.shown import shown
+from cleats.toolsets.launch.source.git_config import is_plain
 from cleats.toolsets.launch.source.git_faults import Fault, fault_of
 
 Tell = Callable[[str], None]
@@ -163,7 +164,8 @@ async def is_at(folder: Path, sha: str, env: Mapping[str, str]) -> bool:
     git = Git(env, folder)
     try:
         head = await git.ask("", "rev-parse", "HEAD")
-        changed = await git.ask("", "status", "--porcelain", "--untracked-files=all")
+        words = ("--porcelain", "--untracked-files=all", "--ignore-submodules=dirty")
+        changed = await git.ask("", "status", *words)
     except ToolError:
         return False
     return head.decode().strip() == sha and not changed.strip()
@@ -179,6 +181,8 @@ class Git:
 
     env: Mapping[str, str]
     root: Path | None = None
+    ours: bool = False
+    """Whether nobody else writes in the folder, so that its settings need no look."""
 
     async def ask(
         self,
@@ -190,11 +194,14 @@ class Git:
         """Return what git answers; `url` is the repository a failure is about.
 
         Raises:
-            ToolError: by what git says about it.
+            ToolError: by what git says about it; ILLEGAL_STATE when somebody changed the settings
+                of the checkout, and nothing is asked then.
         """
         program = shutil.which("git", path=self.env.get("PATH"))
         if program is None or not Path(program).is_absolute():
             raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git is not installed.")
+        if self.root is not None and not self.ours and not is_plain(self.root):
+            raise _meddled(self.root)
         argv = [program, "--no-pager", *_spread(_SETTINGS), *words]
         try:
             with anyio.fail_after(seconds):
@@ -314,6 +321,15 @@ def _failed(fault: Fault, url: str, what: str) -> ToolError:
         f"{about}{what}: {fault.meaning}.",
         retryable=fault.passes,
         details={"reason": fault.value},
+    )
+
+
+def _meddled(root: Path) -> ToolError:
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"somebody changed the git settings of the checkout {root.name!r}",
+        hint="Put its .git/config back as it was; a launch needs no setting of yours there.",
+        details={"reason": "git_config"},
     )
 
 
