@@ -4,11 +4,14 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from cleats.toolsets.code.indexing import fingerprint, survey
+from cleats.toolsets.code.history import reading as history
+from cleats.toolsets.code.history.ledger import Ledger
+from cleats.toolsets.code.indexing import authorship, fingerprint, survey
 from cleats.toolsets.code.store import schema
 from tests.index_world import World
 
@@ -289,6 +292,36 @@ def test_the_authors_of_a_piece_are_those_of_its_lines_under_one_name_each(world
     assert msgspec.msgpack.decode(merged["first"]) == [ann]
     assert msgspec.msgpack.decode(apart["first"]) == [ann, bob]
     assert msgspec.msgpack.decode(apart["second"]) == [ann]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_history_that_is_read_beside_the_files_is_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    tracked(world)
+    world.write("app/core.py", "def first():\n    return 2\n\ndef second():\n    return first()\n")
+    world.commit("Bob")
+    world.write("app/extra.py", "class Extra:\n    changed = True\n")
+    facts = "SELECT path, last_author, last_modified, last_commit, churn FROM files ORDER BY path"
+    world.build()
+    expected = world.rows(facts), world.rows("SELECT name, authors FROM chunks ORDER BY id")
+    here, complete = os.getpid(), history.complete
+    read_here: list[bool] = []
+
+    def watched(*given: Any) -> Ledger:
+        read_here.append(os.getpid() == here)
+        if dies and os.getpid() != here:
+            os.abort()
+        return complete(*given)
+
+    monkeypatch.setattr(history, "complete", watched)
+    monkeypatch.setattr(authorship, "MANY", 1)
+
+    world.build(incremental=False)
+
+    found = world.rows(facts), world.rows("SELECT name, authors FROM chunks ORDER BY id")
+    assert found == expected
+    assert read_here == [True] * dies
 
 
 # Risk

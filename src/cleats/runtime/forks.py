@@ -7,6 +7,7 @@ loads for where they cannot: those take as long as to read a small file.
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -91,6 +92,18 @@ class Fork:
     def join(self) -> None:
         """Wait for its end."""
         os.waitpid(self._pid, 0)
+
+
+def fork(serve: Callable[[Channel], None]) -> tuple[Fork, Channel]:
+    """Let a copy of this process serve at the other end of a channel."""
+    ours, theirs = Channel.pair()
+    with warnings.catch_warnings():
+        # Python warns that threads do not survive a fork. Those there are belong to numpy and
+        # Tantivy, and who works for us does not need them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = Fork(serve, theirs)
+    theirs.close()
+    return process, ours
 
 
 def keep_only(*descriptors: int) -> None:

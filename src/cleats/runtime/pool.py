@@ -14,7 +14,6 @@ import gc
 import os
 import signal
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from pathlib import Path
 from select import POLLIN, poll
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
-from cleats.runtime.forks import Channel, Fork
+from cleats.runtime.forks import fork
 
 T = TypeVar("T")
 Numbered: TypeAlias = tuple[int, T]
@@ -153,7 +152,7 @@ class Pool(Generic[T]):
 
     def _start(self) -> "_Worker[T]":
         serve = partial(_serve, work=self._work, limit=LIMIT if self._limited else 0.0)
-        process, ours = _forked(serve) if sys.platform == "linux" else _spawned(serve)
+        process, ours = fork(serve) if sys.platform == "linux" else _spawned(serve)
         return _Worker(process, ours)
 
     def _end(self) -> None:
@@ -176,17 +175,6 @@ def _batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[deque[N
             batch, weight = deque(), 0
     if batch:
         yield batch
-
-
-def _forked(serve: Callable[[_Pipe], None]) -> tuple[_Process, _Pipe]:
-    ours, theirs = Channel.pair()
-    with warnings.catch_warnings():
-        # Python warns that threads do not survive a fork. Those there are belong to numpy and
-        # Tantivy, and workers do not need them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        process = Fork(serve, theirs)
-    theirs.close()
-    return process, ours
 
 
 def _spawned(serve: Callable[[_Pipe], None]) -> tuple[_Process, _Pipe]:

@@ -2,13 +2,16 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from cleats.runtime import blocking
 from cleats.toolsets.code.history.replay import FileHistory, History
 from cleats.toolsets.code.history.state import GitState
 from cleats.toolsets.code.store.catalogue import Catalogue
@@ -22,6 +25,12 @@ NAMES: Final = ".mailmap"
 MOST: Final = 1 << 30
 """More lines than any file has."""
 
+MANY: Final = 256
+"""Files that take so long to read that their history is read meanwhile."""
+
+Beginning: TypeAlias = Callable[[], bytes | None]
+"""Gives a history to go on from, as it was saved; None when there is none."""
+
 _pack = msgspec.msgpack.Encoder().encode
 
 _FILES = "SELECT id, path, last_author, last_modified, last_commit, churn FROM files"
@@ -31,13 +40,39 @@ _SET = (
 _CHUNKS = "SELECT id, start_line, end_line FROM chunks WHERE file = ?"
 
 
+@contextmanager
+def begun(
+    root: Path, git: GitState | None, previous: Path | None, files: int
+) -> Iterator[Beginning]:
+    """What the history is to begin from: that of an earlier generation.
+
+    Without one, and with so many files to read that it pays, all of it is read in another process
+    while the block goes on; the answer waits for it.
+    """
+    saved = previous / FILE if previous else None
+    if saved is not None and saved.is_file():
+        yield saved.read_bytes
+    elif git is None or git.commit is None or files < MANY:
+        yield lambda: None
+    else:
+        from cleats.runtime.aside import aside  # noqa: PLC0415 - most builds are small
+
+        with aside(partial(_whole, root, git.commit)) as wait:
+            yield wait
+
+
+def _whole(root: Path, commit: str) -> bytes:
+    with blocking.attended():
+        return History.of(root, commit).save()
+
+
 def add(
     catalogue: Catalogue,
     root: Path,
     git: GitState | None,
     touched: Collection[str] | None,
     *,
-    previous: Path | None,
+    beginning: Beginning,
     draft: Path,
 ) -> list[str]:
     """Note authors, dates and churn; return warnings.
@@ -47,8 +82,7 @@ def add(
     if git is None or git.commit is None:
         _forget(catalogue)
         return []
-    saved = previous / FILE if previous else None
-    before = saved.read_bytes() if saved and saved.is_file() else None
+    before = beginning()
     history = History.of(root, git.commit, before)
     saved_now = before if before and history.is_as_saved else history.save()
     (draft / FILE).write_bytes(saved_now)

@@ -45,10 +45,18 @@ class Writing(Struct):
     def run(self) -> tuple[dict[str, Any], Files]:
         """Write everything; return what it says about itself, and what became of the files."""
         git = self._git()
-        with self._catalogue() as catalogue:
+        count = len(self.survey.plan.added) + len(self.survey.checked.changed)
+        with (
+            authorship.begun(self.root, git, self.previous, count) as beginning,
+            self._catalogue() as catalogue,
+        ):
             intake = self._take_in(catalogue)
             touched = None if self.previous is None else self._touched(intake)
-            lint_mark = self._enrich(catalogue, touched, git)
+            self.report(Progress("git", "reading the history"))
+            self.warnings += authorship.add(
+                catalogue, self.root, git, touched, beginning=beginning, draft=self.draft
+            )
+            lint_mark = self._enrich(catalogue, touched)
             meta = {
                 "lint_mark": lint_mark,
                 **made_of(self.basis, self.options, self.survey.head),
@@ -98,14 +106,8 @@ class Writing(Struct):
     def _touched(self, intake: Intake) -> set[str]:
         return {*intake.paths, *self.survey.plan.removed}
 
-    def _enrich(
-        self, catalogue: Catalogue, touched: AbstractSet[str] | None, git: GitState | None
-    ) -> str | None:
-        """Add what the bytes of one file cannot say; return the mark of the linters."""
-        self.report(Progress("git", "reading the history"))
-        self.warnings += authorship.add(
-            catalogue, self.root, git, touched, previous=self.previous, draft=self.draft
-        )
+    def _enrich(self, catalogue: Catalogue, touched: AbstractSet[str] | None) -> str | None:
+        """Add what flows between files and what linters say; return the mark of the linters."""
         self.report(Progress("risk", "following values from function to function"))
         risks.add(catalogue, touched, previous=self.previous, draft=self.draft)
         return self._lint(catalogue, touched)
