@@ -118,9 +118,60 @@ def test_enable_undoes_a_renamed_file_as_well(shell: Shell, project: Path) -> No
 
     ran = shell.run("skills", "enable", "pdf")
 
-    assert ran.stdout == "pdf is on.\n"
+    assert ran.stdout == "pdf is on. Running servers notice within half a minute.\n"
     assert path.exists()
-    assert shell.run("skills", "enable", "pdf").returncode == 1
+
+
+def test_a_switch_that_is_where_it_should_be_is_no_error(shell: Shell, project: Path) -> None:
+    own(project, "pdf")
+    own(project, "docx")
+
+    on = shell.run("skills", "enable", "pdf")
+    shell.run("skills", "disable", "pdf")
+    off = shell.run("skills", "disable", "pdf", "docx")
+    unknown = [shell.run("skills", word, "dox") for word in ("disable", "enable")]
+
+    assert (on.returncode, on.stdout) == (0, "pdf is on already.\n")
+    assert off.returncode == 0
+    assert off.stdout.startswith("docx is off. ")
+    assert off.stdout.endswith("pdf is off already.\n")
+    assert [(each.returncode, "not found: 'dox'" in each.stderr) for each in unknown] == [
+        (1, True),
+        (1, True),
+    ]
+
+
+def test_what_counts_can_be_said_before_and_behind_the_command(shell: Shell, project: Path) -> None:
+    own(project, "pdf")
+    own(project, "docx")
+    where = ("--include", "doc*")
+
+    before = shell.run("skills", *where, "list", "--json")
+    behind = shell.run("skills", "list", *where, "--json")
+    searched = shell.run("skills", "search", "knows", *where, "--json")
+    hidden = shell.run("skills", "info", "pdf", *where)
+
+    for each in (before, behind, searched):
+        assert [skill["name"] for skill in json.loads(each.stdout)] == ["docx"]
+    assert hidden.returncode == 1
+
+
+def test_a_pattern_that_fits_nothing_is_mentioned_without_a_place(
+    shell: Shell, project: Path
+) -> None:
+    own(project, "pdf")
+
+    done = shell.run("skills", "list", "--exclude", "nope")
+
+    assert "\n1 problem:\n  warning: the pattern 'nope' fits no skill\n" in done.stderr
+
+
+def test_info_is_json_when_asked_for_even_in_full(shell: Shell, project: Path) -> None:
+    path = own(project, "pdf")
+
+    told = json.loads(shell.run("skills", "info", "pdf", "--full", "--json").stdout)
+
+    assert told["text"] == path.read_text()
 
 
 def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -> None:

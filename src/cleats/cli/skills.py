@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.printing import columns, echo_json, heading, paragraphs, size
+from cleats.cli.printing import columns, counted, echo_json, heading, paragraphs, size
 from cleats.cli.skill_options import applied, skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
@@ -42,17 +42,18 @@ def skills(ctx: click.Context, /, **options: Any) -> None:
 @skills.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that are off or hidden.")
 @_json
+@skill_options
 @click.pass_obj
-def list_(settings: Settings, *, everything: bool, as_json: bool) -> None:
+def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: Any) -> None:
     """List the skills, the strongest place first.
 
     \b
     Examples:
       cleats skills list
       cleats skills list --all
-      cleats skills --no-plugins list --json
+      cleats skills list --no-plugins --json
     """  # noqa: D301
-    found = _catalogue(settings)
+    found = _catalogue(applied(settings, **options))
     shown = _states(found) if everything else [(skill, "on") for skill in found.skills]
     if as_json:
         echo_json([_as_json(skill, state) for skill, state in shown])
@@ -67,7 +68,7 @@ def list_(settings: Settings, *, everything: bool, as_json: bool) -> None:
         click.echo(columns(rows, indent="", cut=True))
     serious = [problem for problem in found.problems if problem.severity != "info"]
     if serious:
-        click.echo(f"\n{len(serious)} problem(s):", err=True)
+        click.echo(f"\n{counted(len(serious), 'problem')}:", err=True)
         _echo_problems(serious[:10])
         if len(serious) > 10:
             click.echo(f"... and {len(serious) - 10} more.", err=True)
@@ -77,8 +78,9 @@ def list_(settings: Settings, *, everything: bool, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The whole text, as an agent gets it.")
 @_json
+@skill_options
 @click.pass_obj
-def info(settings: Settings, name: str, *, full: bool, as_json: bool) -> None:
+def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **options: Any) -> None:
     """Show one skill: where it is, what it says, what comes with it.
 
     \b
@@ -91,23 +93,23 @@ def info(settings: Settings, name: str, *, full: bool, as_json: bool) -> None:
     from cleats.toolsets.skills.files import load_text, walk  # noqa: PLC0415
     from cleats.toolsets.skills.publishing import loaded  # noqa: PLC0415
 
-    skill = _find(_catalogue(settings), name)
+    skill = _find(_catalogue(applied(settings, **options)), name)
     try:
         text = load_text(skill)
     except (ToolError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    if full:
-        click.echo(loaded(skill, text).encode(), nl=False)
-        return
     files = walk(skill, 200)
     if as_json:
         echo_json({**_as_json(skill, "on"), "files": [f.below for f in files], "text": text})
+        return
+    if full:
+        click.echo(loaded(skill, text).encode(), nl=False)
         return
     facts = [
         ("from", f"{skill.source.label}  ({skill.source.scope})"),
         ("folder", skill.folder),
         ("uri", skill.uri if skill.publishable else "none: it breaks a rule, see below"),
-        ("size", f"{size(skill.stamp.size)}, {len(files)} file(s)"),
+        ("size", f"{size(skill.stamp.size)}, {counted(len(files), 'file')}"),
     ]
     click.echo(f"{heading(skill.full_name)}\n{paragraphs(skill.description)}\n\n{columns(facts)}")
     click.echo("\n" + heading("Files") + "\n" + "\n".join(f"  {file.below}" for file in files))
@@ -122,9 +124,12 @@ def info(settings: Settings, name: str, *, full: bool, as_json: bool) -> None:
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @_json
+@skill_options
 @click.pass_obj
-def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> None:
-    """Find skills by what they are about: names, descriptions and texts, best first.
+def search(settings: Settings, /, query: str, *, limit: int, as_json: bool, **options: Any) -> None:
+    """Find skills by what they are about.
+
+    Names, descriptions and texts are looked through; the best fit comes first.
 
     \b
     Examples:
@@ -135,14 +140,14 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> None
     """  # noqa: D301
     from cleats.toolsets.skills.search import search as find  # noqa: PLC0415
 
-    found = find(_catalogue(settings).skills, query, limit)
+    found = find(_catalogue(applied(settings, **options)).skills, query, limit)
     if as_json:
         echo_json([{**_as_json(m.skill, "on"), "score": round(m.score, 3)} for m in found])
     elif found:
         rows = [(match.skill.full_name, match.skill.description) for match in found]
         click.echo(columns(rows, indent="", cut=True))
     else:
-        click.echo("No skill fits.", err=True)
+        click.echo("No skill fits. `cleats skills list` shows them all.", err=True)
     sys.exit(0 if found else 1)
 
 
@@ -152,7 +157,9 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> None
 @_json
 @click.pass_obj
 def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_json: bool) -> None:
-    """Check skills against the Agent Skills specification, and say how to fix each finding.
+    """Check skills against the specification.
+
+    That is the Agent Skills specification; every finding comes with its remedy.
 
     PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills
     of the project and of yours are checked.
@@ -179,7 +186,7 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_js
         echo_json({"ok": not failed, "skills": valid})
     else:
         for file, problems in findings.items():
-            click.echo(f"{file}: " + ("ok" if not problems else f"{len(problems)} finding(s)"))
+            click.echo(f"{file}: " + ("ok" if not problems else counted(len(problems), "finding")))
             for problem in problems:
                 click.echo(f"  {problem.severity}: {problem.message}\n    {problem.fix}")
     sys.exit(1 if failed else 0)
@@ -197,10 +204,20 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
     from cleats.toolsets.skills.switches import switch_off  # noqa: PLC0415
 
     found = _catalogue(settings)
-    chosen = [_find(found, name) for name in names]
+    chosen, already = [], []
+    for name in names:
+        off = _called(name, found.off)
+        try:
+            chosen.append(_find(found, name))
+        except click.ClickException:
+            if not off:
+                raise
+            already += off
     _switch(switch_off, settings, chosen)
     for skill in chosen:
         click.echo(f"{skill.full_name} is off. Running servers notice within half a minute.")
+    for skill in already:
+        click.echo(f"{skill.full_name} is off already.")
 
 
 @skills.command()
@@ -214,17 +231,15 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
     """  # noqa: D301
     from cleats.toolsets.skills.switches import switch_on  # noqa: PLC0415
 
-    off = _catalogue(settings).off
-    chosen = []
-    for name in names:
-        fitting = [s for s in off if name.casefold() in {s.full_name.casefold(), s.name.casefold()}]
-        if not fitting:
-            known = ", ".join(skill.full_name for skill in off) or "none"
-            raise click.ClickException(f"{name!r} is not switched off; these are: {known}")
-        chosen += fitting
-    _switch(switch_on, settings, chosen)
-    for skill in chosen:
-        click.echo(f"{skill.full_name} is on.")
+    found = _catalogue(settings)
+    chosen = [(name, _called(name, found.off)) for name in names]
+    already = [_find(found, name) for name, off in chosen if not off]
+    off = [skill for _, skills in chosen for skill in skills]
+    _switch(switch_on, settings, off)
+    for skill in off:
+        click.echo(f"{skill.full_name} is on. Running servers notice within half a minute.")
+    for skill in already:
+        click.echo(f"{skill.full_name} is on already.")
 
 
 @skills.command()
@@ -272,6 +287,12 @@ def _find(catalogue: "Catalogue", name: str) -> "Skill":
         raise click.ClickException(
             f"{error.message} {advice or '`cleats skills list` shows them all.'}"
         ) from None
+
+
+def _called(name: str, skills: Sequence["Skill"]) -> list["Skill"]:
+    """The skills with this full or short name."""
+    key = name.casefold()
+    return [s for s in skills if key in {s.full_name.casefold(), s.name.casefold()}]
 
 
 def _switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) -> None:
@@ -328,5 +349,6 @@ def _as_json(skill: "Skill", state: str) -> dict[str, Any]:
 
 def _echo_problems(problems: Sequence["Problem"]) -> None:
     for problem in problems:
-        click.echo(f"  {problem.severity}: {problem.path}: {problem.message}", err=True)
+        where = f"{problem.path}: " if problem.path else ""
+        click.echo(f"  {problem.severity}: {where}{problem.message}", err=True)
         click.echo(f"    {problem.fix}", err=True)
