@@ -372,14 +372,29 @@ def test_a_stepwise_run_rests_at_each_stable_boundary(story: Story) -> None:
 
 
 @requirement("e:validate:worktree")
-def test_without_a_worktree_there_is_nothing_to_validate(story: Story) -> None:
+def test_without_a_worktree_there_is_nothing_to_validate_or_fix(story: Story) -> None:
     story.client.trouble(page="BAD1\n")
     run_id = story.client.start(drive={"mode": "auto"})
     story.client.on(run_id, "resume")
     folder = story.client.home / f".local/share/cleats/launch/runs/{run_id}"
     (folder / "work/site").rename(folder / "work/gone")
 
-    assert code(story.client.on(run_id, "validate")) == "ILLEGAL_STATE"
+    for verb in ("validate", "fix_next"):
+        refused = story.client.on(run_id, verb)["error"]
+        assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", "no_worktree")
+
+
+def test_without_a_worktree_there_is_nothing_to_publish_and_the_run_stays(story: Story) -> None:
+    story.client.trouble()
+    run_id = story.client.start(drive={"mode": "auto"})
+    story.client.on(run_id, "resume")
+    folder = story.client.home / f".local/share/cleats/launch/runs/{run_id}"
+    (folder / "work/site").rename(folder / "work/gone")
+
+    refused = story.client.on(run_id, "open_pr")["error"]
+
+    assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", "no_worktree")
+    assert story.client.on(run_id, "get_status")["status"]["state"] == "READY_FOR_PR"
 
 
 @requirement("e:accept:trace", "e:telemetry:call")

@@ -31,6 +31,7 @@ from cleats.toolsets.launch.drive.leases import Leases, Pace
 from cleats.toolsets.launch.drive.refusals import (
     cancelled,
     exhausted,
+    homeless,
     illegal,
     refuse,
     taken_over,
@@ -198,8 +199,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.LINKING, ends=True)
-            if not RunFolder(self.runs / run_id).site.is_dir():
-                raise illegal(run, "the worktree of the site is gone", [])
+            self._need_worktree(run)
 
         async with self._course(run_id, look, by) as course:
             next_one = steps.validation(course.view)
@@ -219,6 +219,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.VALIDATING, only=True)
+            self._need_worktree(run)
 
         async with self._course(run_id, look, by) as course:
             if not course.view.fixable:
@@ -263,6 +264,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.READY_FOR_PR, only=True)
+            self._need_worktree(run)
 
         async with self._course(run_id, look, by) as course:
             report = course.view.report
@@ -286,6 +288,10 @@ class Engine:
             self._observe(run, events)
         await self._leases.drop(run_id, CANCEL_PATIENCE)
         await to_thread.run_sync(exports.export, self.store, RunFolder(self.runs / run_id))
+
+    def _need_worktree(self, run: Run) -> None:
+        if not RunFolder(self.runs / run.run_id).site.is_dir():
+            raise homeless(run)
 
     async def _drive(self, run_id: str, by: Caller) -> None:
         async with self._course(run_id, refuse, by) as course:

@@ -48,6 +48,16 @@ def illegal(run: Run, why: str, allowed: Iterable[State]) -> ToolError:
     )
 
 
+def homeless(run: Run) -> ToolError:
+    """The worktree that the tool would work on is not there any more."""
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"{run.run_id} cannot do this now: the worktree of the site is gone",
+        hint="Start another run; cancel this one.",
+        details={"state": run.state.value, "reason": "no_worktree"},
+    )
+
+
 def cancelled(run_id: str) -> ToolError:
     """The run was cancelled, before or meanwhile."""
     return ToolError(
