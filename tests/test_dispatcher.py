@@ -58,6 +58,25 @@ async def test_a_call_past_its_deadline_fails_and_says_how_long_it_had() -> None
     assert outcome.error.details == {"timeoutMs": 10}
 
 
+async def test_a_timeout_of_nought_is_none() -> None:
+    async def soon(_args: Mapping[str, Any], _context: Context) -> str:
+        await anyio.sleep(0.01)
+        return "done"
+
+    tool = Tool(name="probe", description="", input=arguments(), run=soon, timeout=5.0)
+    dispatcher = Dispatcher(
+        Registry([Toolset(name="one", purpose="", tools=[tool])]),
+        concurrency=1,
+        queue=0,
+        timeouts={"probe": 0.0},
+        telemetry=Telemetry(log_calls=False),
+    )
+
+    outcome = await dispatcher.dispatch(Call(tool="probe", arguments={}))
+
+    assert isinstance(outcome, Done)
+
+
 async def test_deadlines_of_many_calls_are_kept_apart() -> None:
     ended: list[str] = []
 

@@ -196,7 +196,7 @@ def _presence(name: str, rule: Schema, required: Any) -> str:
 
 
 def _timeout(tool: Tool, settings: Settings) -> str:
-    return duration(settings.timeouts.get(tool.name, tool.timeout))
+    return duration(settings.timeouts.get(tool.name, tool.timeout) or None)
 
 
 def _literal(value: object) -> str:

@@ -94,7 +94,7 @@ class Dispatcher:
                 use=tool.name,
                 since=alias.deprecated,
             )
-        timeout = self._timeouts.get(tool.name, tool.timeout)
+        timeout = self._timeouts.get(tool.name, tool.timeout) or None
         outcome: Outcome = Cancelled()
         if call.scope.ended is not None:
             return outcome

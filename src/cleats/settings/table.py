@@ -33,7 +33,7 @@ class Settings:
     concurrency: int = _setting(8, "Calls that run at the same time.", least=1)
     queue: int = _setting(64, "Calls that may wait; one more is refused with QUEUE_OVERLOADED.")
     timeouts: Mapping[str, float] = _setting(
-        {}, "Seconds a tool may take, by its name: `search=30,build_index=1200`."
+        {}, "Seconds a tool may take, by its name, 0 for any: `search=30,build_index=1200`."
     )
     drain: float = _setting(2.0, "Seconds that running calls get when the server is asked to stop.")
     grace: float = _setting(2.0, "Seconds between asking a child process to stop and killing it.")
