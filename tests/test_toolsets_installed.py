@@ -247,6 +247,37 @@ def test_a_broken_one_is_an_error_when_named_and_skipped_when_not(
         assert cause in doctor.stdout
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ('{"waved": True}', None),
+        ('{"waved": "much"}', "/waved"),
+        ("{}", "required"),
+        ('{"waved": {1: object()}}', "TypeError"),
+    ],
+)
+def test_an_answer_that_does_not_fit_its_own_schema_never_reaches_the_caller(
+    host: Host, answer: str, told: str | None
+) -> None:
+    shape = {
+        "type": "object",
+        "properties": {"waved": {"type": "boolean"}},
+        "required": ["waved"],
+    }
+    host.install(
+        "waves", f"SHAPE = {shape!r}\nasync def run(given, context):\n    return {answer}\n"
+    )
+
+    done = host.run("call", "wave", "--json")
+
+    said = json.loads(done.stdout)
+    if told is None:
+        assert said["result"] == {"waved": True}
+    else:
+        assert said["error"]["code"] == "INTERNAL"
+        assert told in done.stdout
+
+
 def test_a_warning_goes_to_stderr_and_the_answer_is_there(shell: Shell) -> None:
     folder = install(shell.folder / "broken", "waves", "import no_such_module")
 

@@ -3,7 +3,8 @@
 An entry point is a name and a function: settings in, a `Toolset` of that name out. The installed
 packages are looked through only when a name is not one of ours or none was given; a package is
 imported only when its toolset is wanted. What it brings is held to the rules of
-`contract.soundness`, and whatever goes wrong in it is told with its name.
+`contract.soundness`, what its tools answer to their output schemas, and whatever goes wrong in it
+is told with its name.
 """
 
 import logging
@@ -12,10 +13,14 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from traceback import extract_tb
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.soundness import SEMVER, flaws, names_of
-from cleats.contract.tools import Toolset
+from cleats.contract.tools import Context, Handler, Tool, Toolset
+from cleats.contract.violations import Validator
 from cleats.settings import SettingError, Settings
 
 log = logging.getLogger(__name__)
@@ -103,7 +108,31 @@ def load(name: str, settings: Settings) -> Toolset:
         raise SettingError(f"{whose} is no Toolset but {type(made).__name__}")
     if found := list(_broken_rules(name, made)):
         raise SettingError(f"{whose} breaks the contract's rules: {'; '.join(found)}")
-    return replace(made, package=package(point))
+    return replace(made, package=package(point), tools=tuple(map(_held, made.tools)))
+
+
+def _held(tool: Tool) -> Tool:
+    """The tool, held to what it says that it answers."""
+    if tool.output is None:
+        return tool
+    return replace(tool, run=_checked(tool.name, tool.run, Validator(tool.output)))
+
+
+def _checked(name: str, run: Handler, promised: Validator) -> Handler:
+    async def checked(arguments: Mapping[str, Any], context: Context) -> Any:
+        answer = await run(arguments, context)
+        found = [each.as_json() for each in promised.violations(msgspec.to_builtins(answer))]
+        if not found:
+            return answer
+        log.error("contract.breach tool=%s: its answer does not fit its output schema", name)
+        raise ToolError(
+            ErrorCode.INTERNAL,
+            f"{name} answered something that does not fit its output schema.",
+            hint="Whoever wrote the toolset can mend that; the violations are in the details.",
+            details=found,
+        )
+
+    return checked
 
 
 def _broken_rules(name: str, made: Toolset) -> Iterator[str]:
