@@ -25,7 +25,7 @@ from tests.launch_client import CONFIG, REAL, Client, client
 from tests.launch_sites import committed, sample
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(600)  # some fifteen servers one after the other
+pytestmark = pytest.mark.timeout(900)  # some fifteen servers one after the other
 
 RESTS = ("PLAN_READY", "DRAFT_READY")
 HOLD = '#!/bin/sh\nif mkdir "$0.held"; then sleep 60; fi\n'
