@@ -161,11 +161,26 @@ def test_show_prints_a_schema_by_name_and_an_example_by_path(home: Path) -> None
     schema = assets(home, "show", "tone")
     example = assets(home, "show", "Tone_Example.json")
     neither = assets(home, "show", "nope")
+    near = assets(home, "show", "ton")
+    empty = assets(home, "show", "tone", SYN_SCHEMAS_DIR="")
 
     assert json.loads(schema.stdout)["title"] == "Tone"
     assert json.loads(example.stdout)["name"] == "lead"
     assert (neither.returncode, neither.stdout) == (1, "")
-    assert "There is no schema and no example 'nope'" in neither.stderr
+    assert neither.stderr == "There is no schema and no example 'nope'. See: cleats assets list\n"
+    assert "Did you mean: tone?" in near.stderr
+    assert "--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are." in empty.stderr
+
+
+def test_a_schema_that_cannot_be_used_is_said_with_its_reason(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.schema("a.schema.json", {"$ref": "gone.json"})
+    world.example("a.json", {})
+
+    done = assets(tmp_path, "validate", "examples/a.json", "--schemas", "schemas")
+
+    assert done.returncode == 1
+    assert "  the schema 'a' cannot be used: there is no 'gone.json'\n" in done.stdout
 
 
 # validate
@@ -183,21 +198,23 @@ def test_a_tree_is_checked_and_reported_by_file_pointer_and_message(home: Path) 
         '  /volume           unexpected property "volume"\n'
         '  /waveform         expected one of "sine", "square", "triangle", "sawtooth"\n'
         "\n"
-        "11 files: 5 valid, 1 invalid, 5 no schema\n"
+        "11 files: 5 valid, 1 invalid, 5 without a schema\n"
     )
 
 
 def test_a_tree_of_valid_files_is_a_success(home: Path) -> None:
     done = assets(home, "validate", "set/examples/Tone_Example.json", "set/jsonschema")
 
-    assert (done.returncode, done.stdout) == (0, "6 files: 1 valid, 5 no schema\n")
+    assert (done.returncode, done.stdout) == (0, "6 files: 1 valid, 5 without a schema\n")
 
 
 def test_a_tree_in_which_no_file_has_a_schema_is_no_success(home: Path) -> None:
     done = assets(home, "validate", "set/jsonschema")
 
     assert done.returncode == 1
-    assert done.stdout.startswith("5 files: 5 no schema\n--schema NAME says which schema to use.")
+    assert done.stdout.startswith(
+        "5 files: 5 without a schema\n--schema NAME says which schema to use."
+    )
 
 
 def test_the_report_for_scripts_has_every_file(home: Path) -> None:
@@ -222,8 +239,8 @@ def test_an_unreadable_file_counts_more_than_an_invalid_one(home: Path) -> None:
     done = assets(home, "validate", "tree", "nope.json")
 
     assert done.returncode == 2
-    assert "parse_error  json_decode_error: line 1 column 2" in done.stdout
-    assert "io_error  file_not_found" in done.stdout
+    assert "tree/broken.json\n  it is no JSON (line 1 column 2)\n" in done.stdout
+    assert "nope.json\n  there is no such file\n" in done.stdout
     assert done.stdout.endswith("3 files: 1 invalid, 2 unreadable\n")
 
 
@@ -235,7 +252,7 @@ def test_a_schema_can_be_chosen_and_a_wrong_marker_is_no_excuse(home: Path) -> N
     chosen = assets(home, "validate", "tree", "--schema", "common")
 
     assert marked.returncode == 1
-    assert "/schema  schema_not_found" in marked.stdout
+    assert marked.stdout.startswith("tree/x.json\n  there is no schema 'typo'\n")
     known = "common, control, light, synesthetic-asset, tone"
     assert f"--schema NAME says which schema to use. There are: {known}.\n" in marked.stdout
     assert (chosen.returncode, chosen.stdout) == (0, "1 file: 1 valid\n")
@@ -266,7 +283,7 @@ def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
     gone = assets(home, "validate", asset, "--schema", "set/jsonschema/nope.json")
 
     assert done.stdout.startswith(f"{asset} (tone)\n  /envelope/attack  expected at least 0\n")
-    assert "/schema  schema_not_found" in gone.stdout
+    assert "  there is no schema 'nope'\n" in gone.stdout
 
 
 def test_without_any_schema_the_report_says_how_to_have_some(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,12 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
         if answer["ok"]:
             echo_json(answer[key])
             return
-    click.echo(f"There is no schema and no example {name!r}; see: cleats assets list", err=True)
+    known = [*made.files.schemas, *made.files.examples]
+    near = ", ".join(get_close_matches(name, known, n=3))
+    advice = f"Did you mean: {near}?" if near else "See: cleats assets list"
+    if not known:
+        advice = "--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are."
+    click.echo(f"There is no schema and no example {name!r}. {advice}", err=True)
     sys.exit(1)
 
 
@@ -128,11 +134,12 @@ def validate(
     schemas: str | None,
     as_json: bool,
 ) -> None:
-    """Check files, or every .json file below a folder, and report each violation.
+    """Check files, or every .json file below a folder.
 
-    A file's schema is the one it names in `schema`, `$schemaRef` or `$schema`, else the one that
-    is called like the file up to its first dot, or like the folder that the file is in. Below a
-    folder, files without a schema are left out and counted.
+    Each violation is reported with its place. A file's schema is the one it names in `schema`,
+    `$schemaRef` or `$schema`, else the one that is called like the file up to its first dot, or
+    like the folder that the file is in. Below a folder, files without a schema are left out and
+    counted.
 
     \b
     Exits 0  when every file is valid,
@@ -164,7 +171,9 @@ def validate(
 @AS_JSON
 @click.pass_obj
 def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
-    """Show what turns the file BASE into NEW; --json prints it as a JSON Patch (RFC 6902).
+    """Show what turns the file BASE into NEW.
+
+    With --json that is a JSON Patch (RFC 6902).
 
     Exits 0 when they are the same, 1 when they differ, 2 when one cannot be read.
     """
@@ -185,7 +194,9 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
 @SCHEMAS
 @click.pass_obj
 def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | None) -> None:
-    """Validate FILE and send it to the backend of SYN_BACKEND_URL; print the answer.
+    """Validate FILE and send it to the backend.
+
+    SYN_BACKEND_URL says where that is; its answer is printed.
 
     Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
     """

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from cleats.cli.printing import columns
+from cleats.cli.printing import columns, counted
 from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.validation import Judge
 
@@ -34,6 +34,8 @@ class Check:
     path: str
     schema: str | None
     payload: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    """Why it could not be read, for people."""
 
     @property
     def state(self) -> str:
@@ -92,9 +94,7 @@ def document(path: str) -> Any:
         return msgspec.json.decode(content)
     except (ValueError, RecursionError):
         detail = _where(content)
-        raise Unreadable(
-            f"it is no JSON ({detail})", {"reason": "parse_error", "detail": detail}
-        ) from None
+        raise Unreadable(_worded(detail), {"reason": "parse_error", "detail": detail}) from None
 
 
 def _where(content: bytes) -> str:
@@ -110,12 +110,19 @@ def _where(content: bytes) -> str:
     return "json_decode_error"  # NaN, say, which the standard library takes
 
 
+def _worded(detail: str) -> str:
+    """The same for people."""
+    _, _, place = detail.partition(": ")
+    named = {"not_utf8": "it is not UTF-8", "nested_too_deeply": "it is nested too deeply"}
+    return named.get(detail, f"it is no JSON ({place})" if place else "it is no JSON")
+
+
 def check(judge: Judge, file: File, schema: str | None, *, surely: bool = False) -> Check:
     """Judge one file, which may be surely an asset, whatever it is called."""
     try:
         asset = document(file.path)
     except Unreadable as error:
-        return Check(file.path, None, error.payload)
+        return Check(file.path, None, error.payload, error.reason)
     infer = naming.assumed if surely else naming.inferred
     name = schema or infer(asset, Path(file.path).as_posix(), judge.known)
     if schema is None and not file.named and _is_no_asset(judge, file.path, asset, name):
@@ -140,10 +147,13 @@ def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
     """What a person reads: each file that is not valid, and the sum of it."""
     for each in checks:
         if each.state in {"invalid", "unreadable"}:
-            against = f" ({each.schema})" if each.schema else ""
+            refusal = each.reason or (each.schema and _refusal(judge, each.schema))
+            against = f" ({each.schema})" if each.schema and not refusal else ""
             yield click.style(each.path, fg="red", bold=True) + against
-            rows = [(e["path"] or "(root)", e["msg"]) for e in each.payload.get("errors", ())]
-            yield columns(rows or [(each.payload["reason"], each.payload["detail"])])
+            errors = each.payload.get("errors", ())
+            yield columns(
+                [(refusal,)] if refusal else [(e["path"] or "(root)", e["msg"]) for e in errors]
+            )
             yield ""
     yield _sum(checks)
     unknown = any(_UNKNOWN in each.payload.get("errors", ()) for each in checks)
@@ -152,13 +162,23 @@ def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
         yield f"--schema NAME says which schema to use. There are: {known}."
 
 
+def _refusal(judge: Judge, schema: str) -> str:
+    """Why nothing can be checked against a schema; nothing when it can."""
+    if judge.refusal(schema) is None:
+        return ""
+    if (reason := judge.broken.get(naming.canonical(schema))) is not None:
+        return f"the schema {schema!r} cannot be used: {reason}"
+    return f"there is no schema {schema!r}"
+
+
 def _sum(checks: Sequence[Check]) -> str:
     counts = dict.fromkeys(("valid", "invalid", "unreadable", "no schema"), 0)
     for each in checks:
         counts[each.state] += 1
     total = len(checks)
+    counts["without a schema"] = counts.pop("no schema")
     parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return f"{total} file{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+    return counted(total, "file") + (f": {parts}" if parts else "")
 
 
 def as_json(checks: Sequence[Check]) -> dict[str, Any]:
