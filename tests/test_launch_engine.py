@@ -1,6 +1,7 @@
 """The run engine: the way of a run, what stops it, and what it leaves behind."""
 
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.drive.background import AT_ONCE, Background
+from cleats.toolsets.launch.drive.child import Workers
 from cleats.toolsets.launch.drive.course import CONFLICT, Caller
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.exports import render
@@ -21,7 +23,7 @@ from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.snapshot import replay
 from cleats.toolsets.launch.states import ORDER, TERMINAL, State
 from cleats.toolsets.launch.store.port import Run
-from tests.launch_world import PACE, config, engine, start
+from tests.launch_world import PACE, ROOT, config, engine, job, start
 from tests.requirements import requirement
 from tests.servers.launch_worker import PAGE
 
@@ -587,3 +589,21 @@ async def test_an_interrupted_state_is_finished_before_it_is_validated(
 
     assert done(runs, linking)[-3:] == ["link", "apply", "validate:1"]
     assert done(runs, fixing)[-3:] == ["fix:1", "apply:fix:1", "validate:2"]
+
+
+async def test_what_a_worker_hands_back_holds_none_of_its_secrets(tmp_path: Path) -> None:
+    fault = {"code": "COMMIT_SERVICE_ERROR", "details": {"said": 'no pass"word for you'}}
+    order = job(
+        tmp_path,
+        step="commit",
+        config={"test": {"raise": {"commit": fault}}},
+        secrets={"TOKEN": 'pass"word', "SHORT": "for"},
+    )
+    order.write("said.txt", 'A pass"word.\n')
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    workers = Workers({"commit": "tests.servers.launch_worker"}, env, 0.2)
+
+    error = await refused(workers.run("commit", order, lambda *_said: None))
+
+    assert error.details == {"said": "no (a secret) for you"}
+    assert order.read("said.txt") == b"A (a secret).\n"

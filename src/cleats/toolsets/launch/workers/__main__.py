@@ -28,7 +28,7 @@ def main() -> None:
         os.dup2(2, 1)
 
         def say(said: Mapping[str, Any]) -> None:
-            channel.write(json.dumps(said).encode() + b"\n")
+            channel.write(job.hushed(json.dumps(said).encode()) + b"\n")
             channel.flush()
 
         job = Job.of(order, say)
@@ -42,9 +42,9 @@ def main() -> None:
                 told = {**known.as_json(), "hint": known.hint, "events": job.events}
                 said = json.dumps({"error": told}, default=str)
             else:
-                traceback.print_exc()
+                sys.stderr.buffer.write(job.hushed(traceback.format_exc().encode()))
                 said = json.dumps({"crash": {"cause_class": type(crash).__name__}})
-        channel.write(said.encode() + b"\n")
+        channel.write(job.hushed(said.encode()) + b"\n")
 
 
 main()

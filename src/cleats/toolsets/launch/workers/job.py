@@ -20,6 +20,11 @@ from cleats.contract.payload import timestamp
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.folder import RunFolder
 
+HUSHED = b"(a secret)"
+
+SHORTEST = 6
+"""Characters of a secret that is looked for: a shorter one is a part of many words."""
+
 
 def _silence(_said: Mapping[str, Any]) -> None:
     """Nobody listens."""
@@ -120,7 +125,15 @@ class Job:
             data = artifacts.canonical(data)
         elif isinstance(data, str):
             data = data.encode()
-        self.outputs[name] = RunFolder(self.root).put(data)
+        self.outputs[name] = RunFolder(self.root).put(self.hushed(data))
+
+    def hushed(self, data: bytes) -> bytes:
+        """Bytes without the secrets of the job: whoever is sent one may repeat it in an answer."""
+        for secret in self.secrets.values():
+            forms = {secret, json.dumps(secret)[1:-1]} if len(secret) >= SHORTEST else ()
+            for form in forms:
+                data = data.replace(form.encode(), HUSHED)
+        return data
 
     def tell(self, message: str, done: float | None = None, total: float | None = None) -> None:
         """Say how far the step is. Cheap; may be lost."""
