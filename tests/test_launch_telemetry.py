@@ -19,6 +19,7 @@ from cleats.toolsets.launch.events import Draft, Trace
 from cleats.toolsets.launch.store.port import NewRun
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.telemetry import ledger as ledgers
+from cleats.toolsets.launch.telemetry import records
 from cleats.toolsets.launch.telemetry.api import Api
 from cleats.toolsets.launch.telemetry.ledger import Collector as Somebody
 from cleats.toolsets.launch.telemetry.ledger import Ledger
@@ -230,6 +231,41 @@ def test_a_run_that_names_a_collector_is_told_there(tmp_path: Path) -> None:
     [message] = watching.ledger.waiting("https://there.example", 10)
     assert (message.token, json.loads(message.body)["run_id"]) == ("WORD", OTHER)
     assert json.loads(message.body)["context_json"]["project"] == "p"
+
+
+def test_a_call_about_a_run_is_told_where_the_run_is_and_repeats_no_address(
+    tmp_path: Path,
+) -> None:
+    store = a_run(tmp_path)
+    config = {"product_name": "Shop", "telemetry": {"endpoint_url": "https://there.example"}}
+    new = NewRun(
+        run_id=OTHER, product_slug="shop", config=config, shown_config=config, config_hash="h"
+    )
+    store.create(new, [Draft("RUN_CREATED", {"required_sections": ["docs"]})], TRACE)
+    arguments = {"run_id": OTHER, "url": "https://products.example/a?word=sesame"}
+    record = records.tool_call(
+        tool="launch_get_status",
+        run_id=OTHER,
+        arguments=arguments,
+        begun=1.0,
+        ended=2.0,
+        status="success",
+        trace=("1" * 32, "2" * 16),
+        summary="ok",
+    )
+
+    async def run() -> list[Mapping[str, Any]]:
+        watching = watch(tmp_path, store)
+        async with watching.running():
+            watching.called(record)
+            watching.called({**record, "event_id": "other", "parent_run_id": "r_not_there"})
+        kept = Ledger(tmp_path / "telemetry.sqlite")
+        return [json.loads(each.body) for each in kept.waiting("https://there.example", 10)]
+
+    [sent] = anyio.run(run)
+
+    assert (sent["job_type"], sent["parent_run_id"]) == ("mcp_tool_call", OTHER)
+    assert sent["context_json"]["arguments"] == {"run_id": OTHER, "url": "(not told)"}
 
 
 def test_an_outbox_that_grows_too_large_loses_its_oldest(

@@ -48,11 +48,15 @@ def record_id(run_id: str, kind: str, name: str = "") -> str:
     return str(UUID(hex=digits[:32], version=4))
 
 
+_PLAIN: Final = frozenset({"run_id", "artifact_name", "filter", "limit", "cursor"})
+"""Arguments that a record repeats; an address or a configuration may hold what is not for all."""
+
+
 def tool_call(
     *,
     tool: str,
     run_id: str,
-    call_id: str,
+    arguments: Mapping[str, Any],
     begun: float,
     ended: float,
     status: str,
@@ -61,7 +65,7 @@ def tool_call(
 ) -> Record:
     """The record of one call of a tool, which has ended."""
     record: Record = {
-        "event_id": record_id(trace[1], "mcp_tool_call", f"{trace[0]} {call_id} {begun}"),
+        "event_id": record_id(trace[1], "mcp_tool_call", f"{trace[0]} {tool} {begun}"),
         "run_id": f"{run_id}-mcp_tool_call-{trace[1]}" if run_id else f"mcp_tool_call-{trace[1]}",
         "agent_name": "launch.mcp",
         "job_type": "mcp_tool_call",
@@ -70,7 +74,14 @@ def tool_call(
         "end_time": timestamp(ended),
         "duration_ms": round((ended - begun) * 1000, 3),
         "status": status,
-        "context_json": {"trace_id": trace[0], "span_id": trace[1], "request_id": call_id},
+        "context_json": {
+            "trace_id": trace[0],
+            "span_id": trace[1],
+            "arguments": {
+                name: value if name in _PLAIN else "(not told)"
+                for name, value in sorted(arguments.items())
+            },
+        },
     }
     record["error_summary" if status == "failure" else "output_summary"] = summary
     if run_id:

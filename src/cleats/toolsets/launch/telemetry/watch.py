@@ -56,7 +56,7 @@ class Watch:
 
     def called(self, record: Mapping[str, Any]) -> None:
         """A tool was called."""
-        self._later(lambda: self.ledger.keep([record], to=self.collector))
+        self._later(lambda: self.ledger.keep([record], to=self._told(record)))
 
     def _later(self, job: Callable[[], object]) -> None:
         if self._wake is not None and len(self._jobs) < WAITING:
@@ -76,6 +76,14 @@ class Watch:
         if self.ledger.keep(made.begun, made.ended, read=read, to=to):
             for record, commit in made.commits:
                 self.ledger.associate(record, commit, to=to)
+
+    def _told(self, record: Mapping[str, Any]) -> Collector | None:
+        """Who gets the record of a call: whoever gets those of its run."""
+        try:
+            run_id = record.get("parent_run_id")
+            return self._collector(self.store().get(run_id).shown_config if run_id else {})
+        except ToolError:  # a call about a run that is not there
+            return self.collector
 
     def _collector(self, config: Mapping[str, Any]) -> Collector | None:
         wanted = config.get("telemetry", {})
@@ -154,7 +162,7 @@ class Watch:
                     records.tool_call(
                         tool=name,
                         run_id=run_id,
-                        call_id=name,
+                        arguments=arguments,
                         begun=begun,
                         ended=time.time(),
                         status=status,
