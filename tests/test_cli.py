@@ -168,6 +168,28 @@ def test_ctrl_c_ends_a_command_quietly_from_its_first_moment(shell: Shell, modul
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
+    gone = shell.folder / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; from cleats.__main__ import main; os.rmdir(sys.argv.pop()); "
+        "sys.argv.append('tools'); main()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(gone)],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+    told = "Error: the current folder is gone; change to one that is there\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 @requirement("c:sigint:exit", "c:sigterm:exit")
 @pytest.mark.parametrize("command", ["serve", "http"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

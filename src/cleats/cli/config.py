@@ -26,6 +26,7 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
     Raises:
         SettingError: a value or a file cannot be used; the message says which.
     """
+    start = start or _here()
     settings = resolve(sources(environ, start))
     home = _home(environ)
     defaults: dict[str, Any] = {
@@ -34,7 +35,7 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
         "home": home,
         "config_home": home / ".config",
         "claude_dir": home / ".claude",
-        "project_dir": start or Path.cwd(),
+        "project_dir": start,
     }
     unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
     values = {item.name: getattr(settings, item.name) for item in fields(settings)}
@@ -48,7 +49,7 @@ def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Sourc
         SettingError: a file cannot be read.
     """
     found = [_environment(environ)]
-    repository = repository_file(start or Path.cwd())
+    repository = repository_file(start or _here())
     if repository is not None:
         found.append(Source(str(repository), _toml(repository), trusted=False))
     user = user_file(environ)
@@ -93,6 +94,13 @@ def _environment(environ: Mapping[str, str]) -> Source:
 
 def _home(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or Path.home())
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise SettingError("the current folder is gone; change to one that is there") from None
 
 
 def _base(environ: Mapping[str, str], name: str, default: Path) -> Path:
