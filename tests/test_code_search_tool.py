@@ -127,6 +127,23 @@ async def test_refresh_keeps_to_the_modes_that_an_index_has(world: World) -> Non
     assert outcome.result["prose"] == []
 
 
+@requirement("a:arguments:none-ignored", "b:search:ann")
+async def test_meaning_that_was_asked_for_and_is_not_in_the_index_is_said(world: World) -> None:
+    await asyncio.to_thread(world.build, vectors=False)
+    async with server(world) as dispatcher:
+        outcomes = [
+            (await called(dispatcher, "search", query="first", ann=ann))[1]
+            for ann in (True, None, False)
+        ]
+
+    said = [
+        [note["code"] for note in outcome.result["stats"].get("notes", [])]
+        for outcome in outcomes
+        if isinstance(outcome, Done)
+    ]
+    assert said == [["no_vectors"], [], []]
+
+
 async def test_bad_arguments_never_reach_an_index(world: World) -> None:
     async with server(world) as dispatcher:
         _, unknown = await called(dispatcher, "search", query="a", nonsense=1)

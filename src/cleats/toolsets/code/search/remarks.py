@@ -24,6 +24,8 @@ def _remarks(found: Found) -> Iterator[tuple[str, str]]:
     elif found.passing:
         yield "filtered_out", _filtered_out(found)
         yield from (("not_linted", each.never) for each in found.passing if each.never)
+    if found.no_vectors:
+        yield "no_vectors", "The index was built without vectors, so only words count."
     if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
         yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
     if not hits and not isinstance(query, Question) and any(found.considered.values()):

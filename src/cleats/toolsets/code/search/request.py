@@ -61,6 +61,8 @@ class Request:
     context: int = 0
     output: str = "compact"
     meaning: bool = True
+    meaning_asked: bool = False
+    """It counts because the caller said so, and not because it does by default."""
     backend: str = "auto"
     explain: bool = False
     tests_lower: bool = False
@@ -90,6 +92,7 @@ def read(
         context=int(arguments.get("context") or 0),
         output=arguments.get("output") or "compact",
         meaning=True if meaning is None else bool(meaning),
+        meaning_asked=bool(meaning),
         backend=arguments.get("backend") or "auto",
         explain=bool(arguments.get("explain")),
         tests_lower=tests_lower,

@@ -60,6 +60,8 @@ class Found:
     """No chunk had the phrases, so their words were looked for instead."""
     passing: tuple[Passing, ...] = ()
     """What each filter lets through, when all together let nothing through."""
+    no_vectors: bool = False
+    """The caller asked that meaning counts, and the index was built without."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -103,6 +105,7 @@ class Retrieval:
             considered,
             branch,
             passing=alone,
+            no_vectors=request.meaning_asked and not engine.meta.get("vectors", True),
         )
 
     def _limited(self, within: dict[Mode, Mask]) -> tuple[dict[Mode, Mask], bool]:
