@@ -323,6 +323,22 @@ def test_a_byte_changed_in_the_file_is_found(tmp_path: Path, change: str) -> Non
     store.close()
 
 
+@pytest.mark.parametrize("kept", ["", "{}", "[]", '{"run_state": 7}', '{"run_id": "x"'])
+def test_a_snapshot_that_cannot_be_used_is_told_again_by_the_log(tmp_path: Path, kept: str) -> None:
+    store = SqliteStore(tmp_path / "runs.db")
+    run = make(store)
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        database.execute("UPDATE runs SET snapshot = ?", (kept,))
+    database.close()
+
+    assert store.get(run.run_id).snapshot == store.snapshot(run.run_id) == run.snapshot
+    assert not store.verify(run.run_id)
+    store.rebuild(lease_of(store, run))
+
+    assert store.verify(run.run_id)
+    store.close()
+
+
 def test_a_changed_snapshot_is_noticed_and_told_again_by_the_log(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "runs.db")
     run = make(store)

@@ -39,6 +39,19 @@ def replay(run_id: str, events: Iterable[Event]) -> Snapshot:
     return snapshot
 
 
+def usable(document: Any) -> bool:
+    """Whether a document that was kept can be taken for a snapshot."""
+    return (
+        isinstance(document, dict)
+        and empty("").keys() <= document.keys()
+        and str(document["run_state"]) in State.__members__
+        and all(isinstance(document[name], kind) for name, kind in _KINDS.items())
+    )
+
+
+_KINDS = {"section_states": dict, "artifacts_index": dict, "work_items": list, "issues": list}
+
+
 def fold(snapshot: Snapshot, event: Event) -> Snapshot:
     """The snapshot after one more event.
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from cleats.toolsets.launch.events import Draft, Event, Tail, Trace, verify
-from cleats.toolsets.launch.snapshot import Snapshot, replay
+from cleats.toolsets.launch.snapshot import Snapshot, replay, usable
 from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.journal import Written, append, begin, to_state
 from cleats.toolsets.launch.store.port import (
@@ -119,13 +119,7 @@ class SqlStore(ABC):
 
     def snapshot(self, run_id: str) -> Snapshot:
         with self._reading() as database:
-            row = database.execute(
-                "SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)
-            ).fetchone()
-        if row is None:
-            raise not_found(run_id)
-        snapshot: Snapshot = json.loads(row[0])
-        return snapshot
+            return _snapshot(database, run_id, _kept(database, run_id))
 
     def list(
         self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
@@ -159,7 +153,7 @@ class SqlStore(ABC):
                 " ORDER BY number LIMIT ?",
                 (database.now(), State.CREATED.value, limit),
             ).fetchall()
-        return [_read(row) for row in rows]
+            return [_read(database, row) for row in rows]
 
     def steps(self, run_id: str) -> Sequence[Step]:
         with self._reading() as database:
@@ -175,9 +169,10 @@ class SqlStore(ABC):
     def verify(self, run_id: str) -> bool:
         with self._reading() as database:
             run = _run(database, run_id)
+            kept = _kept(database, run_id)
             events = _events(database, run_id, 0)
         verify(run_id, events, run.tail)
-        return replay(run_id, events) == run.snapshot
+        return replay(run_id, events) == _parsed(kept)
 
     def rebuild(self, lease: Lease) -> None:
         with self._writing() as database:
@@ -260,7 +255,7 @@ class SqlStore(ABC):
 
 def _by_key(database: Database, key: str) -> Run | None:
     row = database.execute(f"{_RUN} WHERE idempotency_key = ?", (key,)).fetchone()
-    return None if row is None else _read(row)
+    return None if row is None else _read(database, row)
 
 
 def _locked(database: Database, run_id: str) -> Run:
@@ -273,10 +268,32 @@ def _run(database: Database, run_id: str) -> Run:
     row = database.execute(f"{_RUN} WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         raise not_found(run_id)
-    return _read(row)
+    return _read(database, row)
 
 
-def _read(row: tuple[Any, ...]) -> Run:
+def _kept(database: Database, run_id: str) -> str:
+    """The snapshot of a run as it lies there."""
+    row = database.execute("SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise not_found(run_id)
+    return str(row[0])
+
+
+def _snapshot(database: Database, run_id: str, kept: str) -> Snapshot:
+    """The snapshot that was kept; one that cannot be used is told again by the log."""
+    found = _parsed(kept)
+    return replay(run_id, _events(database, run_id, 0)) if found is None else found
+
+
+def _parsed(kept: str) -> Snapshot | None:
+    try:
+        found: Snapshot = json.loads(kept)
+    except ValueError:
+        return None
+    return found if usable(found) else None
+
+
+def _read(database: Database, row: tuple[Any, ...]) -> Run:
     return Run(
         run_id=row[0],
         number=row[1],
@@ -290,7 +307,7 @@ def _read(row: tuple[Any, ...]) -> Run:
         expires=row[9],
         config=json.loads(row[10]),
         shown_config=json.loads(row[11]),
-        snapshot=json.loads(row[12]),
+        snapshot=_snapshot(database, row[0], row[12]),
         tail=Tail(*row[13:]),
     )
 
