@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cleats.toolsets.skills.catalogue import Catalogue, assemble
@@ -50,6 +50,7 @@ def made(name: str, description: str = "d", source: Source = HERE, number: int =
 
 
 @given(block=st.lists(st.tuples(keys, lines), min_size=1, max_size=5))
+@example(block=[("False", "a key that is no text")])
 @LAW
 def test_the_short_cut_reads_what_the_yaml_parser_reads_or_nothing(
     block: list[tuple[str, str]],

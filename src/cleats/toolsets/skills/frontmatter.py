@@ -86,7 +86,9 @@ def _plain(block: str) -> dict[str, Any] | None:
             right = first in _QUOTES and value[-1] == first and len(value) > 1
             value = value[1:-1]
             right = right and first not in value and "\\" not in value
-        if not right or key in fields or not value.isprintable() or not _KEY.fullmatch(key):
+        if not right or key in fields or key in _WORDS:
+            return None
+        if not value.isprintable() or not _KEY.fullmatch(key):
             return None
         fields[key] = value
     return fields or None
