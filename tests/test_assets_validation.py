@@ -299,6 +299,34 @@ def test_a_schema_that_cannot_be_used_spoils_only_itself_and_what_needs_it(
     assert set(ours.broken) == {"bad", "needs"}
 
 
+@requirement("d:draft")
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"$schema": "https://nobody.test/meta", "type": "integer"},
+        {"$schema": "no uri %%", "type": "integer"},
+        {"$schema": "", "type": "integer"},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "integer"},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "type": "integer"},
+        {"$defs": {"x": {"$id": "x", "$schema": "urn:nobody", "type": "integer"}}, "$ref": "x"},
+    ],
+    ids=str,
+)
+def test_a_schema_of_an_unknown_dialect_is_read_as_draft_2020_12(
+    world: World, document: dict[str, Any]
+) -> None:
+    world.schema("odd.schema.json", document)
+    world.schema("needs.schema.json", {"$ref": "odd.schema.json"})
+    world.schema("good.schema.json", {"type": "integer"})
+
+    ours = judge(world.schemas)
+
+    assert ours.broken == {}
+    for name in ("odd", "needs", "good"):
+        assert ours.verdict(1, name)["ok"] is True
+        assert ours.verdict("x", name) == failed(("", "expected integer"))
+
+
 def test_a_reference_never_goes_to_the_network(world: World) -> None:
     asked: list[str] = []
 

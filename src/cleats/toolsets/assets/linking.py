@@ -16,6 +16,11 @@ from urllib.parse import urldefrag, urljoin
 DIALECTS: Final = "https://json-schema.org/draft/"
 """The documents of JSON Schema itself, which the validator brings along."""
 
+_KNOWN: Final = frozenset(
+    [f"{DIALECTS}{version}/schema" for version in ("2020-12", "2019-09")]
+    + [f"http://json-schema.org/draft-{version}/schema" for version in ("07", "06", "04")]
+)
+
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _MAPS: Final = frozenset(
     ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -92,7 +97,8 @@ class _Copy:
         if not isinstance(schema, dict):
             return schema
         base = _own(schema, base)
-        return {key: self.keyword(key, value, base) for key, value in schema.items()}
+        known = without_dialect(schema)
+        return {key: self.keyword(key, value, base) for key, value in known.items()}
 
     def keyword(self, key: str, value: Any, base: str) -> Any:
         if key in _DATA:
@@ -114,6 +120,18 @@ class _Copy:
                 return reference
         self.made.missing = f"there is no {reference!r}"
         return reference
+
+
+def without_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema whose `$schema`, if any, is a dialect that the validator knows.
+
+    Everything is held to be draft 2020-12, and one word of one file must not keep the validator
+    from reading all the others.
+    """
+    dialect = schema.get("$schema")
+    if isinstance(dialect, str) and dialect.removesuffix("#") not in _KNOWN:
+        return {key: value for key, value in schema.items() if key != "$schema"}
+    return dict(schema)
 
 
 def _identities(schema: Any, base: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import jsonschema_rs
 from cleats.contract.violations import Validator
 from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.library import SchemaFile, documents
-from cleats.toolsets.assets.linking import Linked, link, spread
+from cleats.toolsets.assets.linking import Linked, link, spread, without_dialect
 from cleats.toolsets.assets.sources import Root
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Judge:
         try:
             # Twice for most: once as it is, so that nothing about it is overlooked because it was
             # linked, and once as it is used.
-            jsonschema_rs.meta.validate(dict(file.document))
+            jsonschema_rs.meta.validate(without_dialect(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
             linked.missing = str(error).partition("\n")[0]
