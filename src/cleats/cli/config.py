@@ -1,6 +1,5 @@
 """Read the settings: the environment, the repository's file, the user's file."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -110,6 +109,8 @@ def _base(environ: Mapping[str, str], name: str, default: Path) -> Path:
 
 
 def _toml(path: Path) -> Mapping[str, object]:
+    import tomllib  # noqa: PLC0415 - few have a file, and every command starts here
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
