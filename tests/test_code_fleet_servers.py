@@ -15,6 +15,8 @@ from tests.peer import Peer, started
 from tests.postgres import database
 from tests.waiting import LIMIT, until
 
+pytestmark = pytest.mark.timeout(400)  # servers and a worker, on whatever cores there are
+
 QUESTIONS: list[dict[str, Any]] = [
     {"query": "total of the prices", "output": "full"},
     {"query": "Cart", "output": "json"},

@@ -24,6 +24,8 @@ from tests.opensearch_world import names, remote, serving
 from tests.test_code_fleet_servers import Asking, Machine
 from tests.waiting import until
 
+pytestmark = pytest.mark.timeout(400)  # servers and a worker, on whatever cores there are
+
 TOTAL, CART, GUIDE = (
     ("shop/cart.py", 2, "Cart.total"),
     ("shop/cart.py", 1, "Cart"),

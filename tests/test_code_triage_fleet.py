@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from cleats.contract.errors import ErrorCode
 from cleats.settings import Settings
@@ -20,6 +21,8 @@ from tests.postgres import away, database
 from tests.triage_world import REPORTS, Shop
 from tests.waiting import LIMIT, until
 from tests.web import CLEATS, Web, serving
+
+pytestmark = pytest.mark.timeout(400)  # servers and a worker, on whatever cores there are
 
 
 def machine(folder: Path, url: str, shared: Path) -> dict[str, str]:
