@@ -275,6 +275,8 @@ def test_what_looks_like_a_reference_inside_data_is_none(world: World) -> None:
         {"type": "nope"},
         {"$ref": "nowhere.json"},
         {"$ref": "https://nowhere.test/x.json"},
+        {"$ref": "http://[bad"},
+        {"$dynamicRef": "http://[bad"},
         {"$ref": "#/$defs/nope"},
         {"$ref": "good.schema.json#/$defs/nope"},
         {"pattern": "("},

@@ -111,7 +111,10 @@ class _Copy:
 
     def reference(self, reference: str, base: str) -> str:
         for start in (base, self.file):
-            uri, fragment = urldefrag(urljoin(start, reference))
+            try:
+                uri, fragment = urldefrag(urljoin(start, reference))
+            except ValueError:
+                break  # no URI, whatever it is joined to
             if uri in self.index:
                 target, true = self.index[uri]
                 self.made.targets.add(target)
