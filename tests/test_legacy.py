@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from cleats.contract.errors import ErrorCode
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.transports.legacy import answers
 from tests import trees
 from tests.peer import Peer, legacy, sized, started
 from tests.requirements import requirement
@@ -167,6 +168,14 @@ def test_the_output_of_a_failed_child_is_trimmed_and_has_its_own_fields(tmp_path
             "stdout": "out",
             "details": {"exit": 3},
         }
+
+
+def test_output_that_is_cut_does_not_begin_with_the_space_at_the_cut() -> None:
+    text = "early" + " " * answers.TRIM + "x" * (answers.TRIM - 1)
+
+    body = answers.flat(ToolError(ErrorCode.INTERNAL, "failed", details={"stderr": text}))
+
+    assert body["stderr"] == "x" * (answers.TRIM - 1)
 
 
 @requirement("a:arguments:unknown-refused", "a:arguments:reserved-refused", "a:error:flat")

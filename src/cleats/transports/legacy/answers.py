@@ -111,4 +111,4 @@ def flat(error: ToolError) -> dict[str, Any]:
 
 
 def _trimmed(value: Any) -> Any:
-    return value.strip()[-TRIM:] if isinstance(value, str) else value
+    return value.strip()[-TRIM:].lstrip() if isinstance(value, str) else value
