@@ -366,6 +366,30 @@ class TestPlugins:
         assert names(world) == ["pdf"]
         assert codes(world) == ["bad-json"]
 
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {"installPath": "cache/\0"},
+            {"installPath": "x" * 5000},
+            {"installPath": "\ud800"},
+            {"installPath": ["cache/odd"]},
+            {"installPath": "cache/odd", "scope": ["project"]},
+            {"installPath": "cache/odd", "scope": {}, "projectPath": 5},
+            {"installPath": "cache/odd", "scope": "project", "projectPath": "\0"},
+            {"installPath": "cache/odd"},
+        ],
+        ids=lambda record: repr(record)[:50],
+    )
+    def test_a_manifest_that_says_nonsense_of_one_plugin_costs_no_other(
+        self, world: World, record: dict[str, object]
+    ) -> None:
+        world.plugins(office=["pdf"])
+        world.installed({"odd@market": record, "office@market": {"installPath": "cache/office"}})
+        odd = world.claude / "plugins" / "cache" / "odd" / ".claude-plugin" / "plugin.json"
+        write(odd, json.dumps({"skills": ["\0", "\ud800", "y" * 5000, {}]}))
+
+        assert [skill.full_name for skill in found(world).skills] == ["office:pdf"]
+
     def test_the_same_name_from_two_marketplaces_can_be_told_apart(self, world: World) -> None:
         cache = world.claude / "plugins" / "cache"
         skill(cache / "1" / "a", "First")

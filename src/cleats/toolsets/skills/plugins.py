@@ -5,6 +5,7 @@ with scopes. A record of another project does not count, and of several that do 
 """
 
 import json
+import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,11 +71,11 @@ class _Reader:
             and self._counts(each)
         ]
         counting.sort(key=_scope_rank)
-        there = [each for each in counting if (self._home / each["installPath"]).is_dir()]
+        there = [each for each in counting if _is_there(self._home / each["installPath"])]
         return next(iter(there or counting), None)
 
     def _counts(self, record: Mapping[str, Any]) -> bool:
-        if record.get("scope", "user") not in {"project", "local"}:
+        if _scope_rank(record) == SCOPES.index("user"):
             return True
         return Path(str(record.get("projectPath", ""))) in self._projects
 
@@ -88,7 +89,7 @@ class _Reader:
 
     def _of(self, folder: Path, name: str, marketplace: str) -> Iterator[Source]:
         label = f"plugin/{quote(name)}"
-        if not folder.is_dir():
+        if not _is_there(folder):
             self._complain(
                 "plugin-folder", f"the folder of plugin {name!r} is not there", folder, "Reinstall"
             )
@@ -163,8 +164,12 @@ class _Reader:
 
 
 def _scope_rank(record: Mapping[str, Any]) -> int:
-    scope = record.get("scope", "user")
-    return SCOPES.index(scope) if scope in SCOPES else len(SCOPES) - 1
+    scope = record.get("scope")
+    return SCOPES.index(scope) if isinstance(scope, str) and scope in SCOPES else len(SCOPES) - 1
+
+
+def _is_there(folder: Path) -> bool:
+    return os.path.isdir(folder)  # noqa: PTH112 - a Path raises for a text that can be no path
 
 
 def _texts(value: object) -> list[str]:
@@ -174,4 +179,5 @@ def _texts(value: object) -> list[str]:
 
 def _is_inside(below: str) -> bool:
     normal = posixpath.normpath(below)
-    return not normal.startswith(("/", "../")) and normal != ".."
+    named = is_speakable(below) and "\0" not in below
+    return named and not normal.startswith(("/", "../")) and normal != ".."
