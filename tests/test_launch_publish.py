@@ -11,7 +11,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.publish import exchange
-from cleats.toolsets.launch.publish.exchange import Service
+from cleats.toolsets.launch.publish.exchange import Reply, Service
 from cleats.toolsets.launch.publish.git import GitRemote
 from cleats.toolsets.launch.publish.github import HEADERS, GitHub
 from cleats.toolsets.launch.publish.port import Change, File, Publisher
@@ -144,6 +144,18 @@ def test_a_service_that_is_away_for_a_moment_is_waited_for(
     commit, _ = published(publisher, change)
 
     assert world.branches()[change.branch] == commit
+
+
+@pytest.mark.parametrize("before", [0, 290, 299, 400])
+def test_a_token_that_a_service_repeats_is_told_nobody_not_even_in_part(before: int) -> None:
+    service = Service("The forge", "http://127.0.0.1:1", "t0ken-of-the-forge")
+    said = "x" * before + " " + service.token
+
+    error = service.refusal(Reply(403, {"message": said, "code": said}), "the branch")
+
+    assert "t0k" not in str(error)
+    assert isinstance(error, ToolError)
+    assert "t0k" not in str(error.details)
 
 
 @over_http

@@ -139,16 +139,24 @@ class Service:
         """The error for an answer that is not the one hoped for."""
         said = reply.body if isinstance(reply.body, Mapping) else {}
         facts: dict[str, Any] = {"status": reply.status}
-        if code := _word(said.get("code")):
+        if code := self._word(said.get("code")):
             facts["service_code"] = code
         if reply.retry_after is not None:
             facts["retry_after_s"] = reply.retry_after
-        explained = _word(said.get("message")) or "no explanation"
+        explained = self._word(said.get("message")) or "no explanation"
         return refused(
             f"{self.name} refused {doing}: {reply.status}, {explained}",
             retryable=reply.status in LATER,
             **facts,
         )
+
+    def _word(self, value: Any) -> str:
+        """What a service says, kept short; it may say anything, our token included."""
+        if not isinstance(value, str):
+            return ""
+        # Before it is cut: of a token that lies across the cut, nobody would know the first part.
+        hushed = value.replace(self.token, "(a secret)") if self.token else value
+        return " ".join(hushed.split())[:300]
 
 
 async def _read(response: "httpx2.Response") -> Any:
@@ -166,8 +174,3 @@ async def _read(response: "httpx2.Response") -> Any:
 def _seconds(response: "httpx2.Response") -> float | None:
     said = response.headers.get("retry-after", "")
     return float(said) if said.isdigit() else None
-
-
-def _word(value: Any) -> str:
-    """What a service says, kept short; it may say anything."""
-    return " ".join(str(value).split())[:300] if isinstance(value, str) else ""
