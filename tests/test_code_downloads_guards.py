@@ -1,9 +1,11 @@
 """Fetching over TLS, to the address that was checked; and two downloads at once."""
 
+import asyncio
 import errno
 import shutil
 import ssl
 import subprocess
+import threading
 from pathlib import Path
 
 import anyio
@@ -11,10 +13,11 @@ import httpx2
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.downloads import dictionaries, sources
+from cleats.toolsets.code.downloads import dictionaries, places, sources
 from cleats.toolsets.code.downloads.fetching import Order, fetched
 from cleats.toolsets.code.downloads.places import LOCK, held
 from cleats.toolsets.code.downloads.sources import Policy
+from cleats.toolsets.code.store.locks import Lock, claim
 from tests.file_server import Files, serving
 
 ANYWHERE = Policy(("*",), (), 1 << 20)
@@ -132,3 +135,31 @@ def test_a_disk_that_is_full_or_closed_is_said_to_be(
         anyio.run(main)
 
     assert (refused.value.code, refused.value.retryable) == (code, retryable)
+
+
+def test_a_download_that_is_withdrawn_while_it_claims_its_folder_leaves_it_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claiming, go_on = threading.Event(), threading.Event()
+
+    def slowly(path: Path) -> Lock | None:
+        claiming.set()
+        go_on.wait(30)
+        return claim(path)
+
+    async def download() -> str:
+        async with held(tmp_path):
+            return "had"
+
+    async def main() -> str:
+        withdrawn = asyncio.create_task(download())
+        await asyncio.to_thread(claiming.wait, 30)
+        withdrawn.cancel()
+        await asyncio.wait({withdrawn})
+        go_on.set()
+        with anyio.fail_after(10):
+            return await download()
+
+    monkeypatch.setattr(places, "claim", slowly)
+
+    assert asyncio.run(main()) == "had"

@@ -1,6 +1,7 @@
 """Where downloads are put: in the cache, or in the repository, and nowhere else."""
 
 import errno
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ async def held(folder: Path) -> AsyncIterator[None]:
         ToolError: it cannot be written.
     """
     with _explained(folder):
-        while (lock := await to_thread.run_sync(_claimed, folder)) is None:  # noqa: ASYNC110
+        while (lock := await _claimed(folder)) is None:  # noqa: ASYNC110
             await anyio.sleep(PATIENCE)  # for another process, which sets no event
         try:
             yield
@@ -84,9 +85,40 @@ async def held(folder: Path) -> AsyncIterator[None]:
             lock.release()
 
 
-def _claimed(folder: Path) -> Lock | None:
-    folder.mkdir(parents=True, exist_ok=True)
-    return claim(folder / LOCK)
+async def _claimed(folder: Path) -> Lock | None:
+    attempt = _Attempt(folder)
+    try:
+        return await to_thread.run_sync(attempt.make)
+    except BaseException:
+        attempt.leave()
+        raise
+
+
+class _Attempt:
+    """A claim that a thread makes, and that nobody holds when its caller has left meanwhile."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: Lock | None = None
+        self._left = False
+        self._deciding = threading.Lock()
+
+    def make(self) -> Lock | None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        made = claim(self._folder / LOCK)
+        with self._deciding:
+            self._made = made
+            left = self._left
+        if left:
+            self.leave()
+        return made
+
+    def leave(self) -> None:
+        with self._deciding:
+            self._left = True
+            made = self._made
+        if made is not None:
+            made.release()
 
 
 @contextmanager
