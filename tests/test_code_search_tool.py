@@ -150,7 +150,7 @@ async def test_bad_arguments_never_reach_an_index(world: World) -> None:
         _, empty = await called(dispatcher, "search", query="")
         _, blank = await called(dispatcher, "search", query="  ")
         _, broken = await called(dispatcher, "search", query='a AND "b')
-        _, top = await called(dispatcher, "search", query="a", top=-1)
+        _, top = await called(dispatcher, "search", query="a", top=1001)
 
     for outcome in (unknown, empty, top):
         assert isinstance(outcome, Rejected)
@@ -159,6 +159,17 @@ async def test_bad_arguments_never_reach_an_index(world: World) -> None:
         assert isinstance(outcome, Failed)
         assert outcome.error.code is ErrorCode.INVALID_REQUEST
         assert outcome.error.details[0]["instancePath"] == "/query"
+
+
+@pytest.mark.parametrize("top", [0, -1, -(10**30)])
+async def test_a_number_of_hits_below_one_is_one(world: World, top: int) -> None:
+    await asyncio.to_thread(world.build)
+
+    async with server(world) as dispatcher:
+        _, outcome = await called(dispatcher, "search", query="first", mode="code", top=top)
+
+    assert isinstance(outcome, Done)
+    assert len(outcome.result["code"]) == 1
 
 
 async def test_many_searches_at_once_while_the_index_is_replaced(world: World) -> None:
