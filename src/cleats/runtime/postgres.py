@@ -35,10 +35,12 @@ def connected(url: str, *, autocommit: bool = False) -> "Iterator[Connection]":
     connection = connect(url, autocommit=autocommit)
     import psycopg  # noqa: PLC0415 - an extra
 
+    # Who was put out for stalling hears so by a name of its own, or only that nobody is there.
+    put_out = psycopg.errors.IdleInTransactionSessionTimeout
     try:
         with connection:
             yield connection
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+    except (psycopg.OperationalError, psycopg.InterfaceError, put_out) as error:
         raise UnreachableError(f"the database went away ({type(error).__name__})") from None
 
 
