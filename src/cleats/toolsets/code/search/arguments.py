@@ -359,7 +359,8 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         "top",
         "-n/--top",
         "results",
-        "Hits of each mode, at least 1; 10 by default, with 3 documents and 3 comments beside code.",
+        "Hits of each mode, at least 1; 10 by default,"
+        " with 3 documents and 3 comments beside code.",
         {"type": "integer", "maximum": 1000},
     ),
     Argument(
