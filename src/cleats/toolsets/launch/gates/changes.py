@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cleats.toolsets.launch.gates.site import Change
 from cleats.toolsets.launch.patching.worktree import changed_paths
-from cleats.toolsets.launch.source.git import Git
+from cleats.toolsets.launch.source.git import BY_COMMIT, Git
 
 _HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _PLAIN = (
@@ -17,7 +17,7 @@ _PLAIN = (
     "--no-textconv",
     "--no-renames",
     "--unified=0",
-    "--ignore-submodules=dirty",
+    BY_COMMIT,
 )
 
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cleats.toolsets.launch.patching.fence import PART
-from cleats.toolsets.launch.source.git import Git
+from cleats.toolsets.launch.source.git import BY_COMMIT, Git
 
-_NAMES = ("--name-only", "--no-renames", "-z", "--ignore-submodules=dirty")
-"""A repository inside the worktree is compared by its commit; its own settings are not trusted."""
+_NAMES = ("--name-only", "--no-renames", "-z", BY_COMMIT)
 
 
 async def changed_paths(site: Path, base_sha: str, env: Mapping[str, str]) -> list[str]:

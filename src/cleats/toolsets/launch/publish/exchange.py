@@ -10,6 +10,7 @@ import msgspec
 
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.launch.publish.port import refused
+from cleats.toolsets.launch.workers.job import HUSHED
 
 if TYPE_CHECKING:
     import httpx2
@@ -155,7 +156,7 @@ class Service:
         if not isinstance(value, str):
             return ""
         # Before it is cut: of a token that lies across the cut, nobody would know the first part.
-        hushed = value.replace(self.token, "(a secret)") if self.token else value
+        hushed = value.replace(self.token, HUSHED) if self.token else value
         return " ".join(hushed.split())[:300]
 
 

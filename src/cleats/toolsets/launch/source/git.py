@@ -38,6 +38,9 @@ SIZE_LIMIT: Final = 2 * 1024**3
 FILE_LIMIT: Final = 200_000
 """Files of a checkout."""
 
+BY_COMMIT: Final = "--ignore-submodules=dirty"
+"""A repository inside a checkout is compared by its commit; its own settings are not trusted."""
+
 _WATCH: Final = 0.5
 """Seconds between two looks at how much a fetch has written."""
 
@@ -164,7 +167,7 @@ async def is_at(folder: Path, sha: str, env: Mapping[str, str]) -> bool:
     git = Git(env, folder)
     try:
         head = await git.ask("", "rev-parse", "HEAD")
-        words = ("--porcelain", "--untracked-files=all", "--ignore-submodules=dirty")
+        words = ("--porcelain", "--untracked-files=all", BY_COMMIT)
         changed = await git.ask("", "status", *words)
     except ToolError:
         return False

@@ -20,7 +20,8 @@ from cleats.contract.payload import timestamp
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.folder import RunFolder
 
-HUSHED = b"(a secret)"
+HUSHED = "(a secret)"
+"""What stands where a secret was."""
 
 SHORTEST = 6
 """Characters of a secret that is looked for: a shorter one is a part of many words."""
@@ -132,7 +133,7 @@ class Job:
         for secret in self.secrets.values():
             forms = {secret, json.dumps(secret)[1:-1]} if len(secret) >= SHORTEST else ()
             for form in forms:
-                data = data.replace(form.encode(), HUSHED)
+                data = data.replace(form.encode(), HUSHED.encode())
         return data
 
     def tell(self, message: str, done: float | None = None, total: float | None = None) -> None:
