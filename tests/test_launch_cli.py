@@ -140,6 +140,17 @@ def test_a_run_that_was_only_created_is_resumed_fixed_and_published(tmp_path: Pa
     assert cleats("validate", run_id).stdout == "1 gate passed, 0 failed.\n"
 
 
+def test_fixing_ends_with_the_report_of_the_fix_that_ended_the_run(tmp_path: Path) -> None:
+    cleats = Cleats(tmp_path)
+    cleats.trouble(page="BAD7 BAD1\n")
+    run_id = cleats.json("start", cleats.config("run.json"), exits=3)["status"]["run_id"]
+
+    said = cleats("fix", "--all", run_id, exits=1).stdout
+
+    assert "blocker  style  content/docs/index.md: WORSE" in said
+    assert said.endswith("\nThe run has failed.\n")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -185,6 +185,74 @@ async def test_a_run_at_the_cap_fails(runs: Engine) -> None:
     assert kinds(runs, run)[-2:] == ["RUN_FAILED", "RUN_STATE_CHANGED"]
 
 
+async def test_a_fix_that_opens_a_blocker_in_another_gate_ends_the_run(runs: Engine) -> None:
+    run = await start(runs, config(test={"page": "BAD7 BAD1"}))
+    await runs.resume(run.run_id)
+
+    fixed = await runs.fix_next(run.run_id)
+    error = await refused(runs.fix_next(run.run_id))
+
+    assert (fixed.patch_ids, fixed.remaining) == (("patch_BAD7",), 2)
+    assert not fixed.report["ok"]
+    assert error.code is ErrorCode.ILLEGAL_STATE
+    *_, failed, changed = runs.store.events(run.run_id)
+    assert failed.type == "RUN_FAILED"
+    assert failed.payload["error"] == {
+        "code": "GATE_FAILED",
+        "message": f"the fix of {fixed.issue_id} opened a blocker in style: WORSE",
+        "retryable": False,
+    }
+    assert changed.payload == {"old_state": "VALIDATING", "new_state": "FAILED"}
+
+
+async def test_fixing_by_itself_stops_at_a_fix_that_opens_a_blocker_in_another_gate(
+    runs: Engine,
+) -> None:
+    page = {"page": "BAD7 BAD1"}
+    run = await start(runs, config(drive={"auto_fix": True, "auto_pr": True}, test=page))
+
+    status = await runs.resume(run.run_id)
+
+    assert status["state"] == "FAILED"
+    assert [each["title"] for each in status["open_issues"]] == ["WORSE", "BAD1"]
+    assert done(runs, run)[-2:] == ["apply:fix:1", "validate:2"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param({"page": "BAD7 WORSE1"}, id="the gate was blocked before"),
+        pytest.param({"page": "BAD7", "edited": [PAGE]}, id="somebody edited the file"),
+        pytest.param({"page": "BAD7", "where": ""}, id="it is nowhere in particular"),
+    ],
+)
+async def test_a_blocker_that_may_not_be_the_doing_of_a_fix_does_not_end_the_run(
+    runs: Engine, trouble: dict[str, Any]
+) -> None:
+    run = await start(runs, config(test=trouble))
+    await runs.resume(run.run_id)
+
+    fixed = await runs.fix_next(run.run_id)
+
+    assert not fixed.report["ok"]
+    assert runs.store.get(run.run_id).state is State.VALIDATING
+
+
+async def test_a_blocker_that_the_run_has_had_before_may_come_back(
+    runs: Engine, tmp_path: Path
+) -> None:
+    run = await start(runs, config(test={"page": "WORSE"}))
+    await runs.resume(run.run_id)
+    page = RunFolder(tmp_path / "runs" / run.run_id).site / PAGE
+    page.write_text("BAD7")
+    await runs.validate(run.run_id)
+
+    fixed = await runs.fix_next(run.run_id)
+
+    assert [each["message"] for each in fixed.report["issues"]] == ["WORSE"]
+    assert runs.store.get(run.run_id).state is State.VALIDATING
+
+
 async def test_fixing_by_itself_ends_at_the_cap_and_leaves_the_run_to_be_looked_at(
     runs: Engine,
 ) -> None:

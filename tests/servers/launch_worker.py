@@ -1,8 +1,8 @@
 """A worker for every kind of step, small enough to be understood at a glance.
 
 The site is one page. `plan` names it, `apply` writes it, `validate` finds every word BAD1, BAD2 …
-in it, `fix` takes away the first that it has a rule for (BAD9 has none). `config["test"]` says
-what goes wrong:
+in it, `fix` takes away the first that it has a rule for (BAD9 has none, that for BAD7 leaves
+WORSE behind, which a second gate finds). `config["test"]` says what goes wrong:
 
     block    {step: path}: at the first attempt make `path`, and wait until it is gone
     raise    {step: {times, code, retryable, details}}: fail so often, then work
@@ -11,6 +11,8 @@ what goes wrong:
     kill     {step: anything}: die
     page     the text of the page
     picture  the bytes of a picture beside it, in hexadecimal
+    where    the place of every issue, instead of the page
+    edited   the files that somebody edited by hand, as every report has them
 """
 
 import json
@@ -97,14 +99,19 @@ def _apply(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _validate(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
+def _validate(job: Job, plan: Mapping[str, Any]) -> Mapping[str, Any]:
     text = (job.site / PAGE).read_text()
+    found = re.findall(r"BAD\d|WORSE\d?", text)
     job.event("GATE_RUN_STARTED", gate="words")
     issues = [
         Issue.make(
-            gate="words", severity="blocker", message=word, error_code="GATE_WORDS", path=PAGE
+            gate="words" if word.startswith("BAD") else "style",
+            severity="blocker",
+            message=word,
+            error_code="GATE_WORDS",
+            path=plan.get("where", PAGE),
         ).as_json()
-        for word in re.findall(r"BAD\d", text)
+        for word in found
     ]
     job.event("GATE_RUN_FINISHED", gate="words", ok=not issues)
     report = {
@@ -113,6 +120,7 @@ def _validate(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
         "profile": "local",
         "gates": [{"name": "words", "ok": not issues}],
         "issues": issues,
+        "manual_edited_files": plan.get("edited", []),
     }
     job.write("validation_report.json", json.dumps(report))
     return {"ok": not issues, "worktree_sha256": sha256(text.encode()).hexdigest()}
@@ -132,7 +140,7 @@ def _fix(job: Job, _plan: Mapping[str, Any]) -> Mapping[str, Any]:
     word, issue_id = left[0]["message"], left[0]["issue_id"]
     if word == "BAD8":  # a rule that does not find what it needs
         return {"issue_id": issue_id, "patch_ids": []}
-    text = (job.site / PAGE).read_text().replace(word, "")
+    text = (job.site / PAGE).read_text().replace(word, "WORSE" if word == "BAD7" else "")
     job.write(f"delta.{job.scope}.txt", text)
     return {"issue_id": issue_id, "patch_ids": [f"patch_{word}"]}
 

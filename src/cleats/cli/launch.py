@@ -113,6 +113,10 @@ def validate(settings: Settings, run_id: str, *, as_json: bool) -> None:
     _decided(settings, run_id, lambda desk: moved(desk, "validate", run_id), as_json=as_json)
 
 
+_NO_MORE = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
+"""What says that nothing is left to fix: no rule, no attempt, or no run, since a fix ended it."""
+
+
 @launch.command()
 @_run_id
 @click.option("--all", "every", is_flag=True, help="Go on until nothing is left that has a rule.")
@@ -125,7 +129,7 @@ def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
         answer = await moved(desk, "fix_next", run_id)
         while every and answer["ok"] and not answer["validation_report"]["ok"]:
             last, answer = answer, await moved(desk, "fix_next", run_id)
-            if not answer["ok"] and answer["error"]["code"] == "FIX_EXHAUSTED":
+            if not answer["ok"] and answer["error"]["code"] in _NO_MORE:
                 return last
         return answer
 
@@ -210,6 +214,7 @@ def _decided(
 
 def _verdict(answer: dict[str, Any], now: dict[str, Any], *, as_json: bool) -> None:
     report = answer["validation_report"]
+    over = now["ok"] and now["status"]["state"] == "FAILED"
     if as_json:
         echo_json(answer)
     else:
@@ -224,7 +229,10 @@ def _verdict(answer: dict[str, Any], now: dict[str, Any], *, as_json: bool) -> N
             click.echo(columns(issues))
         for line in after(now["status"]) if now["ok"] else ():
             click.echo(line)
-    sys.exit(exit_code("READY_FOR_PR" if report["ok"] else "VALIDATING"))
+        if over:
+            click.echo("The run has failed.")
+    verdict = "READY_FOR_PR" if report["ok"] else "VALIDATING"
+    sys.exit(exit_code("FAILED" if over else verdict))
 
 
 def _place(issue: dict[str, Any]) -> str:

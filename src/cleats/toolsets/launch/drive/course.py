@@ -208,10 +208,11 @@ class Course:
         """What a record has to look into: only that of a validation does."""
         if work.kind.name != "validate":
             return {}
-        index = self.run.snapshot["artifacts_index"]
         report = self.folder.get(result.artifacts["validation_report.json"])
-        plan = self.folder.get(index["page_plan.json"]["sha256"])
-        return {"report": json.loads(report), "plan": json.loads(plan)}
+        documents = {"report": json.loads(report), "plan": self.document("page_plan.json")}
+        if self.view.fix_to_judge is not None:
+            documents["before"] = self.document("validation_report.json")
+        return documents
 
     async def _failed(self, work: Work, item: Item, error: ToolError, span: Branch) -> None:
         """Record a failure, and pass it on unless the run goes on all the same."""

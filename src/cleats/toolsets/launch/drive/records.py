@@ -90,7 +90,8 @@ def finished(
 ) -> list[Draft]:
     """A step ends well: its artifacts, what it found, and what follows.
 
-    `documents` has the report of a validation and the plan of the pages.
+    `documents` has the report of a validation, the plan of the pages, and for the validation
+    after a fix the report before it.
     """
     kept = [draft for draft in result.events if not draft.type.startswith("ISSUE_")]
     drafts = [*kept, *(_written(name, sha, work) for name, sha in sorted(result.artifacts.items()))]
@@ -106,7 +107,9 @@ def finished(
     drafts.append(
         Draft("WORK_ITEM_FINISHED", {"work_item_id": item.work_item_id, "outputs": outputs})
     )
-    if (then := following(view, work, result.facts)) is not None:
+    if work.kind.name == "validate" and (error := _spoilt(known, view, documents)) is not None:
+        drafts += doomed(view.state, error)
+    elif (then := following(view, work, result.facts)) is not None:
         drafts.append(to_state(view.state, then))
     return drafts
 
@@ -173,6 +176,31 @@ def _compared(known: Snapshot, report: Mapping[str, Any]) -> list[Draft]:
         *(Draft("ISSUE_RESOLVED", {"issue_id": issue_id}) for issue_id in gone),
         *(Draft("ISSUE_OPENED", {"issue": now[new]}) for new in now if new not in before),
     ]
+
+
+def _spoilt(known: Snapshot, view: View, documents: Mapping[str, Any]) -> ToolError | None:
+    """Why the fix that a validation has judged ends the run: a gate without a blocker has one now.
+
+    Only for what is the doing of the fix: not in a file that somebody edited, not without a place
+    as when a gate was too slow, and not when the run has had the same blocker before.
+    """
+    if view.fix_to_judge is None:
+        return None
+    before, after = documents["before"], documents["report"]
+    issue_id = view.fix_to_judge["issue_id"]
+    blocked = {each["gate"] for each in before["issues"] if each["severity"] == "blocker"}
+    own = {each["gate"] for each in before["issues"] if each["issue_id"] == issue_id}
+    had = {each["issue_id"] for each in known["issues"]}
+    edited = {path for each in (before, after) for path in each.get("manual_edited_files", ())}
+    for issue in map(Issue.of, after["issues"]):
+        new = issue.issue_id not in had and issue.gate not in blocked | own
+        placed = issue.path and issue.path not in edited
+        if new and placed and issue.severity == "blocker":
+            return ToolError(
+                ErrorCode.GATE_FAILED,
+                f"the fix of {issue_id} opened a blocker in {issue.gate}: {issue.title}",
+            )
+    return None
 
 
 def _sections(known: Snapshot, view: View, work: Work, documents: Mapping[str, Any]) -> list[Draft]:

@@ -95,6 +95,12 @@ class View:
         return self.done[last] if last.startswith("validate") else None
 
     @property
+    def fix_to_judge(self) -> Mapping[str, Any] | None:
+        """What the fix returned that was applied since the last validation, if one was."""
+        last = _last(self.done, "validate", "apply", "rewind")
+        return self.done[last.removeprefix("apply:")] if last.startswith("apply:fix") else None
+
+    @property
     def fixes(self) -> int:
         """How many fixes were tried."""
         return _count(self.done, "fix")
