@@ -220,6 +220,12 @@ def test_any_content_type_that_contains_json_will_do(web: Web) -> None:
     assert web.ask("POST", "/tools/echo", b'{"text":"x"}', headers).status == 200
 
 
+def test_what_is_wrong_with_a_body_is_said_with_its_place(web: Web) -> None:
+    reply = web.ask("POST", "/tools/echo", rb'{"text": "\ud800"}', JSON)
+
+    assert reply.error["message"] == r"The body is not JSON: lone surrogate \ud800 (byte 10)."
+
+
 @requirement("b:http:413")
 def test_a_body_that_grows_too_large_is_cut_off_and_the_socket_closed(web: Web) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"

@@ -1,7 +1,6 @@
 """The HTTP server as a process: how it starts, what it takes on, how it ends; and MCP over it."""
 
 import http.client
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,14 +12,11 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.peer import INITIALIZE, LIMIT
+from tests.peer import LIMIT
 from tests.requirements import requirement
 from tests.shell import Shell
 from tests.waiting import until
-from tests.web import CLEATS, JSON, Web, parsed, serving
-
-MCP_ACCEPT = {"accept": "application/json, text/event-stream", **JSON}
-
+from tests.web import CLEATS, MCP_ACCEPT, Web, handshake, serving
 
 # The start
 
@@ -175,7 +171,7 @@ def test_idle_connections_and_open_mcp_streams_do_not_keep_it_from_leaving(tmp_p
         idle = http.client.HTTPConnection(web.host, web.port, timeout=LIMIT)
         idle.request("GET", "/health")
         idle.getresponse().read()
-        session = {**MCP_ACCEPT, "mcp-session-id": _handshake(web)["mcp-session-id"]}
+        session = {**MCP_ACCEPT, "mcp-session-id": handshake(web)["mcp-session-id"]}
         listening = http.client.HTTPConnection(web.host, web.port, timeout=LIMIT)
         listening.request("GET", "/mcp", headers=session)
         stream = listening.getresponse()
@@ -192,15 +188,6 @@ def test_idle_connections_and_open_mcp_streams_do_not_keep_it_from_leaving(tmp_p
 # MCP at /mcp
 
 
-def _handshake(web: Web, version: str = "2025-11-25", **seen: Any) -> dict[str, str]:
-    params = {**INITIALIZE, "protocolVersion": version}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    reply = web.ask("POST", "/mcp", json.dumps(message).encode(), MCP_ACCEPT)
-    assert reply.status == 200
-    [(_, answer)] = [each for each in parsed(reply.body.replace(b"\r", b"")) if each[1]]
-    return {**reply.headers, "version": answer["result"]["protocolVersion"]}
-
-
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     with serving(home=tmp_path_factory.mktemp("mcp")) as server:
@@ -210,12 +197,12 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 @requirement("b:mcp:protocol-pin")
 @pytest.mark.parametrize("asked", ["2024-11-05", "2025-06-18", "2025-11-25", "2099-01-01"])
 def test_a_handshake_over_http_is_answered_with_the_one_version_too(web: Web, asked: str) -> None:
-    assert _handshake(web, asked)["version"] == "2025-11-25"
+    assert handshake(web, asked)["version"] == "2025-11-25"
 
 
 def test_with_negotiation_an_older_client_gets_its_own_version(tmp_path: Path) -> None:
     with serving(home=tmp_path, CLEATS_PROTOCOL="negotiate") as server:
-        assert _handshake(server, "2024-11-05")["version"] == "2024-11-05"
+        assert handshake(server, "2024-11-05")["version"] == "2024-11-05"
 
 
 @pytest.mark.anyio
@@ -245,11 +232,6 @@ async def test_the_fence_and_the_redaction_hold_over_mcp_as_well(web: Web) -> No
     assert result.structured_content["error"]["code"] == "FORBIDDEN"
     assert leaked.structured_content is not None
     assert leaked.structured_content["error"]["message"].startswith("neither <path> nor")
-
-
-def test_a_body_that_is_no_mcp_is_refused_there(web: Web) -> None:
-    for body in (b"{", b"[]"):
-        assert 400 <= web.ask("POST", "/mcp", body, MCP_ACCEPT).status < 500
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="reads /proc or ps")

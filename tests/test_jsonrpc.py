@@ -34,6 +34,12 @@ def test_any_json_is_a_message_or_a_refusal_with_a_number(value: Any) -> None:
         assert message.reason
 
 
+def test_what_is_wrong_with_a_text_is_said_with_its_place() -> None:
+    refused = parse(rb'{"jsonrpc":"2.0","id":1,"method":"x","params":{"asset":"\ud800"}}')
+
+    assert refused == Malformed(-32700, r"Parse error: lone surrogate \ud800 (byte 56)")
+
+
 @given(st.text() | st.integers(), st.text(min_size=1), st.dictionaries(st.text(), json_value))
 def test_a_request_is_read_as_it_was_written(
     request_id: Any, method: str, params: dict[str, Any]

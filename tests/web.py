@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.peer import LIMIT, ROOT
+from tests.peer import INITIALIZE, LIMIT, ROOT
 
 PROBES = (sys.executable, "-m", "tests.servers.surfaces", "http")
 CLEATS = (sys.executable, "-m", "cleats", "http", "--port", "0", "--json")
 JSON = {"content-type": "application/json"}
+MCP_ACCEPT = {"accept": "application/json, text/event-stream", **JSON}
 
 
 @dataclass
@@ -142,6 +143,16 @@ def _read(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         if block.endswith(b"\n\n"):
             yield from parsed(block)
             block = b""
+
+
+def handshake(web: Web, version: str = "2025-11-25") -> dict[str, str]:
+    """Open a session at `/mcp`: the headers of the answer, and the version it says."""
+    params = {**INITIALIZE, "protocolVersion": version}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    reply = web.ask("POST", "/mcp", json.dumps(message).encode(), MCP_ACCEPT)
+    assert reply.status == 200
+    [(_, answer)] = [each for each in parsed(reply.body.replace(b"\r", b"")) if each[1]]
+    return {**reply.headers, "version": answer["result"]["protocolVersion"]}
 
 
 @contextmanager

@@ -84,7 +84,10 @@ BALANCED = """\
 
 WIRES = """\
 `/mcp` is MCP over streamable HTTP: the same server, the same tools, the same door. With
-`protocol = pin` a handshake is answered with 2025-11-25 there too."""
+`protocol = pin` a handshake is answered with 2025-11-25 there too. A client of 2026 cancels a call
+by disconnecting, as on the other routes. One of 2025 that disconnects may only have lost its
+network, as that version of MCP has it: its call goes on until it is done or late, unless the
+client sends `notifications/cancelled` or ends its session with `DELETE`."""
 
 
 def http_page(table: Table) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """JSON-RPC 2.0 messages: parse, build, and nothing about tools.
 
-The parser is strict where silence would hurt: NaN, invalid UTF-8, lone surrogates, absurd nesting
-and trailing garbage are parse errors; a batch, a bad id or a wrong version is an invalid request.
+What is no JSON is a parse error; a batch, a bad id or a wrong version is an invalid request.
 """
 
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from cleats.transports.nesting import too_deep
+from cleats.transports.parsing import NotJson, decode
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -52,18 +51,15 @@ class Malformed:
 
 Message: TypeAlias = Request | Notification | Response | Malformed
 
-_decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
 def parse(body: bytes) -> Message:
     """One body to one message. Never raises."""
-    if too_deep(body):
-        return Malformed(PARSE_ERROR, "Parse error: nested too deeply")
     try:
-        raw = _decode(body)
-    except ValueError as error:  # msgspec's errors and UnicodeDecodeError alike
-        return Malformed(PARSE_ERROR, f"Parse error: {_reason(error)}")
+        raw = decode(body)
+    except NotJson as error:
+        return Malformed(PARSE_ERROR, f"Parse error: {error}")
     if type(raw) is not dict:
         what = "batches are not supported" if isinstance(raw, list) else "not an object"
         return Malformed(INVALID_REQUEST, f"Invalid request: {what}")
@@ -114,9 +110,3 @@ def notification(method: str, params: Any = None) -> bytes:
     if params is not None:
         body["params"] = params
     return _encode(body)
-
-
-def _reason(error: ValueError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "invalid UTF-8"
-    return str(error).removeprefix("JSON is malformed: ")

@@ -4,13 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from cleats.transports.http.replies import Refusal, invalid
-from cleats.transports.nesting import too_deep
-
-_decode = msgspec.json.Decoder().decode
+from cleats.transports.parsing import NotJson, decode
 
 _ID = re.compile(r"[!-~]{1,128}")
 """A correlation id that may go into logs and answers as it is."""
@@ -48,15 +45,10 @@ async def json_value(request: Request, limit: int) -> Any:
     if "application/json" not in request.headers.get("content-type", "").lower():
         raise invalid("The body must be JSON: send Content-Type: application/json.", status=415)
     raw = await _body(request, limit)
-    if too_deep(raw):
-        raise invalid("The body is not JSON: nested too deeply.")
     try:
-        return _decode(raw)
-    except UnicodeDecodeError:
-        raise invalid("The body is not JSON: invalid UTF-8.") from None
-    except ValueError as error:
-        reason = str(error).removeprefix("JSON is malformed: ")
-        raise invalid(f"The body is not JSON: {reason}.") from None
+        return decode(raw)
+    except NotJson as error:
+        raise invalid(f"The body is not JSON: {error}.") from None
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -151,10 +143,7 @@ _READERS: Sequence[tuple[str, "re.Pattern[str]", Callable[[str], Any]]] = (
 
 
 def _json(text: str) -> Any:
-    raw = text.encode()
-    if too_deep(raw):
-        raise ValueError("nested too deeply")
     try:
-        return _decode(raw)
-    except ValueError:
-        raise ValueError("not JSON") from None
+        return decode(text.encode())
+    except NotJson as error:
+        raise ValueError(f"not JSON: {error}") from None

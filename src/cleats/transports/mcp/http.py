@@ -7,7 +7,7 @@ Origin are off.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -18,11 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 from cleats.contract.versions import PROTOCOL_VERSION
 from cleats.settings import Settings
 from cleats.transports import jsonrpc
+from cleats.transports.mcp import messages
+from cleats.transports.mcp.refusals import coded
 from cleats.transports.mcp.server import McpServer
-from cleats.transports.nesting import too_deep
-
-_decode = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder().encode
+from cleats.transports.parsing import NotJson, decode
 
 
 class McpEndpoint:
@@ -36,61 +35,50 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
             body, more = await self._read(receive)
-            if too_deep(body):  # the SDK would fail on it, and take the session along
-                await _TOO_DEEP(scope, receive, send)
-                return
-            if self._pin and not more and _may_be_handshake(scope):
-                scope, body = _pinned(scope, body)
+            if not more:  # else it is too large, which the SDK says
+                message = messages.read(body)
+                if isinstance(message, jsonrpc.Malformed):
+                    # The SDK takes NaN, takes a request with a bad id for a notification, and
+                    # loses the session over a body that is nested too deeply.
+                    answer = Response(messages.refused(message), 400, None, "application/json")
+                    await answer(scope, receive, send)
+                    return
+                if self._pin and isinstance(message, jsonrpc.Request):
+                    scope, body = _pinned(scope, body, message)
             receive = _replayed(body, more=more, receive=receive)
-        await self._manager.handle_request(scope, receive, send)
+        await self._manager.handle_request(scope, receive, _coded(send))
 
     async def _read(self, receive: Receive) -> tuple[bytes, bool]:
         """The body as far as it is looked at, and whether there is more of it."""
-        body, more = b"", True
+        body, more = bytearray(), True
         while more and len(body) <= self._limit:
             message = await receive()
             if message["type"] != "http.request":
                 break
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        return body, more
+        return bytes(body), more
 
 
-_TOO_DEEP: Final = Response(
-    jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error: nested too deeply"),
-    400,
-    media_type="application/json",
-)
-
-
-def _may_be_handshake(scope: Scope) -> bool:
-    return b"mcp-session-id" not in {name for name, _ in scope["headers"]}
-
-
-def _pinned(scope: Scope, body: bytes) -> tuple[Scope, bytes]:
-    """The same request, asking for the version that we answer every handshake with.
+def _pinned(scope: Scope, body: bytes, request: jsonrpc.Request) -> tuple[Scope, bytes]:
+    """The same request; a handshake asks for the version that we answer every handshake with.
 
     The SDK has no setting for it, and an answer rewritten behind its back would leave the
     session in another version than the client.
     """
-    if (asked := _handshake(body)) is None:
+    params = request.params or {}
+    if request.method != "initialize" or "protocolVersion" not in params:
         return scope, body
-    asked["params"]["protocolVersion"] = PROTOCOL_VERSION
-    body = _encode(asked)
-    headers = [each for each in scope["headers"] if each[0] != b"content-length"]
-    headers.append((b"content-length", b"%d" % len(body)))
-    return {**scope, "headers": headers}, body
+    params = {**params, "protocolVersion": PROTOCOL_VERSION}
+    asked = {"jsonrpc": "2.0", "id": request.id, "method": request.method, "params": params}
+    body = msgspec.json.encode(asked)
+    return _resized(scope, body), body
 
 
-def _handshake(body: bytes) -> dict[str, Any] | None:
-    try:
-        message = _decode(body)
-    except ValueError:
-        return None  # the SDK says what is wrong with it
-    if not isinstance(message, dict) or message.get("method") != "initialize":
-        return None
-    params = message.get("params")
-    return message if isinstance(params, dict) and "protocolVersion" in params else None
+def _resized(message: Scope | Message, body: bytes) -> Any:
+    """A message whose headers are those of another body."""
+    headers = [each for each in message["headers"] if each[0] != b"content-length"]
+    return {**message, "headers": [*headers, (b"content-length", b"%d" % len(body))]}
 
 
 def _replayed(body: bytes, *, more: bool, receive: Receive) -> Receive:
@@ -105,6 +93,36 @@ def _replayed(body: bytes, *, more: bool, receive: Receive) -> Receive:
         return await receive()
 
     return again
+
+
+def _coded(send: Send) -> Send:
+    """A send that gives errors of the SDK's own, which no handler sees, their string code."""
+    start: Message | None = None
+
+    async def coding(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            start = message
+            return
+        if start is not None:
+            if not message.get("more_body"):
+                message = {**message, "body": _with_code(message.get("body", b""))}
+                start = _resized(start, message["body"])
+            await send(start)
+            start = None
+        await send(message)
+
+    return coding
+
+
+def _with_code(body: bytes) -> bytes:
+    try:
+        answer = decode(body)
+        error = answer["error"]
+        error["data"] = coded(error["code"], error.get("data"))
+    except (NotJson, KeyError, TypeError):  # no JSON-RPC error, so there is no place for a code
+        return body
+    return msgspec.json.encode(answer)
 
 
 @asynccontextmanager

@@ -29,6 +29,7 @@ from cleats.runtime.call import InFlight
 from cleats.runtime.shutdown import Shutdown
 from cleats.transports import jsonrpc
 from cleats.transports.framing import Lines, TooLarge
+from cleats.transports.mcp import messages
 from cleats.transports.mcp.inbound import Inbound, Outbound
 from cleats.transports.mcp.refusals import coded, from_exception
 from cleats.transports.stdio import Wire
@@ -104,10 +105,9 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
         frames = self._lines.feed(chunk) if chunk else self._lines.close()
         for frame in frames:
             if isinstance(frame, TooLarge):
-                reason = f"Invalid request: over the limit of {frame.limit} bytes"
-                self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason))
+                self._message(messages.refusal(f"over the limit of {frame.limit} bytes"))
             else:
-                self._message(jsonrpc.parse(frame))
+                self._message(messages.read(frame))
         if not chunk:
             self._shutdown.ask("end of input")
 
@@ -118,23 +118,18 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
             case jsonrpc.Notification():
                 self._notification(message)
             case jsonrpc.Malformed():
-                self._refuse(message)
+                self._write(messages.refused(message))
             case jsonrpc.Response():
                 # We ask nothing, so it answers nothing. Dropped rather than refused, so that two
                 # confused peers cannot keep each other busy with errors.
                 log.debug("response.dropped id=%r", message.id)
 
     def _request(self, request: jsonrpc.Request) -> None:
-        if isinstance(request.id, float):
-            reason = 'Invalid request: "id" must be a string or an integer'
-            self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason))
-            return
         inbound = Inbound(self, request.id, request.params)
         try:
             self._open.add(request.id, inbound)
         except ToolError as error:
-            reason = f"Invalid request: {error.message}"
-            self._refuse(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, request.id))
+            self._message(messages.refusal(error.message, request.id))
             return
         inbound.task = self._loop.create_task(self._serve(inbound, request))
 
@@ -171,10 +166,6 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
             await self._on_notify(inbound, message.method, message.params)
         except Exception:
             log.exception("notification.crash method=%s", message.method)
-
-    def _refuse(self, message: jsonrpc.Malformed) -> None:
-        data = {"code": ErrorCode.INVALID_REQUEST.name}
-        self._write(jsonrpc.error(message.id, message.code, message.reason, data))
 
     def _write(self, body: bytes) -> None:
         """Send a lone answer at once; gather those that come together into one write."""
