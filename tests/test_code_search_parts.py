@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,7 +46,7 @@ def inode(folder: Path) -> int:
 
 @pytest.mark.parametrize(
     ("files", "shards"),
-    [(0, 1), (1, 1), (32, 1), (33, 2), (65, 4), (4096, 4), (4097, 8), (100_000, 128)],
+    [(0, 1), (16, 1), (17, 2), (33, 4), (65, 8), (4096, 8), (4097, 16), (100_000, 256)],
 )
 def test_the_number_of_files_alone_says_how_many_shards_there_are(files: int, shards: int) -> None:
     assert shard_count(files) == shards
@@ -67,7 +68,7 @@ def test_what_has_not_changed_is_taken_over_and_answers_the_same(tmp_path: Path)
         for one, two in zip(shard_folders(first), shard_folders(updated), strict=True)
         if one.name == two.name
     ]
-    assert len(shared) == 3
+    assert len(shared) == 7
     assert all(shared)
     assert answers(Engine.open(updated)) == answers(Engine.open(anew))
     assert answers(Engine.open(updated)) != answers(Engine.open(first))
@@ -96,7 +97,7 @@ def test_several_processes_make_what_one_makes(tmp_path: Path) -> None:
 
     assert content(one) == content(several)
     assert answers(Engine.open(one)) == answers(Engine.open(several))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told == [(done, 8) for done in range(1, 9)]
 
 
 def test_a_shard_whose_process_dies_is_made_all_the_same(
@@ -106,10 +107,12 @@ def test_a_shard_whose_process_dies_is_made_all_the_same(
     several = build(tmp_path / "several", many(200), parts=False)
     here, write = os.getpid(), segments.write
 
-    def dies_elsewhere(folder: Path, documents: Iterable[tuple[str, int, Texts]]) -> None:
+    def dies_elsewhere(
+        folder: Path, number: int, documents: Iterable[tuple[str, int, Texts]]
+    ) -> None:
         if os.getpid() != here and "0002-" in folder.name:
             os.abort()
-        write(folder, documents)
+        write(folder, number, documents)
 
     monkeypatch.setattr(segments, "write", dies_elsewhere)
 
@@ -152,6 +155,49 @@ def test_shards_together_rank_like_one(tmp_path: Path) -> None:
         ]
         assert sets[0] == sets[1]
         assert len(sets[0]) > 20
+
+
+@pytest.mark.parametrize("arguments", [{}, {"path": "pkg1/"}])
+def test_of_many_that_score_the_same_the_first_paths_are_found(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    paths = [f"pkg{number % 2}/file_{number:03}.py" for number in range(400)]
+    text = "def same(): word"
+    files = [File(path, text).piece("function", "same", text) for path in paths]
+    engine = Engine.open(build(tmp_path / "same", files))
+
+    asked = {"query": "word", "top": 5, "ann": False, **arguments}
+    found = {
+        backend: [
+            hit.path for hit in engine.search(read(asked | {"backend": backend})).hits["code"]
+        ]
+        for backend in ("tantivy", "memory")
+    }
+
+    wanted = [path for path in sorted(paths) if path.startswith(arguments.get("path", ""))]
+    assert found == {"tantivy": wanted[:5], "memory": wanted[:5]}
+
+
+def test_one_index_has_a_segment_of_each_shard_and_nothing_else(tmp_path: Path) -> None:
+    first = build(tmp_path / "first", many(200))
+    after = [*many(200)[1:], File("pkg0/file_0.py", "")]
+
+    updated = build(tmp_path / "updated", after, previous=first)
+
+    def inodes(folder: Path) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for path in (folder / "words").iterdir():
+            found.setdefault(path.stem, set()).add(path.stat().st_ino)
+        assert found.pop("meta")
+        return found
+
+    before, now = inodes(first), inodes(updated)
+    kept = before.keys() & now.keys()
+    assert (len(before), len(now), len(kept)) == (8, 8, 7)
+    assert {each: before[each] for each in kept} == {each: now[each] for each in kept}
+    assert {path.name for path in shard_folders(updated)[0].iterdir()} == {
+        *("content.columns", "late.columns", "late.mark", "vectors.i8", "words.json"),
+    }
 
 
 @pytest.mark.parametrize("arguments", [{}, {"calls": "call3"}, {"author": "Author 1"}])
@@ -214,6 +260,22 @@ def test_one_engine_serves_many_threads(tmp_path: Path) -> None:
         thread.join()
 
     assert same == [True] * 18
+
+
+@pytest.mark.parametrize("part", ["words", "shards"])
+def test_an_index_that_lacks_a_part_says_so_and_the_next_one_is_whole(
+    tmp_path: Path, part: str
+) -> None:
+    first = build(tmp_path / "first", many(40))
+    shutil.rmtree(first / part)
+
+    with pytest.raises(ToolError, match="missing or damaged") as caught:
+        answers(Engine.open(first))
+    again = build(tmp_path / "again", many(40), previous=first)
+
+    assert caught.value.code is ErrorCode.NO_INDEX
+    assert "--full" in caught.value.hint
+    assert answers(Engine.open(again)) == answers(Engine.open(build(tmp_path / "new", many(40))))
 
 
 @pytest.mark.parametrize("table", [None, '{"format": 0, "shards": []}'])

@@ -136,6 +136,17 @@ def test_a_report_says_what_is_wrong_and_what_to_do(upkeep: Upkeep, tmp_path: Pa
     assert [each["rootExists"] for each in report["allRepos"]] == [True, False]
 
 
+@pytest.mark.parametrize("part", ["words", "shards"])
+def test_a_report_says_which_part_is_missing(upkeep: Upkeep, part: str) -> None:
+    upkeep.world.build()
+    with upkeep.world.lease() as lease:
+        shutil.rmtree(lease.folder / part)
+
+    report = upkeep.result("report_artifacts")
+
+    assert codes(report["health"]["issues"]) == {"index_damaged"}
+
+
 def test_a_path_that_is_not_there_is_refused(upkeep: Upkeep) -> None:
     for tool in ("config_status", "report_artifacts", "clean_artifacts", "show_file"):
         given = {"path": "README.md"} if tool == "show_file" else {}

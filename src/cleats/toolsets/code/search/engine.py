@@ -7,7 +7,8 @@ any time.
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,8 +16,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.facts import Mode
-from cleats.toolsets.code.search import filters, shards, vectors
+from cleats.toolsets.code.search import filters, vectors, words
 from cleats.toolsets.code.search.columns import Columns
 from cleats.toolsets.code.search.details import Details
 from cleats.toolsets.code.search.digest import MODES, word_table
@@ -32,6 +34,18 @@ from cleats.toolsets.code.store.catalogue import Catalogue
 
 REMEMBERED: Final = 16 << 20
 """Bytes of masks of filters that are kept; an agent asks with the same ones again."""
+
+
+@contextmanager
+def _undamaged() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise ToolError(
+            ErrorCode.NO_INDEX,
+            f"A part of the index is missing or damaged: {error}",
+            hint="Call build_index with incremental=false, or run `cleats index --full`.",
+        ) from error
 
 
 class Backend(Protocol):
@@ -69,9 +83,10 @@ class Engine:
         """Open a published generation.
 
         Raises:
-            OSError: a part is missing.
+            ToolError: NO_INDEX, a part is missing or damaged, or another version made it.
         """
-        return cls(folder)
+        with _undamaged():
+            return cls(folder)
 
     def close(self) -> None:
         """Let go of memory. Searches that still run end as they would have."""
@@ -95,6 +110,7 @@ class Engine:
                 self._backends[meant] = self._opened(meant)
             return self._backends[meant]
 
+    @_undamaged()
     def _opened(self, name: str) -> Backend:
         if name == "memory":
             from cleats.toolsets.code.search.memory import Memory  # noqa: PLC0415
@@ -104,8 +120,7 @@ class Engine:
             from cleats.toolsets.code.search.fts import Fts  # noqa: PLC0415
 
             return Fts.open(self.folder, self.order)
-        opened = [shards.Shard(each) for each in self._folders]
-        return shards.Words(opened, self.starts, self.order)
+        return words.Words(self.folder, self.starts, self.order)
 
     def mask(self, wanted: Sequence[Filter]) -> Mask | None:
         """The chunks that pass every filter; None when there is no filter."""

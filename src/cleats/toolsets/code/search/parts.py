@@ -7,7 +7,6 @@ anew: what a generation answers depends on its catalogue alone, never on how it 
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,6 +22,7 @@ from cleats.toolsets.code.risk.summary import Risk
 from cleats.toolsets.code.search import filling, segments, tokens
 from cleats.toolsets.code.search.digest import Attributes, Texts, attributes
 from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.store.files import link
 from cleats.toolsets.code.store.rows import Relations
 
 FOLDER: Final = "shards"
@@ -31,10 +31,10 @@ TABLE: Final = "shards.json"
 MARK: Final = "late.mark"
 """The hash of what the second set of columns of a shard was made from."""
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Rises when the same catalogue makes other parts."""
 
-FEW_FILES, MANY_FILES, FEW_SHARDS = 32, 1024, 4
+FEW_FILES, MANY_FILES, FEW_SHARDS = 16, 512, 8
 """How many files a shard has, about: what one changed file makes anew. Every shard costs a search
 some time, so there are few until each is full."""
 
@@ -67,6 +67,7 @@ class _File(Struct, frozen=True):
 
 
 class _Shard(Struct, frozen=True):
+    number: int
     folder: Path
     before: Path | None
     """The same one of an earlier generation, if there is one."""
@@ -90,8 +91,9 @@ def write_parts(
         workers: How many processes may work on it.
     """
     (folder / FOLDER).mkdir()
+    known = segments.known(previous)
     with Catalogue.open(catalogue) as source:
-        shards = list(_planned(source, folder / FOLDER, previous and previous / FOLDER))
+        shards = list(_planned(source, folder, previous, known))
         left = {shard.folder: shard for shard in shards}
         fresh = [shard for shard in shards if shard.before is None]
         for shard in _shared_out(catalogue, fresh, workers):
@@ -100,18 +102,25 @@ def write_parts(
         for done, shard in enumerate(left.values(), len(shards) - len(left) + 1):
             _write(source, shard)
             progress("making it searchable", done, len(shards))
+    segments.join(folder, [shard.folder for shard in shards], known)
     names = [shard.folder.name for shard in shards]
     (folder / TABLE).write_text(json.dumps({"format": FORMAT, "shards": names}), "utf-8")
 
 
-def _planned(source: Catalogue, folder: Path, previous: Path | None) -> Iterator[_Shard]:
+def _planned(
+    source: Catalogue, folder: Path, previous: Path | None, known: segments.Known
+) -> Iterator[_Shard]:
     form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
     for number, files in enumerate(_dealt(source)):
         name = f"{number:04d}-{_content_name(form, files)}"
-        before = previous / name if previous else None
-        if before is not None and not (before / filling.CONTENT).exists():
+        before = previous / FOLDER / name if previous else None
+        if before is not None and not _is_whole(before, known):
             before = None
-        yield _Shard(folder / name, before, files)
+        yield _Shard(number, folder / FOLDER / name, before, files)
+
+
+def _is_whole(shard: Path, known: segments.Known) -> bool:
+    return (shard / filling.CONTENT).exists() and segments.is_whole(shard, known)
 
 
 def _shared_out(catalogue: Path, shards: Sequence[_Shard], workers: int) -> Iterator[_Shard]:
@@ -195,7 +204,7 @@ def _write(source: Catalogue, shard: _Shard) -> None:
     mark = hashlib.blake2b(_pack(late), digest_size=16).digest()
     folder.mkdir()
     if before is None:
-        _write_content(source, folder, shard.files)
+        _write_content(source, shard)
         _write_late(folder, late, mark)
         return
     is_same = (before / MARK).exists() and (before / MARK).read_bytes() == mark
@@ -205,28 +214,17 @@ def _write(source: Catalogue, shard: _Shard) -> None:
 
 
 def _take_over(before: Path, folder: Path, but: AbstractSet[str]) -> None:
-    with os.scandir(before) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                (folder / entry.name).mkdir()
-                _take_over(before / entry.name, folder / entry.name, but)
-            elif entry.name not in but:
-                _linked(entry.path, f"{folder}/{entry.name}")
+    for path in before.iterdir():
+        if path.name not in but:
+            link(path, folder / path.name)
 
 
-def _linked(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, target)
-
-
-def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> None:
+def _write_content(source: Catalogue, shard: _Shard) -> None:
     content = filling.Content()
     rows: list[bytes] = []
 
     def documents() -> Iterator[tuple[str, int, Texts]]:
-        for file in files:
+        for file in shard.files:
             facts, packed, row = next(source.connection.execute(_CONTENT, (file.id,)))
             found: Attributes = attributes(packed)
             content.add(file.path, _relations.decode(facts).imports, found)
@@ -235,9 +233,9 @@ def _write_content(source: Catalogue, folder: Path, files: Sequence[_File]) -> N
             for mode, texts in zip(found.modes, found.texts, strict=True):
                 yield path, mode, texts
 
-    segments.write(folder, documents())
-    content.save(folder)
-    filling.write_vectors(folder, rows)
+    segments.write(shard.folder, shard.number, documents())
+    content.save(shard.folder)
+    filling.write_vectors(shard.folder, rows)
 
 
 def _late(source: Catalogue, files: Sequence[_File]) -> list[_Late]:

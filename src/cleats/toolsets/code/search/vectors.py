@@ -48,12 +48,12 @@ class Meaning:
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         if sum(map(len, self._shards)) <= KEPT:
-            yield from self._wide
+            yield self._wide
             return
         for rows in self._shards:
             for at in range(0, len(rows), BLOCK):
                 yield rows[at : at + BLOCK].astype(np.float32)
 
     @cached_property
-    def _wide(self) -> list[NDArray[np.float32]]:
-        return [rows.astype(np.float32) for rows in self._shards]
+    def _wide(self) -> NDArray[np.float32]:
+        return np.concatenate([rows.astype(np.float32) for rows in self._shards])

@@ -8,7 +8,7 @@ always makes the same bytes.
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from cleats.toolsets.code.search.postings import END
 
 Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+
+NONE: Final[Ids] = np.zeros(0, np.int32)
 
 
 class Vocabulary:
@@ -46,6 +48,8 @@ class Vocabulary:
         text = self._written if cased else self._lowered
         starts = self._arrays["starts" if cased or "lower" not in self._arrays else "lower_starts"]
         ends = [found.end() - 1 for found in re.finditer(pattern, text)]
+        if not ends:
+            return NONE
         return distinct(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
 
     def values(self) -> list[str]:

@@ -50,6 +50,14 @@ def clone(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
+def link(source: Path, target: Path) -> None:
+    """Give a file that nobody changes a second name."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)
+
+
 def size(folder: Path) -> int:
     """Bytes of the files below a folder."""
     return sum(

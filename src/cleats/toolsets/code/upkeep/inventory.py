@@ -221,6 +221,7 @@ def _kind(path: Path) -> str:
 
 def _damage(lease: Lease) -> Iterator[tuple[str, str]]:
     """Parts that a generation should have, and has not."""
+    from cleats.toolsets.code.search import segments  # noqa: PLC0415
     from cleats.toolsets.code.search.parts import shard_folders  # noqa: PLC0415
     from cleats.toolsets.code.store.catalogue import Catalogue  # noqa: PLC0415
 
@@ -229,7 +230,8 @@ def _damage(lease: Lease) -> Iterator[tuple[str, str]]:
     if meta["sqlite"] and not (lease.folder / "fts.db").is_file():
         yield "index_damaged", "The full-text index of SQLite is missing."
     try:
-        missing = [each.name for each in shard_folders(lease.folder) if not each.is_dir()]
+        parts = [lease.folder / segments.FOLDER, *shard_folders(lease.folder)]
+        missing = [each.name for each in parts if not each.is_dir()]
     except (OSError, ValueError):
         missing = ["all"]
     if missing:

@@ -1,0 +1,175 @@
+"""The Tantivy index of a generation, for reading: the backend that ranks by words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+from tantivy import Occur, Query
+
+from cleats.toolsets.code.search import expressions as ex
+from cleats.toolsets.code.search.evaluation import Leaf
+from cleats.toolsets.code.search.segments import FOLDER, POSITIONAL, SCHEMA, SHARD_BITS
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
+
+FEW: Final = 500
+"""Chunks that a filter may leave to be named one by one in a query; above that, more is fetched
+than needed and thrown away."""
+
+SMALL: Final = 16_384
+"""Chunks below which it is quickest to fetch all that match and to filter that."""
+
+MORE: Final = 8
+"""Times as much is fetched when what was fetched is not enough."""
+
+REMEMBERED: Final = 20_000
+"""Words whose queries are kept."""
+
+Scores = NDArray[np.float32]
+_Listed: TypeAlias = tuple[Ids, Scores]
+_Clauses: TypeAlias = list[tuple[Occur, Query]]
+
+
+class Words:
+    """What the `tantivy` backend ranks with. Safe for several threads."""
+
+    name = "tantivy"
+    kind = "bm25-fielded"
+
+    def __init__(self, folder: Path, starts: Sequence[int], order: NDArray[np.int64]) -> None:
+        """Open the index of a generation.
+
+        Args:
+            folder: The generation.
+            starts: The position of the first chunk of each shard.
+            order: That of chunks that score the same.
+        """
+        index = tantivy.Index.open(str(folder / FOLDER))
+        index.config_reader(reload_policy="Manual")  # nothing will ever change: watch for nothing
+        self._searcher = index.searcher()
+        self._chunks = int(self._searcher.num_docs)
+        self._starts = np.asarray(starts, np.int64)
+        self._order = order
+        self._leaves = _Leaves(self._searcher)
+
+    def rank(
+        self, expression: ex.Expression, modes: Mapping[int, Mask | None], limit: int
+    ) -> dict[int, _Listed]:
+        """The best chunks of each mode that match, within its mask if it has one; best first."""
+        query = self._leaves.translated(expression)
+        if self._chunks <= SMALL and all(mask is not None for mask in modes.values()):
+            found, scores = self._search(query, self._chunks)
+            return {
+                mode: self._first(found, scores, mask[found], limit)  # type: ignore[index]
+                for mode, mask in modes.items()
+            }
+        return {mode: self._of_mode(query, mode, mask, limit) for mode, mask in modes.items()}
+
+    def _of_mode(self, query: Query, mode: int, mask: Mask | None, limit: int) -> _Listed:
+        clauses = [(Occur.Must, query), (Occur.Must, _has_mode(mode))]
+        if mask is None:
+            return self._best(clauses, limit + limit // 4, None, limit)
+        left = np.flatnonzero(mask)
+        if len(left) <= FEW:
+            clauses.append((Occur.Must, self._among(left)))
+            return self._best(clauses, len(left) + 1, None, limit)
+        return self._best(clauses, int(limit * len(mask) / len(left) * 1.5) + 50, mask, limit)
+
+    def _among(self, positions: NDArray[np.int64]) -> Query:
+        shards = np.searchsorted(self._starts, positions, side="right") - 1
+        places = (shards << SHARD_BITS) + positions - self._starts[shards]
+        among = Query.term_set_query(SCHEMA, "place", places.tolist())
+        return Query.const_score_query(among, 0.0)
+
+    def _best(self, clauses: _Clauses, fetch: int, mask: Mask | None, limit: int) -> _Listed:
+        """Fetch more and more until nothing is left that could be among the best."""
+        query = Query.boolean_query(clauses)
+        while True:
+            found, scores = self._search(query, fetch)
+            is_all = len(found) < fetch
+            # Those that score like the last one may be cut off in the middle.
+            kept = scores > (-np.inf if is_all else scores[-1])
+            if mask is not None:
+                kept &= mask[found]
+            if is_all or np.count_nonzero(kept) >= limit:
+                return self._first(found, scores, kept, limit)
+            fetch = min(fetch * MORE, self._chunks + 1)
+
+    def _first(self, found: Ids, scores: Scores, kept: Mask, limit: int) -> _Listed:
+        found, scores = found[kept], scores[kept]
+        best = np.lexsort((self._order[found], -scores))[:limit]
+        return found[best], scores[best]
+
+    def _search(self, query: Query, limit: int) -> _Listed:
+        """The best chunks and their scores, best first."""
+        hits = self._searcher.search(query, max(1, limit), count=False).hits
+        if not hits:
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        scores, addresses = zip(*hits, strict=True)
+        places = np.array(self._searcher.fast_field_values("place", list(addresses)), np.int64)
+        found = self._starts[places >> SHARD_BITS] + (places & ((1 << SHARD_BITS) - 1))
+        return found.astype(np.int32), np.array(scores, np.float32)
+
+
+@cache
+def _has_mode(mode: int) -> Query:
+    return Query.const_score_query(Query.term_query(SCHEMA, "mode", mode), 0.0)
+
+
+class _Leaves:
+    """Expressions as queries; those of words are made once, and words that nothing has left out."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self._searcher = searcher
+        self._made: dict[Leaf, Query | None] = {}
+
+    def translated(self, expression: ex.Expression) -> Query:
+        """The query that finds what matches."""
+        match expression:
+            case ex.Word() | ex.Sequence():
+                return self._query(expression) or Query.empty_query()
+            case ex.AnyOf(parts):
+                return Query.boolean_query(self._any(parts))
+            case ex.AllOf(parts):
+                return Query.boolean_query(self._all(parts))
+            case ex.Without():
+                return Query.boolean_query(self._all((expression,)))
+            case ex.Bonus(part, points):
+                return Query.const_score_query(self.translated(part), points)
+
+    def _any(self, parts: Iterable[ex.Expression]) -> _Clauses:
+        queries = (
+            self._query(part) if isinstance(part, ex.Word | ex.Sequence) else self.translated(part)
+            for part in parts
+        )
+        return [(Occur.Should, query) for query in queries if query is not None]
+
+    def _all(self, parts: Sequence[ex.Expression]) -> _Clauses:
+        wanted = [part for part in parts if not isinstance(part, ex.Without)]
+        without = [part.part for part in parts if isinstance(part, ex.Without)]
+        clauses = [(Occur.Must, self.translated(part)) for part in wanted]
+        if not wanted:
+            clauses.append((Occur.Must, Query.const_score_query(Query.all_query(), 0.0)))
+        return clauses + [(Occur.MustNot, self.translated(part)) for part in without]
+
+    def _query(self, leaf: Leaf) -> Query | None:
+        made = self._made
+        if leaf not in made:
+            if len(made) >= REMEMBERED:
+                made = self._made = {}
+            words = (leaf.word,) if isinstance(leaf, ex.Word) else leaf.words
+            is_there = all(self._searcher.doc_freq(leaf.field, word) for word in words)
+            made[leaf] = _leaf(leaf) if is_there else None
+        return made[leaf]
+
+
+def _leaf(leaf: Leaf) -> Query:
+    if isinstance(leaf, ex.Sequence):
+        query = Query.phrase_query(SCHEMA, leaf.field, list(leaf.words))
+    else:
+        option = "position" if leaf.field in POSITIONAL else "freq"
+        query = Query.term_query(SCHEMA, leaf.field, leaf.word, option)
+    return query if leaf.boost == 1.0 else Query.boost_query(query, leaf.boost)
