@@ -52,6 +52,27 @@ def assets(home: Path, *words: str, **environ: str) -> "subprocess.CompletedProc
 # --validate
 
 
+VALID = "set/examples/Tone_Example.json"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--validate", VALID, "nope.json"),
+        ("--validate", VALID, "--validate", "nope.json"),
+        ("--validate", VALID, "assets", "list"),
+    ],
+)
+def test_validate_of_more_than_one_file_is_refused_rather_than_done_by_half(
+    home: Path, words: tuple[str, ...]
+) -> None:
+    done = cleats(home, *words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--validate takes one PATH" in done.stderr
+    assert "cleats assets validate" in done.stderr
+
+
 @requirement("d:cli:validate", "d:cli:exit-codes")
 @pytest.mark.parametrize(
     ("path", "code", "payload"),

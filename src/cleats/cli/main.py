@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -101,6 +101,8 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if ctx.params.get("validate"):
+            ctx.fail(_ONE_PATH)
         if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
             ctx.fail(f"There is no command {args[0]!r}; did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
@@ -117,20 +119,27 @@ class Commands(click.Group):
             formatter.write_dl([(name, entry.about) for name, entry in COMMANDS.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+_ONE_PATH = "--validate takes one PATH and nothing else; `cleats assets validate` takes many."
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    no_args_is_help=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(
     TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})"
 )
 @click.option(
     "--validate",
     metavar="PATH",
-    is_eager=True,
-    expose_value=False,
-    callback=lambda ctx, _option, path: _validate(ctx, path),
+    multiple=True,
     help="Check one asset, print one line of JSON, and exit 0, 1 or 2.",
 )
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, validate: Sequence[str]) -> None:
     """The tool server for coding agents.
 
     \b
@@ -147,19 +156,20 @@ def cli(ctx: click.Context) -> None:
     """  # noqa: D301 - click reads the backspace
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
-    if COMMANDS[ctx.invoked_subcommand or "serve"].settings:
+    if ctx.invoked_subcommand is None:
+        ctx.exit(_validate(ctx, validate))
+    if COMMANDS[ctx.invoked_subcommand].settings:
         ctx.obj = load(os.environ)
 
 
-def _validate(ctx: click.Context, path: str | None) -> None:
-    if path is None:
-        return
+def _validate(ctx: click.Context, paths: Sequence[str]) -> int:
     from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
 
-    try:
-        ctx.exit(validate_file(load(os.environ), path))
-    except SettingError as error:
-        raise Unusable(str(error)) from None
+    if not paths:
+        ctx.fail("Missing command.")
+    if len(paths) > 1:
+        ctx.fail(_ONE_PATH)
+    return validate_file(load(os.environ), paths[0])
 
 
 def main() -> None:
