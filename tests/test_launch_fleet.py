@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from cleats.runtime.postgres import UnreachableError
 from cleats.toolsets.launch.drive.course import Caller
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.events import Trace
@@ -21,7 +22,7 @@ from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Run
 from cleats.toolsets.launch.store.postgres import PostgresStore
 from tests.launch_world import ROOT, config, engine, start
-from tests.postgres import database
+from tests.postgres import away, database
 from tests.span_world import of_file
 from tests.trees import is_alive
 from tests.waiting import until
@@ -232,3 +233,17 @@ def test_a_run_that_rests_or_failed_or_goes_by_steps_is_nobodys_to_take_over(
     store = fleet.engine.store
     for run in (resting, stepwise, failing):
         assert not abandoned(store.get(run.run_id), store.steps(run.run_id))
+
+
+@pytest.mark.anyio
+async def test_a_queue_that_is_away_is_told_as_a_database_that_does_not_answer() -> None:
+    url = database()
+    jobs, late = Jobs(url, patience=0.2), Jobs(url)
+
+    async with jobs.open():
+        with away(url):
+            with pytest.raises(UnreachableError):
+                await jobs.defer("r_1")
+            with pytest.raises(UnreachableError):
+                async with late.open():
+                    pass

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -29,7 +30,7 @@ from cleats.toolsets.launch.store.port import (
 from cleats.toolsets.launch.store.postgres import PostgresStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from tests.launch_world import ROOT
-from tests.postgres import database
+from tests.postgres import away, database
 from tests.requirements import requirement
 
 Factory = Callable[[], RunStore]
@@ -407,3 +408,42 @@ def test_twenty_starts_with_one_key_across_two_processes_give_one_run(tmp_path: 
     store = SqliteStore(tmp_path / "runs.db")
     assert len(store.list()) == 1
     store.close()
+
+
+def test_a_database_that_is_away_is_told_as_such_and_used_again_when_it_is_back() -> None:
+    url = database()
+    store = PostgresStore(url)
+    run = make(store)
+
+    with away(url):
+        faults = [fault_of(lambda: make(store)), fault_of(lambda: store.get(run.run_id))]
+    again = store.get(run.run_id)
+    store.close()
+
+    assert {(each.code, each.retryable) for each in faults} == {(ErrorCode.INTERNAL, True)}
+    assert {each.message for each in faults} == {
+        "The database that the runs are kept in cannot be reached."
+    }
+    assert all(each.details["cause_class"] for each in faults)
+    assert again == run
+
+
+def test_who_stalls_in_a_change_and_is_put_out_has_lost_the_database() -> None:
+    store = PostgresStore(database())
+    put_out = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection")
+
+    def stall() -> None:
+        with store._writing():
+            raise put_out
+
+    fault = fault_of(stall)
+    store.close()
+
+    assert (fault.code, fault.retryable) == (ErrorCode.INTERNAL, True)
+    assert fault.details == {"cause_class": "IdleInTransactionSessionTimeout"}
+
+
+def fault_of(work: Callable[[], Any]) -> ToolError:
+    with pytest.raises(ToolError) as error:
+        work()
+    return error.value

@@ -33,15 +33,20 @@ def connected(url: str, *, autocommit: bool = False) -> "Iterator[Connection]":
         ToolError: CAPABILITY_MISSING, `psycopg` is not installed.
     """
     connection = connect(url, autocommit=autocommit)
+    try:
+        with connection:
+            yield connection
+    except losses() as error:
+        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+
+
+def losses() -> "tuple[type[psycopg.Error], ...]":
+    """What the library raises when the database is gone; it has to be installed."""
     import psycopg  # noqa: PLC0415 - an extra
 
     # Who was put out for stalling hears so by a name of its own, or only that nobody is there.
     put_out = psycopg.errors.IdleInTransactionSessionTimeout
-    try:
-        with connection:
-            yield connection
-    except (psycopg.OperationalError, psycopg.InterfaceError, put_out) as error:
-        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+    return (psycopg.OperationalError, psycopg.InterfaceError, put_out)
 
 
 def connect(url: str, *, autocommit: bool = False) -> "Connection":

@@ -13,6 +13,7 @@ import anyio
 from anyio import to_thread
 
 from cleats.runtime import postgres
+from cleats.runtime.postgres import UnreachableError
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -31,14 +32,18 @@ PAUSE: Final = 2
 POLL: Final = 2.0
 """Seconds between two looks at the queue, when no notification comes."""
 
+PATIENCE: Final = 30.0
+"""Seconds that a question to the queue waits for a connection."""
+
 Drive = Callable[[str], Awaitable[None]]
 
 
 class Jobs:
     """The queue of one database. Its tables are made when they are missing."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
         self._url = url
+        self._patience = patience
         self._app: App | None = None
 
     @asynccontextmanager
@@ -59,15 +64,21 @@ class Jobs:
                 self._app = None
 
     async def defer(self, run_id: str) -> None:
-        """Ask for a driver; a run that waits for one already is asked for once."""
-        from procrastinate.exceptions import AlreadyEnqueued  # noqa: PLC0415 - an extra
+        """Ask for a driver; a run that waits for one already is asked for once.
+
+        Raises:
+            OSError: the database does not answer.
+        """
+        from procrastinate import exceptions  # noqa: PLC0415 - an extra
 
         assert self._app is not None  # noqa: S101 - inside `open`
         task = self._app.configure_task(TASK, queue=QUEUE, queueing_lock=run_id)
         try:
             await task.defer_async(run_id=run_id)
-        except AlreadyEnqueued:
+        except exceptions.AlreadyEnqueued:
             log.debug("job.known run=%s", run_id)
+        except exceptions.ConnectorException as error:
+            raise _lost(error.__cause__ or error) from None
 
     async def work(self, drive: Drive, *, concurrency: int, drain: float) -> None:
         """Take jobs until cancelled; then give those that run `drain` seconds."""
@@ -94,8 +105,14 @@ class Jobs:
         from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
 
         logging.getLogger("procrastinate").setLevel(logging.WARNING)
-        connector = PsycopgConnector(conninfo=self._url, min_size=1, max_size=4)
+        connector = PsycopgConnector(
+            conninfo=self._url, min_size=1, max_size=4, timeout=self._patience
+        )
         return App(connector=connector)
+
+
+def _lost(error: BaseException) -> UnreachableError:
+    return UnreachableError(f"the queue of the runs does not answer ({type(error).__name__})")
 
 
 def _make_tables(url: str) -> None:

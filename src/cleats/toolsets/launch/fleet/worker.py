@@ -46,9 +46,8 @@ class Worker:
             try:
                 await self.jobs.work(self.drive, concurrency=self.concurrency, drain=self.drain)
             finally:
-                with anyio.CancelScope(shield=True):  # what we leave half-way, another one gets
-                    for run_id in sorted(self._driven):
-                        await self.jobs.defer(run_id)
+                with anyio.CancelScope(shield=True):
+                    await self._give_back()
                 tasks.cancel_scope.cancel()
 
     async def drive(self, run_id: str) -> None:
@@ -66,6 +65,14 @@ class Worker:
                 self._driven.discard(run_id)
                 raise PassingError(error.code.name) from None
         self._driven.discard(run_id)
+
+    async def _give_back(self) -> None:
+        """Ask for another driver of what we leave half-way; without one a sweep finds it."""
+        try:
+            for run_id in sorted(self._driven):
+                await self.jobs.defer(run_id)
+        except OSError as error:
+            log.warning("job.lost error=%s", type(error).__name__)
 
     async def _sweep(self) -> None:
         while True:

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime import postgres
+from cleats.runtime.postgres import UnreachableError
 from cleats.toolsets.launch.store.sql import Rows, SqlStore
 
 if TYPE_CHECKING:
@@ -132,19 +133,21 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def _transaction(self, server: _Server) -> Iterator[None]:
-        import psycopg  # noqa: PLC0415 - an extra
-
         with server.lock:
             try:
                 connection = server.open()
+            except UnreachableError as error:
+                raise _away(error) from None
+            losses: tuple[type[Exception], ...] = (*postgres.losses(), UnreachableError)
+            try:
                 if not self._made:
                     postgres.make_tables(connection, TABLES)
                     connection.commit()
                     self._made = True
                 with connection.transaction():
                     yield
-            except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
-                with suppress(psycopg.Error):
+            except losses as error:
+                with suppress(*losses):
                     server.close()
                 raise _away(error) from None
 
@@ -172,8 +175,9 @@ def _theirs(statement: str) -> str:
 def _away(error: Exception) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL,
-        "The database of the runs cannot be reached.",
-        hint="Try again; nothing was half written.",
+        "The database that the runs are kept in cannot be reached.",
+        hint="Try again when it is back: nothing was half written, and a run goes on at its last "
+        "record. A start without an idempotency_key may have been made; launch_list_runs tells.",
         retryable=True,
         details={"cause_class": type(error).__name__},
     )
