@@ -111,7 +111,15 @@ def test_validate_of_more_than_one_file_is_refused_rather_than_done_by_half(
             2,
             {"ok": False, "reason": "parse_error", "detail": "json_decode_error: line 2 column 1"},
         ),
-        ("nan.json", 2, {"ok": False, "reason": "parse_error", "detail": "json_decode_error"}),
+        (
+            "half.json",
+            2,
+            {
+                "ok": False,
+                "reason": "parse_error",
+                "detail": "json_decode_error: lone surrogate \\ud800 (byte 1)",
+            },
+        ),
         ("latin.json", 2, {"ok": False, "reason": "parse_error", "detail": "not_utf8"}),
     ],
 )
@@ -124,7 +132,7 @@ def test_validate_prints_one_line_of_json_and_exits_with_what_it_means(
     nested = home / "set" / "examples" / "SynestheticAsset_Dusk.json"
     (home / "plain.json").write_bytes(nested.read_bytes())
     (home / "broken.json").write_text('{"a":\n}')
-    (home / "nan.json").write_text("NaN")
+    (home / "half.json").write_bytes(rb'"\ud800"')
     (home / "latin.json").write_bytes(b'"\xff"')
 
     done = cleats(home, "--validate", path)
@@ -132,6 +140,17 @@ def test_validate_prints_one_line_of_json_and_exits_with_what_it_means(
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.count("\n") == 1
     assert json.loads(done.stdout) == payload
+
+
+@requirement("d:cli:exit-codes")
+def test_validate_takes_nan_for_a_parse_error(home: Path) -> None:
+    (home / "nan.json").write_text("[NaN]")
+
+    done = cleats(home, "--validate", "nan.json")
+
+    payload = json.loads(done.stdout)
+    assert (done.returncode, payload["ok"], payload["reason"]) == (2, False, "parse_error")
+    assert payload["detail"].startswith("json_decode_error: ")
 
 
 @requirement("d:cli:exit-codes")

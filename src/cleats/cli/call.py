@@ -18,6 +18,7 @@ from cleats.contract.payload import ENVELOPE, Answer, Payload
 from cleats.contract.soundness import names_of
 from cleats.contract.tools import Toolset
 from cleats.settings import Settings
+from cleats.transports.parsing import NotJson, decode
 
 if TYPE_CHECKING:
     from cleats.runtime.call import Call
@@ -221,13 +222,12 @@ def _object(text: str) -> dict[str, Any]:
             raw = Path(text[1:]).read_bytes()
         else:
             raw = text.encode(errors="surrogateescape")
-        value = msgspec.json.decode(raw)
+        value = decode(raw)
     except OSError as error:
         raise click.UsageError(f"{text[1:]}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        reason = str(error).removeprefix("JSON is malformed: ")
+    except NotJson as error:
         hint = " Use --arg for NAME=VALUE." if re.match(r"\w+=", text) else ""
-        raise click.UsageError(f"The arguments are not JSON: {reason}.{hint}") from None
+        raise click.UsageError(f"The arguments are not JSON: {error}.{hint}") from None
     if not isinstance(value, dict):
         raise click.UsageError('The arguments must be a JSON object, such as {"name": "value"}.')
     return value
@@ -238,8 +238,8 @@ def _pair(text: str) -> tuple[str, Any]:
     if not name or not equals:
         raise click.UsageError(f"--arg takes NAME=VALUE, not {text!r}.")
     try:
-        return name, msgspec.json.decode(value.encode(errors="surrogateescape"))
-    except (ValueError, RecursionError):
+        return name, decode(value.encode(errors="surrogateescape"))
+    except NotJson:
         return name, value
 
 

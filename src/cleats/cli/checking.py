@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from cleats.cli.printing import columns, counted
 from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.validation import Judge
+from cleats.transports.parsing import NotJson, decode
 
 UNREADABLE = frozenset({"io_error", "parse_error"})
 _UNKNOWN = {"path": "/schema", "msg": "schema_not_found"}
@@ -91,23 +91,23 @@ def document(path: str) -> Any:
             "it cannot be read", {"reason": "io_error", "detail": "read_failed"}
         ) from None
     try:
-        return msgspec.json.decode(content)
-    except (ValueError, RecursionError):
-        detail = _where(content)
+        return decode(content)
+    except NotJson as error:
+        detail = _where(content, error)
         raise Unreadable(_worded(detail), {"reason": "parse_error", "detail": detail}) from None
 
 
-def _where(content: bytes) -> str:
-    """Where a text stops being JSON, in words that do not change with a library."""
+def _where(content: bytes, error: NotJson) -> str:
+    """Where a text stops being JSON: by line and column, unless only our reader minds."""
     try:
         json.loads(content)
-    except json.JSONDecodeError as error:
-        return f"json_decode_error: line {error.lineno} column {error.colno}"
+    except json.JSONDecodeError as seen:
+        return f"json_decode_error: line {seen.lineno} column {seen.colno}"
     except UnicodeDecodeError:
         return "not_utf8"
     except RecursionError:
         return "nested_too_deeply"
-    return "json_decode_error"  # NaN, say, which the standard library takes
+    return f"json_decode_error: {error}"  # NaN, half of a surrogate pair
 
 
 def _worded(detail: str) -> str:
