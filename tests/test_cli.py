@@ -1,5 +1,6 @@
 """The command line as a person meets it: help, tools, and how things are printed."""
 
+import inspect
 import json
 import os
 import re
@@ -109,17 +110,15 @@ def test_a_terminal_that_has_no_colour_gets_none(
     assert ("\x1b[" in done.stdout) is coloured
 
 
-def _helps(command: click.Command, ctx: click.Context, above: str = "") -> dict[str, str]:
-    """The help of every command by its path, with that of the groups it is in."""
-    text = f"{above}\n{command.help}"
+def _helps(command: click.Command, ctx: click.Context) -> dict[str, str]:
+    """The help of every command by its path."""
+    found = {ctx.command_path: inspect.cleandoc(command.help or "")} if ctx.parent else {}
     if not isinstance(command, click.Group):
-        return {ctx.command_path: text}
-    found: dict[str, str] = {}
+        return found
     for name in command.list_commands(ctx):
         below = command.get_command(ctx, name)
         assert below is not None
-        inner = click.Context(below, info_name=name, parent=ctx)
-        found |= _helps(below, inner, text if ctx.parent else "")
+        found |= _helps(below, click.Context(below, info_name=name, parent=ctx))
     return found
 
 
@@ -202,11 +201,20 @@ def test_a_server_that_is_still_starting_leaves_with_zero_on_a_signal(
 
 
 @pytest.mark.parametrize("path", HELPS)
-def test_the_help_of_every_command_teaches_by_example(path: str) -> None:
-    examples = re.findall(r"^(?:Example:| ) +cleats (\S+)", HELPS[path], re.MULTILINE)
+def test_the_help_of_every_command_teaches_by_an_example_of_it(path: str) -> None:
+    examples = re.findall(r"^(?:Examples?:| ) .*\b(cleats [a-z].*)", HELPS[path], re.MULTILINE)
 
-    assert path.split()[1] in examples
-    assert set(examples) <= set(COMMANDS)
+    assert any(f"{each} ".startswith(f"{path} ") for each in examples)
+    assert {each.split()[1] for each in examples} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("group", sorted({path.rpartition(" ")[0] for path in HELPS}))
+def test_the_line_of_a_command_in_the_help_of_its_group_is_whole(group: str) -> None:
+    done = CliRunner().invoke(cli, [*group.split()[1:], "--help"], terminal_width=80)
+
+    _, _, listed = done.stdout.partition("\nCommands:\n")
+    assert listed
+    assert "..." not in listed
 
 
 # tools

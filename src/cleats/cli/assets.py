@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from cleats.cli.printing import columns, echo_json, heading
 from cleats.settings import Settings
@@ -64,7 +64,13 @@ def _with(settings: Settings, schemas: str | None, examples: str | None = None) 
 @AS_JSON
 @click.pass_obj
 def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_json: bool) -> None:
-    """List the schemas and the examples."""
+    """List the schemas and the examples.
+
+    \b
+    Examples:
+      cleats assets list
+      cleats assets list --schemas schemas/ --examples examples/
+    """  # noqa: D301 - click reads the backspace
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415 - help needs none of it
 
     made = load(_with(settings, schemas, examples))
@@ -91,7 +97,12 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
     """Print a schema by its NAME, or an example by its path.
 
     Exits 0 when there is one, 1 when there is none.
-    """
+
+    \b
+    Examples:
+      cleats assets show tone
+      cleats assets show tone --schemas schemas/
+    """  # noqa: D301 - click reads the backspace
     from cleats.contract.errors import ToolError  # noqa: PLC0415
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
 
@@ -142,6 +153,11 @@ def validate(
     counted.
 
     \b
+    Examples:
+      cleats assets validate assets/ --schemas schemas/
+      cleats assets validate my.json --schema schemas/tone.schema.json
+
+    \b
     Exits 0  when every file is valid,
           1  when one is not, or none has a schema,
           2  when one cannot be read.
@@ -176,7 +192,12 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
     With --json that is a JSON Patch (RFC 6902).
 
     Exits 0 when they are the same, 1 when they differ, 2 when one cannot be read.
-    """
+
+    \b
+    Examples:
+      cleats assets diff old.json new.json
+      cleats assets diff old.json new.json --json > change.patch.json
+    """  # noqa: D301 - click reads the backspace
     from cleats.toolsets.assets.patch import diff as compare  # noqa: PLC0415
 
     patch = compare(_document(base), _document(new))
@@ -199,7 +220,11 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
     SYN_BACKEND_URL says where that is; its answer is printed.
 
     Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
-    """
+
+    \b
+    Examples:
+      SYN_BACKEND_URL=http://localhost:8000 cleats assets publish my.json
+    """  # noqa: D301 - click reads the backspace
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
 
     asset = _document(file)

@@ -42,7 +42,16 @@ def cache() -> None:
 @json_option
 @click.pass_obj
 def gc(settings: Settings, /, *, dry_run: bool, as_json: bool, **given: Any) -> None:
-    """Remove rests of builds, or with a limit whole indexes, the oldest first."""
+    """Remove what nobody needs any more.
+
+    That is what builds have left. With a limit whole indexes go too, the oldest first.
+
+    \b
+    Examples:
+      cleats cache gc
+      cleats cache gc --max-gb 5 --dry-run
+      cleats cache gc --max-age-days 90
+    """  # noqa: D301 - click reads the backspace
     found = asked(
         settings,
         "cache_gc",
@@ -68,7 +77,13 @@ def clean(
     """Remove the index of the repository around PATH, or all indexes.
 
     Models, dictionaries, extensions and records stay.
-    """
+
+    \b
+    Examples:
+      cleats cache clean
+      cleats cache clean ~/src/app --dry-run
+      cleats cache clean --all
+    """  # noqa: D301 - click reads the backspace
     found = asked(
         settings, "clean_artifacts", all=everything or None, dryRun=dry_run, repoPath=path
     )

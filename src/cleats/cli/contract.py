@@ -62,7 +62,7 @@ def contract() -> None:
 def snapshot(
     settings: Settings, *, toolset: str | None, server: Server | None, output: Path | None
 ) -> None:
-    """Print a snapshot: ours, that of an installed toolset, or that of any MCP server.
+    """Print a snapshot: ours, a toolset's, or any MCP server's.
 
     \b
     Examples:

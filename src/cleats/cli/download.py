@@ -3,11 +3,11 @@
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.asking import asked, json_option
 from cleats.cli.printing import columns, echo_json, size
@@ -51,7 +51,14 @@ def download() -> None:
 @json_option
 @click.pass_obj
 def models(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
-    """Say which model searches by meaning use; it comes with this program."""
+    """Say which model searches by meaning use.
+
+    It comes with this program, so nothing is downloaded.
+
+    \b
+    Examples:
+      cleats download models
+    """  # noqa: D301 - click reads the backspace
     found = asked(
         _of_a_person(settings),
         "download_models",
@@ -78,7 +85,15 @@ def models(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
 @json_option
 @click.pass_obj
 def dictionaries(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
-    """Download word lists, and keep them with a dictionaries.json that describes them."""
+    """Download word lists and keep them.
+
+    A dictionaries.json beside them describes them.
+
+    \b
+    Examples:
+      cleats download dictionaries --url de=https://example.org/de.txt
+      cleats download dictionaries --url de=./de.txt --update
+    """  # noqa: D301 - click reads the backspace
     urls = [_named(each) for each in given["urls"]]
     found = asked(
         _of_a_person(settings),
@@ -115,7 +130,13 @@ def dictionaries(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
 @json_option
 @click.pass_obj
 def extensions(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
-    """Download an extension of SQLite; searches here need none."""
+    """Download an extension of SQLite; searches need none.
+
+    \b
+    Examples:
+      cleats download extensions --url ./sqlite-vec.tar.gz
+      cleats download extensions --url https://example.org/vec0.so#sha256=…
+    """  # noqa: D301 - click reads the backspace
     found = asked(
         _of_a_person(settings),
         "download_extensions",
@@ -153,7 +174,15 @@ def extensions(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
 @json_option
 @click.pass_obj
 def verify(settings: Settings, /, *, as_json: bool, **given: Any) -> None:
-    """Load an extension of SQLite in a process of its own, and try it."""
+    """Load an extension of SQLite and try it.
+
+    It is loaded in a process of its own, which a bad one may end.
+
+    \b
+    Examples:
+      cleats download verify
+      cleats download verify --path ./vec0.so
+    """  # noqa: D301 - click reads the backspace
     same = ("provider", "platform", "arch", "module", "table", "column", "encoding", "options")
     found = asked(
         _of_a_person(settings),

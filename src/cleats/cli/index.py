@@ -111,7 +111,13 @@ def index() -> None:
 def build(
     settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **given: Any
 ) -> None:
-    """Build or update the index; the same as without `build`."""
+    """Build or update the index; the same as without `build`.
+
+    \b
+    Examples:
+      cleats index build
+      cleats index build ~/src/app --full --sqlite
+    """  # noqa: D301 - click reads the backspace
     import msgspec  # noqa: PLC0415 - help needs none of these
 
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
@@ -152,7 +158,12 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
     """Write the index to a new FOLDER, to be carried to another machine.
 
     There, `cleats index --from FOLDER` begins with it and reads only what differs.
-    """
+
+    \b
+    Examples:
+      cleats index export ../app-index
+      cleats index --from ../app-index    on the other machine
+    """  # noqa: D301 - click reads the backspace
     from cleats.toolsets.code.indexing import artifacts  # noqa: PLC0415
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
 
@@ -173,7 +184,13 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
 @json_option
 @click.pass_obj
 def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool) -> None:
-    """Say what is in the index, where it is, and whether it is up to date.
+    """Say what is in the index, where it is and how fresh it is.
+
+    \b
+    Examples:
+      cleats index status
+      cleats index status ~/src/app --skipped
+      cleats index status --json | jq .freshness
 
     \b
     Exits 0  when there is an index and it is up to date,

@@ -14,6 +14,7 @@ from cleats.cli.launch_view import after
 from cleats.cli.launch_view import rows as table
 from cleats.cli.printing import columns, counted, echo_json, heading
 from cleats.settings import Settings
+from cleats.toolsets.launch.states import State
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _run_id = click.argument("run_id")
@@ -52,22 +53,39 @@ launch.add_command(profiles)
 @_json
 @click.pass_obj
 def status(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
-    """Say where a run is, what is wrong and what can be done next."""
+    """Say where a run is, what is wrong and what can be done next.
+
+    \b
+    Examples:
+      cleats launch status RUN_ID
+      cleats launch status RUN_ID --json | jq .status.state
+    """  # noqa: D301 - click reads the backspace
     answer, driven = run(settings, lambda desk: looked_at(desk, run_id))
     show(answer, driven=driven) if answer["ok"] else fail(answer)
 
 
 @launch.command("list")
 @click.option("--product", help="Only runs of this product.")
-@click.option("--state", help="Only runs in this state.")
+@click.option(
+    "--state",
+    type=click.Choice([each.value for each in State], case_sensitive=False),
+    metavar="STATE",
+    help="Only runs in this state, such as READY_FOR_PR.",
+)
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
 @_json
 @click.pass_obj
 def list_runs(
     settings: Settings, *, product: str | None, state: str | None, limit: int, as_json: bool
 ) -> None:
-    """List runs, the newest first."""
-    wanted = {"product_slug": product, "state": state.upper() if state else None}
+    """List runs, the newest first.
+
+    \b
+    Examples:
+      cleats launch list
+      cleats launch list --state ready_for_pr --limit 5
+    """  # noqa: D301 - click reads the backspace
+    wanted = {"product_slug": product, "state": state}
     chosen = {name: value for name, value in wanted.items() if value is not None}
     found = asked(settings, "list_runs", filter=chosen, limit=limit)
     if as_json:
@@ -86,7 +104,11 @@ def watch(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: A
     """Follow a run until it ends or waits, whoever drives it.
 
     With --json every event is a line of its own, and the status is what comes last.
-    """
+
+    \b
+    Examples:
+      cleats launch watch RUN_ID
+    """  # noqa: D301 - click reads the backspace
     answer = run(settings, lambda desk: watched(desk, run_id))
     show(answer) if answer["ok"] else fail(answer)
 
@@ -96,7 +118,12 @@ def watch(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: A
 @_json
 @click.pass_obj
 def resume(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - as above
-    """Go on with a run, here and now, to the next place where it may rest."""
+    """Go on with a run, here and now, until it may rest.
+
+    \b
+    Examples:
+      cleats launch resume RUN_ID
+    """  # noqa: D301 - click reads the backspace
     answer = run(settings, lambda desk: moved(desk, "resume", run_id))
     show(answer) if answer["ok"] else fail(answer)
 
@@ -106,10 +133,14 @@ def resume(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: 
 @_json
 @click.pass_obj
 def validate(settings: Settings, run_id: str, *, as_json: bool) -> None:
-    """Run the gates on the worktree of a run as it is now, and say what they find.
+    """Run the gates on a run as it is now, and say what they find.
 
-    The worktree may have been edited by hand: it is `work/site` in the folder of the run.
-    """
+    Its worktree may have been edited by hand: it is `work/site` in the folder of the run.
+
+    \b
+    Examples:
+      cleats launch validate RUN_ID
+    """  # noqa: D301 - click reads the backspace
     _decided(settings, run_id, lambda desk: moved(desk, "validate", run_id), as_json=as_json)
 
 
@@ -123,7 +154,13 @@ _NO_MORE = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 @_json
 @click.pass_obj
 def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
-    """Fix the worst issue that a rule can fix, and validate again."""
+    """Fix the worst issue that a rule can fix, and validate again.
+
+    \b
+    Examples:
+      cleats launch fix RUN_ID
+      cleats launch fix RUN_ID --all
+    """  # noqa: D301 - click reads the backspace
 
     async def work(desk: Desk) -> dict[str, Any]:
         answer = await moved(desk, "fix_next", run_id)
@@ -141,7 +178,12 @@ def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
 @_json
 @click.pass_obj
 def cancel(settings: Settings, run_id: str, *, as_json: bool) -> None:
-    """End a run for good, wherever it is driven. Its artifacts can still be read."""
+    """End a run for good, wherever it is driven. Its artifacts can still be read.
+
+    \b
+    Examples:
+      cleats launch cancel RUN_ID
+    """  # noqa: D301 - click reads the backspace
     answer = asked(settings, "cancel", run_id=run_id)
     echo_json(answer) if as_json else click.echo(f"{run_id} is cancelled.")
 
@@ -151,7 +193,12 @@ def cancel(settings: Settings, run_id: str, *, as_json: bool) -> None:
 @_json
 @click.pass_obj
 def open_pr(settings: Settings, run_id: str, *, as_json: bool) -> None:
-    """Commit the pages of a run to a branch and open the request."""
+    """Commit the pages of a run to a branch and open the request.
+
+    \b
+    Examples:
+      cleats launch open-pr RUN_ID
+    """  # noqa: D301 - click reads the backspace
     answer = run(settings, lambda desk: moved(desk, "open_pr", run_id))
     if not answer["ok"]:
         fail(answer)
@@ -171,7 +218,13 @@ def open_pr(settings: Settings, run_id: str, *, as_json: bool) -> None:
 def artifact(
     settings: Settings, run_id: str, name: str | None, *, output: Any, as_json: bool
 ) -> None:
-    """Print an artifact of a run, or the names of all when none is given."""
+    """Print an artifact of a run, or the names of all.
+
+    \b
+    Examples:
+      cleats launch artifact RUN_ID
+      cleats launch artifact RUN_ID validation_report.json
+    """  # noqa: D301 - click reads the backspace
     if name is None:
         found = asked(settings, "get_status", run_id=run_id)["status"]["artifacts"]
         rows = [(each["sha256"][:12], each["name"]) for each in found]

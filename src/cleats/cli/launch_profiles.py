@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.pass_obj
 def profiles(settings: Settings, name: str | None, *, as_json: bool) -> None:
-    """List the profiles and check each of them; with NAME say all about one.
+    """List the profiles and check them; with NAME say all about one.
 
     A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders
     with your own. docs/writing-a-profile.md says how to write one.
+
+    \b
+    Examples:
+      cleats launch profiles
+      cleats launch profiles plain
 
     \b
     Exits 0  when all of them can be used,

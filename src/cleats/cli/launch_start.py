@@ -32,10 +32,10 @@ def start(
     no_drive: bool,
     as_json: bool,
 ) -> None:
-    """Start a run from CONFIG, a YAML, JSON or TOML file, or from an address.
+    """Start a run from CONFIG, or from an address.
 
-    The run is driven here, with a view of it, to its first decision; Ctrl-C leaves it at its last
-    recorded step, and `cleats launch resume` goes on.
+    CONFIG is a YAML, JSON or TOML file. The run is driven here, with a view of it, to its first
+    decision; Ctrl-C leaves it at its last recorded step, and `cleats launch resume` goes on.
 
     \b
     Examples:

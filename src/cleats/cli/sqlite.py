@@ -42,7 +42,15 @@ def sqlite() -> None:
 @json_option
 @click.pass_obj
 def build(settings: Settings, /, path: str | None, *, as_json: bool, **given: Any) -> None:
-    """Add the full-text index of SQLite to the index of the repository around PATH."""
+    """Add the full-text index of SQLite to an index.
+
+    It is that of the repository around PATH.
+
+    \b
+    Examples:
+      cleats sqlite build
+      cleats search parse --backend sqlite-fts
+    """  # noqa: D301 - click reads the backspace
     found = asked(settings, "build_sqlite_index", repoPath=path, **given)
     if as_json:
         echo_json(found)
@@ -67,7 +75,13 @@ def compact(
     keep_backup: bool,
     as_json: bool,
 ) -> None:
-    """Pack the SQLite files of the index of the repository around PATH."""
+    """Pack the SQLite files of the index of the repository around PATH.
+
+    \b
+    Examples:
+      cleats sqlite compact --dry-run
+      cleats sqlite compact ~/src/app
+    """  # noqa: D301 - click reads the backspace
     found = asked(
         settings,
         "compact_sqlite_index",

@@ -8,7 +8,12 @@ import click
 
 @click.group()
 def token() -> None:
-    """Tokens of the HTTP API, kept as hashes in the file that CLEATS_HTTP_TOKENS names."""
+    """Tokens of the HTTP API, kept as hashes in the file that CLEATS_HTTP_TOKENS names.
+
+    \b
+    Examples:
+      cleats token new ci --toolset code --per-minute 120
+    """  # noqa: D301 - click reads the backspace
 
 
 @token.command()
@@ -33,10 +38,10 @@ def new(
     *,
     as_json: bool,
 ) -> None:
-    """Make a token for NAME, and print it with the entry for the file.
+    """Make a token for NAME, and print it with its entry.
 
-    It is shown this once and kept nowhere; the entry has its hash only. Servers read the file when
-    they start. To take a token back, remove its entry and restart them.
+    It is shown this once and kept nowhere; the entry, for the file of tokens, has its hash only.
+    Servers read the file when they start. To take a token back, remove its entry and restart them.
 
     \b
     Examples:

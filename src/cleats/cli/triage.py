@@ -81,6 +81,11 @@ def ingest(
     manual.
 
     \b
+    Examples:
+      cleats triage ingest sarif bandit.sarif --index
+      pip-audit -f json > audit.json; cleats triage ingest pip_audit audit.json
+
+    \b
     Exits 0  when it was taken in, though perhaps not every line of it,
           1  when there is no such file, or no room for records,
           2  when it is not JSON, not what SOURCE writes, or records may not be written.
@@ -133,6 +138,11 @@ def decide(
     """Record a decision about FINDING: an id, or its beginning.
 
     \b
+    Examples:
+      cleats triage decide 0a4d55a8 fix
+      cleats triage decide 0a4d55a8 accept --because "not reachable" --expires 2027-01-31
+
+    \b
     Exits 0  when it is recorded,
           1  when there is no such finding,
           2  when a date makes no sense.
@@ -174,7 +184,14 @@ def pack(
     repo: str | None,
     as_json: bool,
 ) -> None:
-    """Collect what there is to know about FINDING: an id, or its beginning.
+    """Collect what there is to know about FINDING.
+
+    FINDING is an id, or its beginning.
+
+    \b
+    Examples:
+      cleats triage pack 0a4d55a8
+      cleats triage pack 0a4d55a8 --out pack.json
 
     \b
     Exits 0  when there is such a finding, also without an index,
@@ -205,7 +222,13 @@ def pack(
 def list_(
     settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None, as_json: bool
 ) -> None:
-    """List the findings of a repository, the worst first, with what was decided."""
+    """List findings, the worst first, with what was decided.
+
+    \b
+    Examples:
+      cleats triage list
+      cleats triage list --severity high --undecided
+    """  # noqa: D301 - click reads the backspace
     archive = _archive(settings, repo)
     decided = _standing(archive)
     most = SEVERITIES.index(severity) if severity else len(SEVERITIES)
@@ -251,11 +274,15 @@ def list_(
 @_repo
 @click.pass_obj
 def share(settings: Settings, /, *, repo: str | None) -> None:
-    """Put the records of this machine into the database of CLEATS_DATABASE_URL.
+    """Put the records of this machine into the shared database.
 
-    For whoever kept records before there was one. What the database knows already stays as it is
-    there, and the files stay where they are.
-    """
+    CLEATS_DATABASE_URL names it. This is for whoever kept records before there was one. What the
+    database knows already stays as it is there, and the files stay where they are.
+
+    \b
+    Examples:
+      CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
+    """  # noqa: D301 - click reads the backspace
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415 - help needs none
     from cleats.toolsets.code.indexing.options import RECORDS  # noqa: PLC0415
     from cleats.toolsets.code.triage.archive import Archive  # noqa: PLC0415
