@@ -86,9 +86,10 @@ static const char *names[] = {
 """
 
 
-def test_in_c_only_what_has_a_body_is_a_chunk() -> None:
+def test_in_c_what_has_a_body_is_a_chunk_and_so_is_a_name_for_a_type() -> None:
     assert kinds("c", C) == {
         "SQUARE": "macro",
+        "count_t": "type",
         "grow": "function",
         "grow_not": "function",
         "node_t": "struct",

@@ -1,6 +1,8 @@
 """C++: C with types that have methods, bases and sections."""
 
-from cleats.toolsets.code.languages import c, declarators
+import re
+
+from cleats.toolsets.code.languages import c, declarators, easing
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
@@ -10,6 +12,7 @@ from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _NAMESPACE = Declares("namespace")
 _SECTIONS = ("public", "protected", "private")
+_IMPORT = re.compile(r"(?:export\s+)?import\s*([^\s;]+)")
 _MAKERS = ("make_unique", "make_shared", "static_cast", "dynamic_cast", "reinterpret_cast")
 
 
@@ -44,8 +47,9 @@ def _namespace(walk: Walk, node: int, _flow: Flow | None) -> bool:
 
 
 def _alias(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    walk.use(node)
-    return True
+    """`using Row = std::vector<int>`, not `using std::vector`."""
+    named = walk.syntax.child(node, "name")
+    return declarators.alias(walk, node, walk.syntax.text(named) if named != NONE else "")
 
 
 def _set_member(walk: Walk, node: int, _flow: Flow | None) -> bool:
@@ -88,8 +92,11 @@ def _suspends(walk: Walk, _node: int, _flow: Flow | None) -> bool:
 
 
 def _qualified(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """`Desk::operator bool()` is the head of a function, not a name that is read."""
+    """`Desk::operator bool()` is the head of a function, not a name that is read; nor is a type."""
     syntax = walk.syntax
+    if syntax.fields[node] == "type":
+        walk.use(node)
+        return True
     if syntax.fields[node] != "declarator":
         return False
     cast = syntax.child(node, "operator_cast")
@@ -114,6 +121,12 @@ def _made(syntax: Syntax, node: int) -> str:
             return syntax.text(given)[1:-1]
     is_type = syntax.kinds[last] in ("identifier", "template_function")
     return syntax.text(function) if is_type and syntax.text(last)[:1].isupper() else ""
+
+
+def _imported(syntax: Syntax, node: int) -> list[str]:
+    """`import std;`, which is a directive only to the grammar."""
+    found = _IMPORT.match(syntax.text(node))
+    return [found[1].strip('<>"')] if found else []
 
 
 CPP = Language(
@@ -205,8 +218,8 @@ CPP = Language(
     loops=frozenset({"for_statement", "for_range_loop", "while_statement", "do_statement"}),
     breaks=frozenset({"break_statement"}),
     continues=frozenset({"continue_statement"}),
-    imports={"preproc_include": declarators.included},
-    ignored=frozenset({"preproc_call", "preproc_directive", "lambda_default_capture"}),
+    imports={"preproc_include": declarators.included, "preproc_call": _imported},
+    ignored=frozenset({"preproc_directive", "lambda_default_capture"}),
     hooks={
         **c.HOOKS,
         "abstract_function_declarator": declarators.parameters_of,
@@ -220,5 +233,6 @@ CPP = Language(
         "co_await_expression": _suspends,
         "co_return_statement": _suspends,
     },
+    ease=easing.cpp,
     finish=declarators.export,
 )

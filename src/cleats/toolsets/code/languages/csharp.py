@@ -3,14 +3,12 @@
 import re
 
 from cleats.toolsets.code.languages.assignments import (
-    UNTYPED,
-    add_type,
     assign,
     assign_or_augment,
     take_outer_type,
-    type_text,
     update,
 )
+from cleats.toolsets.code.languages.csharp_patterns import declared, named, part, tested, whole
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
@@ -143,40 +141,6 @@ def _counted(walk: Walk, node: int, flow: Flow | None) -> bool:
     return True
 
 
-def _declared(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`out var x`, `case Order x`: a name in the midst of an expression."""
-    syntax = walk.syntax
-    named, type_node = syntax.child(node, "name"), syntax.child(node, "type")
-    if named == NONE:
-        return False
-    name = syntax.text(named)
-    walk.frame.writes[name] = None
-    if flow is not None:
-        flow.names.append(name)
-    if type_node != NONE:
-        walk.use(type_node)
-        text = type_text(walk, type_node)
-        if text not in UNTYPED:
-            add_type(walk, "local", name, text, "annotation")
-    return True
-
-
-def _tested(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`o is string s` gives `o` to `s`."""
-    syntax = walk.syntax
-    value, pattern = syntax.child(node, "expression"), syntax.child(node, "pattern")
-    if NONE in (value, pattern):
-        return False
-    saved, walk.calls = walk.calls, []
-    walk.visit(value, given := Flow())
-    walk.visit(pattern, matched := Flow())
-    walk.step(node, [name for name in matched.names if name in walk.frame.writes], given)
-    walk.calls = saved
-    if flow is not None:
-        flow.names += given.names
-    return True
-
-
 def _made(syntax: Syntax, node: int) -> str:
     given = NONE
     if syntax.kinds[node] in ("cast_expression", "array_creation_expression"):
@@ -302,7 +266,7 @@ CSHARP = Language(
     breaks=frozenset({"break_statement"}),
     continues=frozenset({"continue_statement"}),
     imports={"using_directive": _imported},
-    ignored=frozenset({"extern_alias_directive", "global_attribute", "modifier"}),
+    ignored=frozenset({"extern_alias_directive", "global_attribute", "modifier", "goto_statement"}),
     tokens=frozenset({"this", "base"}),
     hooks={
         "file_scoped_namespace_declaration": _namespace,
@@ -318,9 +282,13 @@ CSHARP = Language(
         "assignment_expression": _assigned,
         "postfix_unary_expression": _counted,
         "prefix_unary_expression": _counted,
-        "declaration_expression": _declared,
-        "declaration_pattern": _declared,
-        "is_pattern_expression": _tested,
+        "declaration_expression": declared,
+        "declaration_pattern": declared,
+        "is_pattern_expression": tested,
+        "recursive_pattern": whole,
+        "subpattern": part,
+        "anonymous_object_creation_expression": named,
+        "with_initializer": named,
     },
     finish=_finish,
 )

@@ -6,6 +6,7 @@ here find names and parameters in such declarators, and tell a function from its
 
 import re
 
+from cleats.toolsets.code.facts import Typed
 from cleats.toolsets.code.languages.assignments import (
     UNTYPED,
     add_type,
@@ -29,6 +30,7 @@ SPECIFIERS = {
 }
 _CONSTANT = Declares("constant", parameters=(), body=())
 _CONSTANT_LINES = 3
+_ALIAS = Declares("type", parameters=(), result=(), body=())
 _WORDS = ("virtual_specifier", "type_qualifier", "noexcept")
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(rb"[A-Za-z_]\w*(\s*\()?")
@@ -41,7 +43,8 @@ def plain_name(text: str) -> str:
     before = ""
     while text != before:
         before, text = text, _ARGUMENTS.sub("", text)
-    return ".".join(part.strip() for part in text.split("::") if part.strip())[:200]
+    parts = (part.strip().removeprefix("inline ") for part in text.split("::"))
+    return ".".join(part for part in parts if part)[:200]
 
 
 def own_declarator(syntax: Syntax, node: int) -> int:
@@ -139,7 +142,9 @@ def parameters_of(walk: Walk, node: int, _flow: Flow | None) -> bool:
         elif kind in _WORDS and not walk.silent:
             frame.modifiers[syntax.text(child)] = None
         elif kind == "trailing_return_type" and not walk.silent:
+            frame.types.pop(Typed("return", "", frame.return_type, "annotation"), None)
             frame.return_type = type_text(walk, child)
+            add_type(walk, "return", "", frame.return_type, "annotation")
             walk.use(child)
         elif syntax.fields[child] == "declarator":
             if kind.endswith("_declarator"):
@@ -259,12 +264,21 @@ def typedef(walk: Walk, node: int, _flow: Flow | None) -> bool:
     kind = syntax.kinds[given] if given != NONE else ""
     names = named_in(walk, declarator) if declarator != NONE else []
     if kind not in SPECIFIERS or syntax.child(given, "body") == NONE or not names:
-        walk.use(node)
-        return True
+        return alias(walk, node, names[0] if names else "")
     frame = declare(walk, node, given, SPECIFIERS[kind], names[0])
     tag = syntax.child(given, "name")
     if tag != NONE:
         frame.uses[syntax.text(tag)] = None
+    return True
+
+
+def alias(walk: Walk, node: int, name: str) -> bool:
+    """Another name for a type; one in a type or a function is a detail of that."""
+    if name and walk.frame.kind in ("module", "namespace") and not walk.silent:
+        declare(walk, node, node, _ALIAS, name)
+        walk.frames[-1].uses.pop(name, None)
+    else:
+        walk.use(node)
     return True
 
 

@@ -61,6 +61,8 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     """
     reader = _reader(lang)
     tree = reader.parser.parse(data)
+    if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
+        tree = reader.parser.parse(eased)
     syntax = flatten(tree, data, reader.kinds, reader.fields)
     reader.language.prepare(syntax)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)

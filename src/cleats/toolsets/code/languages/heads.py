@@ -127,13 +127,14 @@ def _extent(walk: Walk, node: int) -> tuple[int, list[int]]:
 def _words(walk: Walk, node: int, frame: Frame) -> None:
     """Modifiers and decorators among the children of a layer of a head."""
     syntax, language = walk.syntax, walk.language
+    named = syntax.child(node, "name")
     for child in syntax.children(node):
         kind = syntax.kinds[child]
         if kind in language.modifier_lists:
             _words(walk, child, frame)
         if kind in language.modifiers:
             _modifier(language.modifiers[kind] or syntax.text(child), frame)
-        elif kind in language.decorators:
+        elif kind in language.decorators and not NONE < named < child:
             _decorator(walk, child, frame)
 
 
@@ -158,11 +159,8 @@ def _decorator(walk: Walk, node: int, frame: Frame) -> None:
 def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> str:
     syntax = walk.syntax
     start = syntax.starts[outermost]
-    decorators, lists = walk.language.decorators, walk.language.modifier_lists
-    for layer in {outermost, node, head}:
-        for child in syntax.children(layer):
-            if (kind := syntax.kinds[child]) in decorators or kind in lists:
-                start = max(start, _decorated(walk, child))
+    for layer in dict.fromkeys((outermost, node, head)):
+        start = _undecorated(walk, layer, start)
     end = syntax.starts[body] if body != NONE else syntax.ends[node]
     if end <= start:
         end = syntax.ends[node]
@@ -171,6 +169,25 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
     for mark in ("{", "=>", "->", ":", "=", ";"):
         text = text.removesuffix(mark).rstrip()
     return text[:LONGEST_HEAD]
+
+
+def _undecorated(walk: Walk, layer: int, start: int) -> int:
+    """Where the first word after the decorators is that a layer of a head begins with.
+
+    `class [[nodiscard]] Box` begins with a word, which is no part of the tree.
+    """
+    syntax, language = walk.syntax, walk.language
+    for child in syntax.children(layer):
+        kind = syntax.kinds[child]
+        if syntax.data[start : syntax.starts[child]].strip():
+            break
+        if kind in language.comments:
+            start = max(start, syntax.ends[child])
+        elif kind in language.decorators or kind in language.modifier_lists:
+            start = max(start, _decorated(walk, child))
+        elif syntax.starts[child] > start:
+            break
+    return start
 
 
 def _decorated(walk: Walk, node: int) -> int:
@@ -214,7 +231,8 @@ def _read(walk: Walk, head: int, row: Declares, body: int, *, is_named: bool) ->
 def _body(walk: Walk, head: int, body: int, frame: Frame) -> None:
     syntax, language = walk.syntax, walk.language
     kind = syntax.kinds[body]
-    if syntax.kinds[head] in language.closures and not any(word in kind for word in BLOCKS):
+    may_be_value = syntax.kinds[head] in language.closures or syntax.kinds[head] in language.endless
+    if may_be_value and not any(word in kind for word in BLOCKS):
         frame.returns = True
         walk.give(body)
         return

@@ -1,5 +1,8 @@
 """Java."""
 
+import re
+
+from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import assign, assign_or_augment, take_outer_type
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
@@ -15,6 +18,7 @@ from cleats.toolsets.code.languages.table import (
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _BASES = frozenset({"superclass", "super_interfaces", "extends_interfaces", "type_list"})
+_MODULE = re.compile(r"import\s+module\s+([^;]+)")
 _TESTED = Assign(left="name", right="left", type="right")
 _TYPES = (
     "type_identifier",
@@ -28,6 +32,9 @@ _TYPES = (
 
 
 def _settle(frame: Frame, around: Frame) -> None:
+    if frame.kind == "method" and around.around is None:
+        # In a file without a class, methods belong to no type that has a name.
+        frame.kind = "function"
     if frame.visibility:
         return
     if around.kind == "enum" and frame.kind == "constructor":
@@ -47,23 +54,50 @@ def _thrown(walk: Walk, node: int, _flow: Flow | None) -> bool:
 
 
 def _pattern(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    _bind(walk, node)
+    return True
+
+
+def _bind(walk: Walk, node: int) -> list[str]:
     """Names in a pattern receive what they match; the one before the parentheses is a type."""
     syntax, frame = walk.syntax, walk.frame
+    names: list[str] = []
     for at in range(node, syntax.stops[node]):
         if syntax.kinds[at] == "identifier":
-            is_type = syntax.kinds[syntax.parents[at]] == "record_pattern"
-            names = frame.uses if is_type else frame.writes
-            names[syntax.text(at)] = None
+            if syntax.kinds[syntax.parents[at]] == "record_pattern":
+                frame.uses[syntax.text(at)] = None
+            else:
+                names.append(syntax.text(at))
         elif syntax.kinds[at] in walk.language.type_names:
             frame.uses[syntax.text(at)] = None
+    frame.writes.update(dict.fromkeys(names))
+    return names
+
+
+def _label(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`case null, default`: the word is a name to the grammar."""
+    syntax = walk.syntax
+    for child in syntax.children(node):
+        if syntax.text(child) != "default":
+            walk.visit(child, None)
     return True
 
 
 def _tested(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`o instanceof String s` gives `o` to `s`."""
-    if walk.syntax.child(node, "name") == NONE:
+    """`o instanceof String s` gives `o` to `s`; a record gives its parts."""
+    syntax = walk.syntax
+    if syntax.child(node, "name") != NONE:
+        assign(walk, node, flow, _TESTED)
+        return True
+    value, pattern = syntax.child(node, "left"), syntax.child(node, "pattern")
+    if NONE in (value, pattern):
         return False
-    assign(walk, node, flow, _TESTED)
+    saved, walk.calls = walk.calls, []
+    walk.visit(value, given := Flow())
+    walk.step(node, _bind(walk, pattern), given)
+    walk.calls = saved
+    if flow is not None:
+        flow.names += given.names
     return True
 
 
@@ -99,6 +133,8 @@ def _imported(syntax: Syntax, node: int) -> list[str]:
     path = syntax.child(node, "scoped_identifier", "identifier")
     if path == NONE:
         return []
+    if found := _MODULE.match(syntax.text(node)):
+        return ["".join(found[1].split())]
     everything = ".*" if syntax.child(node, "asterisk") != NONE else ""
     return ["".join(syntax.text(path).split()) + everything]
 
@@ -217,9 +253,11 @@ JAVA = Language(
         "instanceof_expression": _tested,
         "method_reference": _reference,
         "pattern": _pattern,
+        "switch_label": _label,
         "break_statement": _break,
         "continue_statement": _continue,
         "labeled_statement": _labelled,
     },
+    ease=easing.java,
     finish=_finish,
 )

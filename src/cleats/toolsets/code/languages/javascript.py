@@ -58,6 +58,9 @@ def exported(walk: Walk, node: int, _flow: Flow | None) -> bool:
     syntax = walk.syntax
     walk.imports.update(dict.fromkeys(imported(syntax, node)))
     clause = syntax.child(node, "export_clause")
+    whole = syntax.child(node, "namespace_export")
+    if whole != NONE and (named := syntax.last(whole)) != NONE:
+        walk.exports[syntax.text(named).strip("\"'")] = None
     if clause == NONE:
         return syntax.child(node, "source") != NONE
     for specifier in syntax.children(clause):

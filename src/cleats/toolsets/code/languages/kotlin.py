@@ -3,6 +3,7 @@
 import re
 
 from cleats.toolsets.code.facts import Typed, Where
+from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import (
     add_type,
     assign,
@@ -36,10 +37,17 @@ _EACH_ONE = Assign(left="variable_declaration", right="", loop=True)
 _EACH_SEVERAL = Assign(left="multi_variable_declaration", right="", loop=True)
 _CONSTANT_LINES = 3
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_MODIFIERS = """
+    public private protected internal abstract open final override sealed data inner value enum
+    inline infix operator tailrec external const lateinit expect actual
+"""
+_SEQUENCES = frozenset({"sequence", "iterator"})
+_YIELDS = frozenset({"yield", "yieldAll"})
 _ANONYMOUS = ("lambda_literal", "anonymous_function")
 
 
 def _settle(frame: Frame, around: Frame) -> None:
+    frame.bases = [base.partition(" by ")[0] for base in frame.bases]
     if not frame.visibility and (around.around is None or around.kind in TYPES):
         frame.visibility = "public"
 
@@ -150,7 +158,12 @@ def _property(walk: Walk, node: int, flow: Flow | None) -> bool:
     name = syntax.text(named)
     function = syntax.child(node, *_ANONYMOUS)
     if syntax.child(node, "getter", "setter") != NONE:
+        owner = next((at for at in syntax.children(node) if syntax.kinds[at] in _GIVEN_TYPES), NONE)
+        if owner != NONE:
+            name = f"{_bare(syntax.text(owner))}.{name}"
         frame = declare(walk, node, node, _PROPERTY, name)
+        if owner != NONE:
+            frame.types = {each: None for each in frame.types if each.where != "local"}
         _take_result(walk, frame, syntax.child(one, *_GIVEN_TYPES))
     elif function != NONE:
         frame = declare(walk, node, function, _FUNCTION, name)
@@ -267,12 +280,17 @@ def _imported(syntax: Syntax, node: int) -> list[str]:
 
 
 def _finish(walk: Walk) -> None:
-    """`x.await()` awaits `x`; a call that takes a function beside its arguments is one call."""
+    """`x.await()` awaits `x`; a call that takes a function beside its arguments is one call.
+
+    What yields in a builder of sequences is a generator.
+    """
     for frame in walk.frames:
         frame.calls = {name.removesuffix("()"): None for name in frame.calls}
         for name in frame.calls:
             if name.endswith(".await"):
                 frame.awaits[name.removesuffix(".await").removesuffix("()")] = None
+        if not _SEQUENCES.isdisjoint(frame.calls) and not _YIELDS.isdisjoint(frame.calls):
+            frame.is_generator = True
         if frame.top and frame.visibility == "public":
             walk.exports[frame.name] = None
 
@@ -291,30 +309,7 @@ KOTLIN = Language(
     decorators=frozenset({"annotation"}),
     modifiers={
         "suspend": "async",
-        **{
-            word: word
-            for word in (
-                "public",
-                "private",
-                "protected",
-                "internal",
-                "abstract",
-                "open",
-                "final",
-                "override",
-                "sealed",
-                "data",
-                "inner",
-                "value",
-                "enum",
-                "inline",
-                "infix",
-                "operator",
-                "tailrec",
-                "const",
-                "lateinit",
-            )
-        },
+        **{word: word for word in _MODIFIERS.split()},
     },
     modifier_lists=frozenset(
         {
@@ -323,6 +318,7 @@ KOTLIN = Language(
             "function_modifier",
             "inheritance_modifier",
             "member_modifier",
+            "platform_modifier",
             "property_modifier",
             "visibility_modifier",
         }
@@ -389,5 +385,6 @@ KOTLIN = Language(
         "catch_block": _caught,
         "string_content": _text,
     },
+    ease=easing.kotlin,
     finish=_finish,
 )

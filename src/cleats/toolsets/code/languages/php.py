@@ -3,6 +3,7 @@
 from cleats.toolsets.code.facts import Argument
 from cleats.toolsets.code.languages.assignments import take_outer_type, target
 from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.heads import declare, parameters
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
     TYPES,
@@ -24,6 +25,7 @@ _MADE = (
     "member_access_expression",
     "scoped_property_access_expression",
 )
+_PROPERTY = Declares("property", parameters=(), result=("type",), body=("property_hook_list",))
 _PARAMETER = Parameter(default=("default_value",))
 _INTRINSICS = {
     "echo_statement": "echo",
@@ -122,6 +124,37 @@ def _imported(syntax: Syntax, node: int) -> list[str]:
         if syntax.kinds[clause] == "namespace_use_clause" and named != NONE:
             found.append((prefix + syntax.text(named)).lstrip("\\"))
     return found
+
+
+def _property(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """One with hooks has code of its own."""
+    syntax = walk.syntax
+    hooks, element = (
+        syntax.child(node, "property_hook_list"),
+        syntax.child(node, "property_element"),
+    )
+    named = syntax.child(element, "name") if element != NONE else NONE
+    if NONE in (hooks, named):
+        return False
+    if not any(syntax.child(hook, "body") != NONE for hook in syntax.children(hooks)):
+        return False
+    declare(walk, node, node, _PROPERTY, syntax.text(named).lstrip("$"))
+    return True
+
+
+def _hook(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`get => x` returns `x`; `set(string $v)` names what is given."""
+    syntax = walk.syntax
+    given, body = syntax.child(node, "parameters"), syntax.child(node, "body")
+    if given != NONE:
+        parameters(walk, given, walk.frame)
+    if body == NONE:
+        return True
+    if syntax.kinds[body] == "compound_statement":
+        walk.visit(body, None)
+    else:
+        walk.give(body)
+    return True
 
 
 def _finish(walk: Walk) -> None:
@@ -244,6 +277,8 @@ PHP = Language(
         "expression_statement": _expression,
         "foreach_statement": _each,
         "use_declaration": _mixed_in,
+        "property_declaration": _property,
+        "property_hook": _hook,
         "property_element": take_outer_type,
         "name": _constant,
     },

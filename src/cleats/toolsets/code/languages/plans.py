@@ -118,8 +118,17 @@ def _type(walk: Walk, node: int, _flow: Flow | None) -> None:
 
 
 def _decorator(walk: Walk, node: int, _flow: Flow | None) -> None:
-    # One in a wrap is part of the head of the declaration in there.
-    if walk.syntax.kinds[walk.syntax.parents[node]] not in walk.language.wraps:
+    """One in a wrap, or before a declaration, is part of the head of that."""
+    syntax, language = walk.syntax, walk.language
+    parent = syntax.parents[node]
+    if syntax.kinds[parent] in language.wraps:
+        return
+    below = syntax.stops[node]
+    while below < syntax.stops[parent] and (
+        syntax.kinds[below] in language.decorators or syntax.kinds[below] in language.comments
+    ):
+        below = syntax.stops[below]
+    if below >= syntax.stops[parent] or syntax.kinds[below] not in language.declares:
         walk.use(node)
 
 

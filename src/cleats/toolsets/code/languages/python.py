@@ -2,6 +2,7 @@
 
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.python_patterns import matched, pattern
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Assign, Call, Declares, Language, Parameter
 from cleats.toolsets.code.languages.walk import Flow, Walk
@@ -20,6 +21,9 @@ _MODIFIERS = {
 
 
 def _settle(frame: Frame, _around: Frame) -> None:
+    if frame.kind == "type":
+        frame.name = frame.name.partition("[")[0]
+        frame.qualified = frame.qualified.partition("[")[0]
     name = frame.name
     if name.startswith("__") and name.endswith("__") and len(name) > 4:
         frame.visibility = "dunder"
@@ -127,7 +131,7 @@ PYTHON = Language(
     declares={
         "function_definition": Declares("function", inside="method"),
         "class_definition": Declares("class", bases=frozenset({"superclasses"})),
-        "type_alias_statement": Declares("type", name=("left",), lines=3),
+        "type_alias_statement": Declares("type", name=("left",), body=()),
         "assignment": Declares("constant", name=("left",), lines=3, top=True),
     },
     closures=frozenset({"lambda"}),
@@ -215,6 +219,11 @@ PYTHON = Language(
     },
     unseen=frozenset({"string_start", "string_end"}),
     ignored=frozenset({"global_statement", "nonlocal_statement", "type_conversion"}),
-    hooks={"assignment": _all, "as_pattern": _caught},
+    hooks={
+        "assignment": _all,
+        "as_pattern": _caught,
+        "match_statement": matched,
+        "case_pattern": pattern,
+    },
     finish=_finish,
 )

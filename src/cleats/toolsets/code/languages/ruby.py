@@ -129,17 +129,17 @@ def _iterates(name: str) -> bool:
 
 
 def _assigned(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`a.b = c` is written like a call; `A = Struct.new do … end` declares a type."""
+    """`a.b = c` is written like a call; `A = Struct.new(:x)` declares a type."""
     syntax = walk.syntax
     left, right = syntax.child(node, "left"), syntax.child(node, "right")
     if NONE in (left, right):
         return False
     if syntax.kinds[left] == "constant" and syntax.kinds[right] == "call":
         receiver, method = syntax.child(right, "receiver"), syntax.child(right, "method")
-        if NONE not in (receiver, method) and syntax.child(right, "block") != NONE:
+        if NONE not in (receiver, method):
             row = _MADE_TYPES.get(f"{syntax.text(receiver)}.{syntax.text(method)}")
             if row is not None:
-                declare(walk, node, node, row, syntax.text(left))
+                _take_made(walk, declare(walk, node, node, row, syntax.text(left)), right)
                 return True
     if syntax.kinds[left] != "call":
         return False
@@ -160,6 +160,20 @@ def _assigned(walk: Walk, node: int, flow: Flow | None) -> bool:
     if flow is not None:
         flow.names.append(name)
     return True
+
+
+def _take_made(walk: Walk, frame: Frame, made: int) -> None:
+    """What a type that is made is given: a class its base, a struct its fields."""
+    syntax = walk.syntax
+    block, given = syntax.child(made, "block"), syntax.child(made, "arguments")
+    if block != NONE:
+        head = syntax.data[frame.start : syntax.starts[block]].decode("utf-8", "replace")
+        frame.signature = " ".join(head.split())
+    for child in syntax.children(given) if given != NONE else ():
+        if syntax.kinds[child] == "simple_symbol":
+            frame.params.append(syntax.text(child).lstrip(":"))
+        elif frame.kind == "class":
+            frame.bases.append(syntax.text(child))
 
 
 def _body(walk: Walk, node: int, _flow: Flow | None) -> bool:
@@ -253,6 +267,7 @@ RUBY = Language(
     },
     carriers={"assignment": Carrier("left", "right")},
     closures=frozenset({"lambda"}),
+    endless=frozenset({"method", "singleton_method"}),
     parameters={
         "optional_parameter": Parameter(),
         "keyword_parameter": Parameter(),

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
-from cleats.toolsets.code.languages.table import TYPES
+from cleats.toolsets.code.languages.table import TYPES, Declares
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _SECTIONS = {
@@ -16,6 +17,7 @@ _SECTIONS = {
 }
 _IMPORTS = ("require", "require_relative", "load", "autoload")
 _MIXES = ("include", "extend", "prepend")
+_EXTENSION = Declares("impl", parameters=(), body=("block",))
 RAISES = ("raise", "fail")
 PLACES = TYPES | {"namespace"}
 """Kinds of chunks in which a visibility can be said."""
@@ -105,6 +107,15 @@ def _section(walk: Walk, word: str, arguments: int) -> bool:
     return True
 
 
+def _refine(walk: Walk, _name: str, arguments: int) -> bool:
+    """`refine String do … end` extends a type."""
+    syntax, node = walk.syntax, walk.syntax.parents[arguments]
+    if walk.frame.kind not in PLACES or syntax.child(node, "block") == NONE:
+        return False
+    declare(walk, node, node, _EXTENSION, syntax.text(arguments).strip("()"))
+    return True
+
+
 def _attributes(walk: Walk, _name: str, arguments: int) -> bool:
     for child in walk.syntax.children(arguments):
         walk.frame.uses[walk.syntax.text(child).strip(":\"'")] = None
@@ -116,6 +127,7 @@ _WORDS: "list[tuple[tuple[str, ...], Callable[[Walk, str, int], bool]]]" = [
     (_MIXES, _mix),
     (RAISES, _raise),
     (tuple(_SECTIONS), _section),
+    (("refine",), _refine),
     (("attr_accessor", "attr_reader", "attr_writer", "attr"), _attributes),
 ]
 

@@ -1,6 +1,6 @@
 """Rust."""
 
-from cleats.toolsets.code.languages.assignments import assign
+from cleats.toolsets.code.languages.assignments import add_type, assign, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.rust_macros import invoke, read_tokens
@@ -53,6 +53,20 @@ def _module(walk: Walk, node: int, _flow: Flow | None) -> bool:
         return False
     walk.imports[syntax.text(named)] = None
     return True
+
+
+def _places(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """The fields of a tuple have numbers for names; they are all the head of a struct says."""
+    syntax = walk.syntax
+    parent = syntax.parents[node]
+    variant = syntax.child(parent, "name") if syntax.kinds[parent] == "enum_variant" else NONE
+    owner = syntax.text(variant) if variant != NONE else ""
+    types = [child for child in syntax.children(node) if syntax.fields[child] == "type"]
+    for place, child in enumerate(types):
+        add_type(walk, "field", owner or str(place), type_text(walk, child), "annotation")
+    if not owner and walk.frame.kind == "struct":
+        walk.frame.signature += " ".join(syntax.text(node).split())
+    return False
 
 
 def _type(walk: Walk, node: int, _flow: Flow | None) -> bool:
@@ -353,6 +367,7 @@ RUST = Language(
         "let_condition": _condition,
         "macro_invocation": invoke,
         "token_tree": read_tokens,
+        "ordered_field_declaration_list": _places,
     },
     finish=_finish,
 )

@@ -6,7 +6,16 @@ from cleats.toolsets.code.facts import Typed
 from cleats.toolsets.code.languages.assignments import add_type, assign, target, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
-from cleats.toolsets.code.languages.swift_patterns import caught, conditions, matched
+from cleats.toolsets.code.languages.swift_patterns import (
+    awaited,
+    cases,
+    caught,
+    conditions,
+    entry,
+    jump,
+    matched,
+    thrown,
+)
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import TYPES, Assign, Call, Declares, Language
 from cleats.toolsets.code.languages.walk import Flow, Walk
@@ -24,6 +33,7 @@ _GIVEN_TYPES = frozenset(
         "existential_type",
         "protocol_composition_type",
         "type_annotation",
+        "type_pack_expansion",
     }
 )
 _TRANSFERS = {
@@ -41,6 +51,7 @@ _CLASSES = {
     "extension": Declares("impl", bases=_BASES),
 }
 _FUNCTION = Declares("function", inside="method", parameters=(), result=())
+_MACRO = Declares("macro", name=("simple_identifier",), parameters=(), result=(), body=())
 _CONSTRUCTOR = Declares("constructor", parameters=(), result=(), name=())
 _PROPERTY = Declares(
     "property", parameters=(), result=(), body=("computed_value", "willset_didset_block")
@@ -110,7 +121,13 @@ def _function(walk: Walk, node: int, _flow: Flow | None) -> bool:
         name = found.group(1).decode("utf-8", "replace") if found else ""
     if not name:
         return False
-    _take_result(walk, declare(walk, node, node, _FUNCTION, name), node)
+    is_macro = syntax.kinds[node] == "macro_declaration"
+    frame = declare(walk, node, node, _MACRO if is_macro else _FUNCTION, name)
+    _take_result(walk, frame, node)
+    clause = syntax.child(node, "throws_clause")
+    thrown = syntax.child(clause, "type") if clause != NONE else NONE
+    if thrown != NONE:
+        frame.throws[syntax.text(thrown)] = None
     return True
 
 
@@ -216,35 +233,6 @@ def _statements(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return True
 
 
-def _thrown(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    syntax, language = walk.syntax, walk.language
-    for child in syntax.children(node):
-        kind, name = syntax.kinds[child], ""
-        if kind in language.calls:
-            name = walk.call(child, None)
-        elif kind != "throw_keyword":
-            walk.visit(child, None)
-            name = syntax.text(child)
-        if name.replace(".", "").isidentifier():
-            walk.frame.throws[name] = None
-    return True
-
-
-def _jump(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    is_break = walk.syntax.kinds[node] == "break_statement"
-    walk.frame.breaks += is_break
-    walk.frame.continues += not is_break
-    return True
-
-
-def _entry(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`default:` is no branch."""
-    if walk.syntax.child(node, "default_keyword") == NONE:
-        return False
-    walk.arm(node, flow)
-    return True
-
-
 def _imported(syntax: Syntax, node: int) -> list[str]:
     path = syntax.child(node, "identifier")
     return ["".join(syntax.text(path).split())] if path != NONE else []
@@ -265,6 +253,7 @@ SWIFT = Language(
         "protocol_declaration": Declares("interface", bases=_BASES),
         "function_declaration": _FUNCTION,
         "protocol_function_declaration": _FUNCTION,
+        "macro_declaration": _MACRO,
         "typealias_declaration": Declares("type", body=()),
     },
     closures=frozenset({"lambda_literal"}),
@@ -272,6 +261,7 @@ SWIFT = Language(
     modifiers={
         "async": "async",
         "throws": "throws",
+        "throws_clause": "throws",
         "visibility_modifier": "",
         "member_modifier": "",
         "property_modifier": "",
@@ -279,6 +269,7 @@ SWIFT = Language(
         "inheritance_modifier": "",
         "function_modifier": "",
         "ownership_modifier": "",
+        "parameter_modifier": "",
     },
     modifier_lists=frozenset({"modifiers"}),
     settle=_settle,
@@ -320,7 +311,6 @@ SWIFT = Language(
         "property_declaration": _BOUND,
         "protocol_property_declaration": _BOUND,
         "for_statement": Assign(left="item", right="collection", loop=True),
-        "enum_entry": Assign(left="name", right="raw_value", typed_field=True),
     },
     types=_GIVEN_TYPES
     | {"type_arguments", "type_parameters", "type_constraints", "enum_type_parameters"},
@@ -346,11 +336,20 @@ SWIFT = Language(
     loops=frozenset({"for_statement", "repeat_while_statement"}),
     comments=frozenset({"comment", "multiline_comment"}),
     imports={"import_declaration": _imported},
-    ignored=frozenset({"directive", "statement_label", "availability_condition", "diagnostic"}),
+    ignored=frozenset(
+        {
+            "directive",
+            "statement_label",
+            "availability_condition",
+            "diagnostic",
+            "macro_definition",
+        }
+    ),
     hooks={
         "class_declaration": _class,
         "function_declaration": _function,
         "protocol_function_declaration": _function,
+        "macro_declaration": _function,
         "init_declaration": _initialiser,
         "deinit_declaration": _initialiser,
         "subscript_declaration": _initialiser,
@@ -360,10 +359,12 @@ SWIFT = Language(
         "pattern": _binding,
         "assignment": _assigned,
         "statements": _statements,
-        "throw_statement": _thrown,
-        "break_statement": _jump,
-        "continue_statement": _jump,
-        "switch_entry": _entry,
+        "throw_statement": thrown,
+        "break_statement": jump,
+        "continue_statement": jump,
+        "enum_entry": cases,
+        "await_expression": awaited,
+        "switch_entry": entry,
         "switch_pattern": matched,
         "catch_block": caught,
         **dict.fromkeys(("if_statement", "guard_statement", "while_statement"), conditions),

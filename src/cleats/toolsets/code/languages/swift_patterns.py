@@ -1,6 +1,6 @@
-"""Where Swift gives values to names outside of assignments: conditions, cases and catches."""
+"""Swift's conditions, cases, catches and jumps, and what they give to names or take away."""
 
-from cleats.toolsets.code.languages.assignments import add_type, target, type_text
+from cleats.toolsets.code.languages.assignments import add_type, infer, target, type_text
 from cleats.toolsets.code.languages.syntax import NONE
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
@@ -81,6 +81,32 @@ def matched(walk: Walk, node: int, _flow: Flow | None) -> bool:
     return True
 
 
+def cases(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`case bad(Int), worse`: what a case holds stands behind its name."""
+    syntax, name = walk.syntax, ""
+    for child in syntax.children(node):
+        field = syntax.fields[child]
+        if field == "name":
+            name = syntax.text(child)
+        elif field == "data_contents":
+            add_type(walk, "field", name, type_text(walk, child), "annotation")
+            walk.use(child)
+        elif field == "raw_value":
+            infer(walk, child, "field", name)
+            walk.visit(child, None)
+    return True
+
+
+def awaited(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`await (first, second)` awaits each."""
+    syntax = walk.syntax
+    several = syntax.child(node, "tuple_expression")
+    for child in syntax.children(several) if several != NONE else ():
+        if syntax.kinds[child] == "simple_identifier":
+            walk.frame.awaits[syntax.text(child)] = None
+    return False
+
+
 def caught(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`catch let e as E` says the type of `e`."""
     syntax = walk.syntax
@@ -93,4 +119,33 @@ def caught(walk: Walk, node: int, _flow: Flow | None) -> bool:
         for name in names if given != NONE else []:
             add_type(walk, "local", name, type_text(walk, given), "annotation")
     walk.arms(child for child in syntax.children(node) if child != error)
+    return True
+
+
+def thrown(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    syntax, language = walk.syntax, walk.language
+    for child in syntax.children(node):
+        kind, name = syntax.kinds[child], ""
+        if kind in language.calls:
+            name = walk.call(child, None)
+        elif kind != "throw_keyword":
+            walk.visit(child, None)
+            name = syntax.text(child)
+        if name.replace(".", "").isidentifier():
+            walk.frame.throws[name] = None
+    return True
+
+
+def jump(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    is_break = walk.syntax.kinds[node] == "break_statement"
+    walk.frame.breaks += is_break
+    walk.frame.continues += not is_break
+    return True
+
+
+def entry(walk: Walk, node: int, flow: Flow | None) -> bool:
+    """`default:` is no branch."""
+    if walk.syntax.child(node, "default_keyword") == NONE:
+        return False
+    walk.arm(node, flow)
     return True

@@ -119,6 +119,8 @@ class Language(Struct, frozen=True):
     closures: Kinds = frozenset()
     """Functions without a name. They belong to the chunk around them unless a carrier names them;
     one whose body is an expression returns it."""
+    endless: Kinds = frozenset()
+    """Declarations whose body may be an expression as well, which they return then."""
     wraps: Kinds = frozenset()
     """Nodes around a single declaration that belong to its range, head and decorators."""
     parameters: Mapping[str, Parameter] = {}
@@ -212,6 +214,9 @@ class Language(Struct, frozen=True):
     """Anonymous tokens that hooks want to see."""
     hooks: Mapping[str, Any] = {}
     """Kind to `Hook`."""
+    ease: "Callable[[bytes], bytes]" = lambda data: data
+    """Puts what is newer than the grammar in words that it knows, byte for byte as long; called
+    where the grammar has failed."""
     prepare: "Callable[[Syntax], None]" = lambda _syntax: None
     """Called before the walk, to give kinds of their own to nodes that the grammar lumps together:
     `x[0]` and `x(0)` in Swift."""

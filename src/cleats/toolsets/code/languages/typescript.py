@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.javascript import (
     ASSIGNS,
     CARRIERS,
@@ -9,11 +10,46 @@ from cleats.toolsets.code.languages.javascript import (
     JAVASCRIPT,
     MODIFIERS,
 )
+from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Assign, Carrier, Declares, Parameter
+from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _HERITAGE = frozenset(
     {"class_heritage", "extends_clause", "implements_clause", "extends_type_clause"}
 )
+
+_SHAPES = ("interface_declaration", "type_alias_declaration")
+_CASTS = ("as_expression", "satisfies_expression", "type_assertion")
+
+
+def _made(syntax: Syntax, node: int) -> str:
+    """What a cast says, or the class that is called."""
+    kind = syntax.kinds[node]
+    if kind in _CASTS:
+        given = syntax.child(node, "type_arguments") if kind == "type_assertion" else NONE
+        text = syntax.text(given if given != NONE else syntax.last(node)).strip("<>")
+        return "" if text == "const" else text
+    function = syntax.child(node, "function") if kind == "call_expression" else NONE
+    if function == NONE or syntax.kinds[function] != "identifier":
+        return ""
+    name = syntax.text(function)
+    return name if name[:1].isupper() else ""
+
+
+def _fields(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """What an interface, or a type that is an object, says of its members."""
+    syntax = walk.syntax
+    if syntax.kinds[syntax.parents[node]] not in (
+        "interface_declaration",
+        "type_alias_declaration",
+    ):
+        return False
+    for child in syntax.children(node):
+        name, given = syntax.child(child, "name"), syntax.child(child, "type")
+        if syntax.kinds[child] == "property_signature" and NONE not in (name, given):
+            add_type(walk, "field", syntax.text(name), type_text(walk, given), "annotation")
+    return False
+
 
 TYPESCRIPT = replace(
     JAVASCRIPT,
@@ -81,6 +117,8 @@ TYPESCRIPT = replace(
             "interface_body",
         }
     ),
+    made=_made,
+    hooks={**JAVASCRIPT.hooks, "interface_body": _fields, "object_type": _fields},
     ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
 )
 

@@ -1,0 +1,288 @@
+"""Syntax that came into the languages lately, and what its grammars do not know yet."""
+
+import pytest
+
+from cleats.toolsets.code.facts import Typed
+from tests.test_code_languages_b import chunk, kinds, read
+
+MODULE = """module;
+#include <vector>
+export module shop.desk;
+import std;
+import :part;
+export import <map>;
+
+export namespace shop::inline v1 {
+template <typename T> concept Sized = requires(T t) { t.size(); };
+class [[nodiscard]] Desk { public:
+  auto count() -> std::size_t { std::string s; return s.size(); }
+};
+}
+export {
+using Row = std::vector<int>;
+int open(int id) { if consteval { return 1; } return id; }
+}
+export template <class T> T first(T x) { return x; }
+"""
+
+
+def test_a_module_of_cpp_costs_nothing_of_what_is_in_it() -> None:
+    found = read("cpp", MODULE)
+
+    assert found.problem == ""
+    assert found.imports == ["vector", "std", ":part", "map"]
+    assert {each.name: each.kind for each in found.chunks if each.kind != "module"} == {
+        "shop.v1": "namespace",
+        "shop.v1.Sized": "type",
+        "shop.v1.Desk": "class",
+        "shop.v1.Desk.count": "method",
+        "Row": "type",
+        "open": "function",
+        "first": "function",
+    }
+
+
+def test_what_is_eased_for_a_grammar_is_told_as_it_is_written() -> None:
+    assert chunk("cpp", MODULE, "shop.v1").signature == "export namespace shop::inline v1"
+    assert chunk("cpp", MODULE, "shop.v1.Desk").signature == "class [[nodiscard]] Desk"
+    assert chunk("cpp", MODULE, "shop.v1.Desk").decorators == ["nodiscard"]
+    count = chunk("cpp", MODULE, "shop.v1.Desk.count")
+    assert (count.return_type, count.reads) == ("std::size_t", ["s"])
+    assert Typed("return", "", "std::size_t", "annotation") in count.types
+
+
+GUARDS = """package shop
+
+context(logger: Logger<in Row>, Tx)
+suspend fun pick(state: State): Int = when (state) {
+    is Open if state.count > 3 -> state.count
+    is Shut -> 0
+    else if logger.on -> 1
+    else -> 2
+}
+
+class Desk : Store by files, Base(3) {
+    fun rows() = sequence { yield(1) }
+    expect external fun close()
+}
+
+val List<Row>.second: Row get() = this[1]
+"""
+
+
+def test_a_guard_of_kotlin_costs_nothing_of_what_is_after_it() -> None:
+    found = read("kotlin", GUARDS)
+
+    assert found.problem == ""
+    assert {each.name: each.kind for each in found.chunks if each.kind != "module"} == {
+        "pick": "function",
+        "Desk": "class",
+        "Desk.rows": "method",
+        "Desk.close": "method",
+        "List.second": "property",
+    }
+    pick = chunk("kotlin", GUARDS, "pick")
+    assert pick.decorators == ["context(logger: Logger<in Row>, Tx)"]
+    assert (pick.is_async, pick.branches) == (True, 3)
+    assert {"state.count", "logger.on"} <= set(pick.reads)
+
+
+def test_in_kotlin_bases_are_types_and_builders_of_sequences_are_generators() -> None:
+    assert chunk("kotlin", GUARDS, "Desk").bases == ["Store", "Base"]
+    assert chunk("kotlin", GUARDS, "Desk.rows").is_generator
+    assert chunk("kotlin", GUARDS, "Desk.close").modifiers == ["expect", "external"]
+    second = chunk("kotlin", GUARDS, "List.second")
+    assert [(each.where, each.type) for each in second.types] == [("return", "Row")]
+
+
+def test_what_a_match_of_python_names_receives_what_is_matched() -> None:
+    source = """def f(x):
+    match x.get("a"):
+        case {"k": [first, *rest], **other} if first > 3:
+            run(first)
+        case Point(x=0, y=yy) | [Color.RED, yy]:
+            run(yy)
+        case str() as s:
+            run(s)
+"""
+    found = chunk("python", source, "f")
+
+    assert found.writes == ["first", "rest", "other", "yy", "s"]
+    assert found.reads == ["x", "first", "yy", "s"]
+    assert {"Point", "Color.RED", "str"} <= set(found.uses)
+    step = found.steps[0]
+    assert (step.targets, step.calls[0].callee) == (found.writes, "x.get")
+
+
+def test_a_type_that_python_names_is_a_chunk() -> None:
+    source = "type Pair[T] = tuple[T, T]\ntype Name = str\n"
+
+    assert kinds("python", source) == {"Pair": "type", "Name": "type"}
+
+
+def test_java_without_a_class_has_functions_and_imports_modules() -> None:
+    source = """import module java.base;
+void main() { IO.println("hi"); }
+"""
+    found = read("java", source)
+
+    assert (found.imports, found.problem) == (["java.base"], "")
+    assert kinds("java", source) == {"main": "function"}
+
+
+def test_the_parts_of_a_record_receive_what_is_tested() -> None:
+    source = """class A { int f(Object o) {
+    if (o instanceof Point(int px, Box(var inner))) { run(px); }
+    return switch (o) { case null, default -> 0; case Box(var b) -> b; };
+} }
+"""
+    found = chunk("java", source, "A.f")
+
+    assert found.writes == ["px", "inner", "b"]
+    assert found.reads == ["o", "px", "b"]
+    assert found.steps[0].targets == ["px", "inner"]
+    assert found.steps[0].names == ["o"]
+
+
+def test_a_product_in_an_argument_of_csharp_is_no_new_pointer() -> None:
+    source = "class P { double Len(int x) { return Math.Sqrt(x * y, out int n); } }"
+    found = chunk("csharp", source, "P.Len")
+
+    assert found.reads == ["x", "y", "Math"]
+    assert found.writes == ["n"]
+    assert found.steps[0].calls[0].arguments[0].names == ["x", "y"]
+
+
+def test_members_that_csharp_names_are_not_read() -> None:
+    source = """class P { object F(Q q, R p) {
+    if (q is { Length: > 3, Name: var n } s) { Use(s, n); }
+    return new { Total = q.Sum, p = p with { Left = 3 } };
+} }
+"""
+    found = chunk("csharp", source, "P.F")
+
+    assert found.reads == ["q", "s", "n", "q.Sum", "p"]
+    assert found.writes == ["n", "s"]
+
+
+SWIFT = """@freestanding(expression)
+public macro stringify<T>(_ value: T) -> String = #externalMacro(module: "M", type: "S")
+enum Err: Error { case bad(Int), worse }
+extension Array: @retroactive Foo { }
+struct Desk {
+    consuming func pay(_ p: repeat each U) async throws(Err) -> Int {
+        async let a = one()
+        let (x, y) = try await (a, two)
+        return x + y
+    }
+}
+"""
+
+
+def test_a_macro_of_swift_is_a_chunk() -> None:
+    macro = chunk("swift", SWIFT, "stringify")
+
+    assert (macro.kind, macro.params, macro.return_type) == ("macro", ["value"], "String")
+    assert macro.decorators == ["freestanding(expression)"]
+    assert macro.reads == []
+
+
+def test_swift_says_what_it_throws_awaits_and_extends() -> None:
+    pay = chunk("swift", SWIFT, "Desk.pay")
+    array = chunk("swift", SWIFT, "Array")
+
+    assert (pay.throws, pay.awaits, pay.params) == (["Err"], ["a", "two"], ["p"])
+    assert pay.modifiers == ["consuming", "throws"]
+    assert [(each.name, each.type) for each in chunk("swift", SWIFT, "Err").types] == [
+        ("bad", "(Int)")
+    ]
+    assert (array.signature, array.decorators) == ("extension Array: @retroactive Foo", [])
+
+
+def test_a_property_of_php_with_hooks_is_a_chunk() -> None:
+    source = """<?php class Name {
+    public string $full {
+        get => $this->first . $this->last;
+        set(string $v) { $this->first = $v; }
+    }
+    public string $plain { get; }
+}
+"""
+    full = chunk("php", source, "Name.full")
+
+    assert (full.kind, full.return_type, full.returns) == ("property", "string", True)
+    assert (full.params, full.mutates) == (["$v"], ["$this.first"])
+    assert kinds("php", source) == {"Name": "class", "Name.full": "property"}
+
+
+RUBY = """module Loud
+  refine String do
+    def shout = upcase + "!"
+  end
+end
+Missing = Class.new(StandardError)
+Point = Struct.new(:x, :y) do
+  def length = Math.sqrt(x)
+end
+"""
+
+
+def test_a_refinement_of_ruby_extends_a_type() -> None:
+    assert kinds("ruby", RUBY) == {
+        "Loud": "namespace",
+        "Loud.String": "impl",
+        "Loud.String.shout": "method",
+        "Missing": "class",
+        "Point": "struct",
+        "Point.length": "method",
+    }
+    assert chunk("ruby", RUBY, "Loud.String.shout").returns
+
+
+def test_a_type_that_ruby_makes_has_a_base_or_fields() -> None:
+    point = chunk("ruby", RUBY, "Point")
+
+    assert chunk("ruby", RUBY, "Missing").bases == ["StandardError"]
+    assert (point.params, point.signature) == (["x", "y"], "Point = Struct.new(:x, :y)")
+
+
+def test_the_fields_of_a_tuple_of_rust_have_types() -> None:
+    source = "pub struct Pair(pub u32, String);\nenum Err { Io(Error), None }\n"
+    pair = chunk("rust", source, "Pair")
+
+    assert pair.signature == "pub struct Pair(pub u32, String)"
+    assert [(each.name, each.type) for each in pair.types] == [("0", "u32"), ("1", "String")]
+    assert [each.type for each in chunk("rust", source, "Err").types] == ["Error"]
+
+
+@pytest.mark.parametrize("lang", ["typescript", "tsx"])
+def test_what_typescript_says_of_members_and_casts_is_a_type(lang: str) -> None:
+    source = """interface Row { id: number; at?: Date }
+type Box = { item: Row }
+function f(x: unknown) {
+  const row = x as Row;
+  const box = { item: row } satisfies Box;
+  const fixed = [1] as const;
+}
+"""
+    types = {
+        each.name: [(one.where, one.name, one.type) for one in each.types]
+        for each in read(lang, source).chunks
+    }
+
+    assert types["Row"] == [("field", "id", "number"), ("field", "at", "Date")]
+    assert types["Box"] == [("field", "item", "Row")]
+    assert types["f"] == [
+        ("param", "x", "unknown"),
+        ("local", "row", "Row"),
+        ("local", "box", "Box"),
+    ]
+
+
+def test_a_decorator_is_used_by_what_it_decorates_and_not_by_what_is_around() -> None:
+    source = """export * as all from "./y";
+class Desk { @Get("/x") async find() {} }
+"""
+    assert "Get" in chunk("typescript", source, "Desk.find").uses
+    assert "Get" not in chunk("typescript", source, "Desk").uses
+    assert read("typescript", source).exports == ["all"]
