@@ -3,6 +3,7 @@
 import pytest
 
 from cleats.toolsets.code.facts import Typed
+from cleats.toolsets.code.languages.registry import LANGUAGES
 from tests.test_code_languages_b import chunk, kinds, read
 
 MODULE = """module;
@@ -253,6 +254,63 @@ def test_the_fields_of_a_tuple_of_rust_have_types() -> None:
     assert pair.signature == "pub struct Pair(pub u32, String)"
     assert [(each.name, each.type) for each in pair.types] == [("0", "u32"), ("1", "String")]
     assert [each.type for each in chunk("rust", source, "Err").types] == ["Error"]
+
+
+MACROS = """cfg_rt! {
+    /// Spawns { a task.
+    #[track_caller]
+    pub fn spawn(f: u8) -> u8 { let brace = '{'; let s = "}"; cfg_io! { run() }; f }
+
+    cfg_net! {
+        pub(crate) struct Net { a: u8 }
+    }
+}
+impl Net {
+    cfg_rt! {
+        pub async fn go(&self) { self.a.await }
+    }
+}
+lazy_static! { static ref X: u8 = 1; }
+"""
+
+
+def test_items_in_a_macro_of_rust_are_items_all_the_same() -> None:
+    found = read("rust", MACROS)
+
+    assert [(each.kind, each.name) for each in found.chunks if each.kind != "module"] == [
+        ("function", "spawn"),
+        ("struct", "Net"),
+        ("impl", "Net"),
+        ("method", "Net.go"),
+    ]
+    assert found.problem == ""
+    spawn = chunk("rust", MACROS, "spawn")
+    assert (spawn.doc, spawn.calls) == ("Spawns { a task.", ["run", "cfg_io!"])
+
+
+def test_what_is_no_rust_in_a_macro_leaves_the_rest_as_it_is() -> None:
+    source = "flags! {\n  pub struct A: u32 { const B = 1; }\n}\nfn f() {}\n"
+
+    assert kinds("rust", source) == {"f": "function"}
+    assert read("rust", source).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("lang", "source"),
+    [
+        ("rust", "a! {\n" + "/* " * 200_000),
+        ("rust", "a! {" * 50_000),
+        ("kotlin", "val x = \nis X" + " if" * 200_000),
+        ("kotlin", "context(" + "<" * 200_000),
+        ("cpp", "export " * 100_000),
+    ],
+    ids=["comments", "braces", "guards", "contexts", "exports"],
+)
+def test_easing_goes_over_a_text_once(lang: str, source: str) -> None:
+    ease = LANGUAGES[lang].unwrap if lang == "rust" else LANGUAGES[lang].ease
+    data = source.encode()
+
+    assert len(ease(data)) == len(data)
 
 
 @pytest.mark.parametrize("lang", ["typescript", "tsx"])

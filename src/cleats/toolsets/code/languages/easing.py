@@ -1,7 +1,7 @@
 """Syntax that is newer than a grammar, put in words that the grammar knows.
 
-Only asked where a grammar has failed: one construct that it does not know can cost it all that
-follows. The new text is as long as the old one and is parsed in its stead; what nodes say is still
+One construct that a grammar does not know can cost it all that follows, and what a macro holds is
+only tokens to it. The new text is as long as the old one and is parsed in its stead; what nodes say is still
 read from the file, so a name or a signature never holds what is written here.
 """
 
@@ -17,6 +17,20 @@ _BARE: Final = (b"template", b"using", b"typedef", b"{", b"[")
 _CONSTEVAL: Final = re.compile(rb"\bif ?(!? ?)consteval( ?)(?=\{)")
 
 _MODULE: Final = re.compile(rb"^(\s*import\s+)module(?=\s+\w)", re.MULTILINE)
+
+_BRACE: Final = re.compile(
+    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|r(#+)\".*?(?:\"\1|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)"
+    rb"|'(?:\\.[^']{0,8}|[^\\'])'|[{}]",
+    re.DOTALL,
+)
+"""Braces, and what may hold some that are none."""
+_WRAPPED: Final = re.compile(rb"^[ \t]*([a-z_][\w:]*![ \t]*\{)", re.MULTILINE)
+_ITEMS: Final = re.compile(
+    rb"(?:\s|//[^\n]*|/\*.*?\*/|#!?\[[^\]]*\])*"
+    rb"(?:(?:pub|unsafe|async|const|extern)\b[^;{=]{0,40}?)?"
+    rb"\b(?:fn|struct|enum|impl|mod|use|trait|type|macro_rules)\b",
+    re.DOTALL,
+)
 
 # Lengths are bounded, so that a line of a million words costs no more than any other.
 _CONTEXT: Final = re.compile(
@@ -55,6 +69,24 @@ def kotlin(data: bytes) -> bytes:
 def java(data: bytes) -> bytes:
     """`import module` of Java 25 without its second word."""
     return _MODULE.sub(rb"\1      ", data)
+
+
+def rust(data: bytes) -> bytes:
+    """Items in a macro, such as `cfg_rt! { pub fn spawn() {} }`, without the macro."""
+    heads = {found.end(1) - 1: found.start(1) for found in _WRAPPED.finditer(data)}
+    if not heads:
+        return data
+    eased, opened = bytearray(data), list[int]()
+    for brace in _BRACE.finditer(data):
+        at = brace.start()
+        if brace.group() == b"{":
+            opened.append(at)
+        elif brace.group() == b"}" and opened:
+            start = opened.pop()
+            if start in heads and _ITEMS.match(data, start + 1, start + 4000):
+                eased[heads[start] : start + 1] = b" " * (start + 1 - heads[start])
+                eased[at : at + 1] = b" "
+    return bytes(eased)
 
 
 def _annotation(found: re.Match[bytes]) -> bytes:

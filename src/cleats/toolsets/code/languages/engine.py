@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser
+from tree_sitter import Node, Parser, Tree
 
 from cleats.toolsets.code.facts import Chunk
 from cleats.toolsets.code.languages.frame import Frame
@@ -60,9 +60,7 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
         KeyError: There is no table for the language.
     """
     reader = _reader(lang)
-    tree = reader.parser.parse(data)
-    if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
-        tree = reader.parser.parse(eased)
+    tree = _tree(reader, data)
     syntax = flatten(tree, data, reader.kinds, reader.fields)
     reader.language.prepare(syntax)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
@@ -82,6 +80,17 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
         frame.chunk(syntax) for frame in frames if frame is not module or not module.is_blank(data)
     ]
     return Parsed(chunks, list(walk.imports), list(walk.exports), spoken, problem)
+
+
+def _tree(reader: _Reader, data: bytes) -> Tree:
+    if (eased := reader.language.unwrap(data)) != data:
+        tree = reader.parser.parse(eased)
+        if not tree.root_node.has_error:
+            return tree
+    tree = reader.parser.parse(data)
+    if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
+        tree = reader.parser.parse(eased)
+    return tree
 
 
 def _problem(root: Node, syntax: Syntax) -> str:

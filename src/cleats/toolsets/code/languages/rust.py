@@ -1,5 +1,6 @@
 """Rust."""
 
+from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import add_type, assign, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
@@ -369,5 +370,6 @@ RUST = Language(
         "token_tree": read_tokens,
         "ordered_field_declaration_list": _places,
     },
+    unwrap=easing.rust,
     finish=_finish,
 )

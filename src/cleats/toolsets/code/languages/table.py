@@ -217,6 +217,9 @@ class Language(Struct, frozen=True):
     ease: "Callable[[bytes], bytes]" = lambda data: data
     """Puts what is newer than the grammar in words that it knows, byte for byte as long; called
     where the grammar has failed."""
+    unwrap: "Callable[[bytes], bytes]" = lambda data: data
+    """Takes away what hides declarations from the grammar, byte for byte as long; it counts only
+    where the grammar can read what is left."""
     prepare: "Callable[[Syntax], None]" = lambda _syntax: None
     """Called before the walk, to give kinds of their own to nodes that the grammar lumps together:
     `x[0]` and `x(0)` in Swift."""
