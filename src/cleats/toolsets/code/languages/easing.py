@@ -1,8 +1,8 @@
 """Syntax that is newer than a grammar, put in words that the grammar knows.
 
 One construct that a grammar does not know can cost it all that follows, and what a macro holds is
-only tokens to it. The new text is as long as the old one and is parsed in its stead; what nodes say is still
-read from the file, so a name or a signature never holds what is written here.
+only tokens to it. The new text is as long as the old one and is parsed in its stead; what nodes say
+is still read from the file, so a name or a signature never holds what is written here.
 """
 
 import re
