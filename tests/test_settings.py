@@ -2,7 +2,6 @@
 
 import string
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from cleats.cli import config
-from cleats.settings import ENVIRONMENT, SettingError, Settings, Source, resolve, rows, variable
+from cleats.settings import ENVIRONMENT, TABLE, SettingError, Settings, Source, resolve, rows
 
 LAW = profile(deadline=None)
 """How laws are tried: a busy machine is slow, and that proves nothing."""
@@ -218,7 +217,7 @@ def test_every_setting_has_a_sentence_a_type_and_a_variable_of_its_own() -> None
     assert all(row.about.endswith(".") and row.kind for row in table)
 
 
-NAMES = [item.name for item in fields(Settings)]
+NAMES = list(TABLE)
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers())
 )
@@ -258,14 +257,13 @@ def test_the_strongest_source_that_has_a_setting_decides_it(
 @LAW
 @given(st.fixed_dictionaries({}, optional=GOOD))
 def test_what_a_file_can_say_a_variable_can_say_too(values: dict[str, Any]) -> None:
-    table = {item.name: item for item in fields(Settings)}
     spelt = {
         name: ",".join(f"{tool}={seconds!r}" for tool, seconds in value.items())
         if isinstance(value, dict)
         else str(value)
         for name, value in values.items()
     }
-    environ = {variable(table[name]): text for name, text in spelt.items()}
+    environ = {TABLE[name].variable: text for name, text in spelt.items()}
 
     source = config._environment(environ)
 

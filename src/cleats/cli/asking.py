@@ -3,10 +3,10 @@
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.printing import asked_for_json, echo_json
 from cleats.contract.errors import ErrorCode, ToolError

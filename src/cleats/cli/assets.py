@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from cleats.cli.printing import columns, echo_json, heading
 from cleats.settings import Settings

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
+from msgspec import structs
 
 from cleats.cli.printing import clip, width
 from cleats.contract.errors import ErrorCode, ToolError
@@ -64,7 +65,7 @@ def call(
           2  when it never ran: no such tool, or arguments that do not fit.
     """  # noqa: D301 - click reads the backspace
     arguments = {**_object(json_text), **dict(map(_pair, pairs))}
-    settings = replace(settings, log_level=_log_level(settings, verbose))
+    settings = structs.replace(settings, log_level=_log_level(settings, verbose))
     ending = run(settings, tool, arguments, Ticker(), traces=bool(verbose))
     answer, text = _rendered(ending, as_json=as_json)
     click.echo(text, nl=False)

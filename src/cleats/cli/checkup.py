@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from cleats.cli import config
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.capabilities import CAPABILITIES
-from cleats.settings import SettingError, Settings, Source, variable
+from cleats.settings import TABLE, SettingError, Settings, Source
 
 FOLDERS = ("cache_dir", "data_dir")
 
@@ -196,11 +196,11 @@ def _files(environ: Mapping[str, str], start: Path | None) -> dict[str, bool]:
 def _values(settings: Settings, sources: list[Source]) -> list[Value]:
     return [
         Value(
-            item.name,
-            _public(getattr(settings, item.name)),
-            next((source.name for source in sources if item.name in source.values), DEFAULT),
+            name,
+            _public(getattr(settings, name)),
+            next((source.name for source in sources if name in source.values), DEFAULT),
         )
-        for item in fields(Settings)
+        for name in TABLE
     ]
 
 
@@ -225,15 +225,14 @@ def _not_installed(library: Library) -> Problem:
 
 
 def _not_writable(folder: Folder) -> Problem:
-    item = next(item for item in fields(Settings) if item.name == folder.name)
     return Problem(
         f"{folder.name}: {folder.path} cannot be written to",
-        f"Set {variable(item)} to a folder that can.",
+        f"Set {TABLE[folder.name].variable} to a folder that can.",
     )
 
 
 def _notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
-    known = [variable(item) for item in fields(Settings)]
+    known = [setting.variable for setting in TABLE.values()]
     for name in config.strays(environ):
         near = get_close_matches(name, known, n=1)
         advice = f" Did you mean {near[0]}?" if near else ""

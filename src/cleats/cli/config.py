@@ -1,18 +1,17 @@
 """Read the settings: the environment, the repository's file, the user's file."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from cleats.settings import (
     ENVIRONMENT,
+    TABLE,
     SettingError,
     Settings,
     Source,
     Surrounded,
     resolve,
-    variable,
 )
 
 FILE = ".cleats.toml"
@@ -37,7 +36,7 @@ def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
         "project_dir": start,
     }
     unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
-    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    values = {name: getattr(settings, name) for name in TABLE}
     return Surrounded(**{**values, **unset}, environ=environ)
 
 
@@ -73,7 +72,7 @@ def repository_file(start: Path) -> Path | None:
 
 def strays(environ: Mapping[str, str]) -> list[str]:
     """Variables that look like settings and are none: most likely misspelt."""
-    known = {variable(item) for item in fields(Settings)}
+    known = {setting.variable for setting in TABLE.values()}
     return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
 
 
@@ -86,7 +85,7 @@ def _within_repository(start: Path) -> Iterator[Path]:
 
 
 def _environment(environ: Mapping[str, str]) -> Source:
-    known = {variable(item): item.name for item in fields(Settings)}
+    known = {setting.variable: setting.name for setting in TABLE.values()}
     values = {known[name]: value for name, value in environ.items() if name in known and value}
     return Source(ENVIRONMENT, values)
 

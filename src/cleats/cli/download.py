@@ -3,11 +3,11 @@
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.asking import asked, json_option
 from cleats.cli.printing import columns, echo_json, size

@@ -3,11 +3,11 @@
 import gc
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.skill_options import applied, skill_options
 from cleats.runtime import starting

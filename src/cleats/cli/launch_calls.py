@@ -9,10 +9,11 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.printing import asked_for_json, echo_json
 from cleats.settings import Settings

@@ -1,10 +1,9 @@
 """The reference page of the HTTP API and the other wires, from the table of routes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 
 from cleats.contract.errors import ErrorCode
-from cleats.settings import Settings, rows
+from cleats.settings import rows
 from cleats.transports.http.rows import MCP_PATH, ROUTES
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
@@ -120,8 +119,11 @@ def http_page(table: Table) -> Iterator[str]:
     )
     yield "413 and 415 come with `INVALID_REQUEST` when it is the request that is meant."
     yield "## Settings"
-    names = {item.name for item in fields(Settings) if item.name.startswith("http_")}
     yield table(
         ("Setting", "Variable", "What it decides"),
-        ((f"`{row.name}`", f"`{row.env}`", row.about) for row in rows() if row.name in names),
+        (
+            (f"`{row.name}`", f"`{row.env}`", row.about)
+            for row in rows()
+            if row.name.startswith("http_")
+        ),
     )

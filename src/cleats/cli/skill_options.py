@@ -1,11 +1,11 @@
 """The options that say which skills count, for `serve` and for `skills`."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from cleats.settings import Settings
 

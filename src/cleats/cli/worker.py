@@ -1,9 +1,9 @@
 """`cleats worker`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from cleats.settings import SettingError, Settings
 

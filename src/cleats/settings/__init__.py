@@ -4,12 +4,14 @@ The order is command line, environment, `.cleats.toml` in the repository, the us
 them is the command line's job; here they are only checked and put together.
 """
 
-from cleats.settings.sources import ENVIRONMENT, Row, SettingError, Source, resolve, rows, variable
-from cleats.settings.table import Settings, Surrounded, surroundings
+from cleats.settings.sources import ENVIRONMENT, Row, SettingError, Source, resolve, rows
+from cleats.settings.table import TABLE, Setting, Settings, Surrounded, surroundings
 
 __all__ = [
     "ENVIRONMENT",
+    "TABLE",
     "Row",
+    "Setting",
     "SettingError",
     "Settings",
     "Source",
@@ -17,5 +19,4 @@ __all__ = [
     "resolve",
     "rows",
     "surroundings",
-    "variable",
 ]

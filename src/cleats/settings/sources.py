@@ -1,12 +1,10 @@
 """Settings as they are given: where they come from, what counts as a value, what wins."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, fields
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from cleats.settings.table import Settings
+from cleats.settings.table import TABLE, Setting, Settings
 
 N = TypeVar("N", int, float)
 
@@ -28,23 +26,17 @@ class Row(NamedTuple):
 
 def rows() -> list[Row]:
     """The table of settings."""
-    hints = get_type_hints(Settings)
     return [
         Row(
-            item.name,
-            variable(item),
-            _kind(hints[item.name]),
-            _shown(item),
-            item.metadata["about"],
-            item.metadata["private"],
+            setting.name,
+            setting.variable,
+            _kind(setting.kind),
+            _shown(setting.default),
+            setting.about,
+            setting.private,
         )
-        for item in fields(Settings)
+        for setting in TABLE.values()
     ]
-
-
-def variable(item: "Field[Any]") -> str:
-    """The environment variable of a setting."""
-    return item.metadata["env"] or f"CLEATS_{item.name.upper()}"
 
 
 ENVIRONMENT = "environment"
@@ -65,33 +57,34 @@ def resolve(sources: Iterable[Source]) -> Settings:
     Raises:
         SettingError: an unknown name, a bad value, or a private setting in a repository's file.
     """
-    hints = get_type_hints(Settings)
-    table = {item.name: item for item in fields(Settings)}
     chosen: dict[str, Any] = {}
     for source in sources:
         for name, raw in source.values.items():
-            if name not in table:
-                raise SettingError(_unknown(name, source.name, table))
-            if table[name].metadata["private"] and not source.trusted:
+            setting = TABLE.get(name)
+            if setting is None:
+                raise SettingError(_unknown(name, source.name))
+            if setting.private and not source.trusted:
                 raise SettingError(
                     f"{source.name}: {name} cannot be set by a repository; "
-                    f"use {variable(table[name])} or your own configuration file"
+                    f"use {setting.variable} or your own configuration file"
                 )
             try:
-                value = _parse(raw, hints[name])
-                _check_least(value, table[name].metadata["least"])
+                value = _parse(raw, setting.kind)
+                _check_least(value, setting.least)
             except ValueError as error:
-                raise SettingError(f"{_where(source, table[name])}: {error}") from None
+                raise SettingError(f"{_where(source, setting)}: {error}") from None
             chosen.setdefault(name, value)
     return Settings(**chosen)
 
 
-def _where(source: Source, item: "Field[Any]") -> str:
-    return variable(item) if source.name == ENVIRONMENT else f"{source.name}: {item.name}"
+def _where(source: Source, setting: Setting) -> str:
+    return setting.variable if source.name == ENVIRONMENT else f"{source.name}: {setting.name}"
 
 
-def _unknown(name: str, source: str, table: Iterable[str]) -> str:
-    near = get_close_matches(name, list(table), n=1)
+def _unknown(name: str, source: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - hardly ever
+
+    near = get_close_matches(name, TABLE, n=1)
     return f"{source}: there is no setting {name!r}" + (
         f"; did you mean {near[0]!r}?" if near else ""
     )
@@ -199,8 +192,7 @@ def _kind(hint: Any) -> str:
     return _KINDS[_of(hint)].word
 
 
-def _shown(item: "Field[Any]") -> str:
-    default = item.default if item.default is not MISSING else ""
+def _shown(default: object) -> str:
     if isinstance(default, tuple):
         return ",".join(map(str, default))
-    return "" if default in ("", Path()) else str(default)
+    return "" if default in ("", Path(), {}) else str(default)

@@ -1,11 +1,23 @@
 """The table of settings: each with a name, a type, a default and a line about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
+
+
+class _Row(Struct, frozen=True):
+    default: Any
+    about: str
+    least: int
+    env: str
+    private: bool
+
+
+_rows: list[_Row] = []
 
 
 def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: bool = False) -> T:
@@ -16,18 +28,11 @@ def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: 
     `private` ones cannot come from a repository's file: a checkout must not be able to send data
     elsewhere or write outside itself.
     """
-    metadata = {"about": about, "least": least, "env": env, "private": private}
-    made: Any = (
-        field(default_factory=lambda: default, metadata=metadata)
-        if isinstance(default, dict)
-        else field(default=default, metadata=metadata)
-    )
-    result: T = made
-    return result
+    _rows.append(_Row(default, about, least, env, private))
+    return default
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """The values a server runs with. Seconds and bytes."""
 
     concurrency: int = _setting(8, "Calls that run at the same time.", least=1)
@@ -154,28 +159,28 @@ class Settings:
         "and pointers to indexes; needs `cleats[fleet]`.",
         private=True,
     )
-    cache_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+    cache_dir: Path = _setting(
         Path(), "Indexes, models and downloads; the XDG cache folder by default.", private=True
     )
-    data_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+    data_dir: Path = _setting(
         Path(), "Runs, records and spans; the XDG data folder by default.", private=True
     )
-    home: Path = _setting(  # noqa: RUF009 - a row of the table
+    home: Path = _setting(
         Path(), "The user's folder, in which skills are looked for.", env="HOME", private=True
     )
-    config_home: Path = _setting(  # noqa: RUF009 - a row of the table
+    config_home: Path = _setting(
         Path(),
         "The user's configuration, in which some agents keep skills; `~/.config` by default.",
         env="XDG_CONFIG_HOME",
         private=True,
     )
-    claude_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+    claude_dir: Path = _setting(
         Path(),
         "Claude's folder, with skills and plugins; `~/.claude` by default.",
         env="CLAUDE_CONFIG_DIR",
         private=True,
     )
-    project_dir: Path = _setting(  # noqa: RUF009 - a row of the table
+    project_dir: Path = _setting(
         Path(),
         "The project: its skills are looked for from here up to the root of its repository, "
         "which is also the one that is searched; the working folder by default.",
@@ -347,14 +352,41 @@ class Settings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surrounded(Settings):
+class Setting(Struct, frozen=True):
+    """What is known about a setting besides its value."""
+
+    name: str
+    kind: Any
+    """Its type."""
+    default: Any
+    about: str
+    least: int
+    variable: str
+    """Where the environment has it."""
+    private: bool
+
+
+def _known(name: str, row: _Row) -> Setting:
+    kind, variable = Settings.__annotations__[name], row.env or f"CLEATS_{name.upper()}"
+    return Setting(name, kind, row.default, row.about, row.least, variable, row.private)
+
+
+TABLE: Final[Mapping[str, Setting]] = {
+    name: _known(name, row) for name, row in zip(Settings.__struct_fields__, _rows, strict=True)
+}
+"""All settings, in the order above."""
+
+
+class Surrounded(Settings, frozen=True, kw_only=True):
     """Settings with the environment they came from, for programs that have to run in it.
 
     It is no setting: only the command line fills it. Whoever uses it takes the names it needs.
     """
 
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environ: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Surrounded(environ of {len(self.environ)})"  # some of it is secret
 
 
 def surroundings(settings: Settings) -> Mapping[str, str]:

@@ -17,10 +17,15 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Put a folder on the disk with everything in it, names last."""
+    """Put a folder on the disk with everything in it, names last.
+
+    A file that another folder has too, by `link`, is there already.
+    """
     for current, _, files in os.walk(folder, topdown=False):
         for name in files:
-            sync(Path(current, name))
+            path = Path(current, name)
+            if path.stat().st_nlink == 1:
+                sync(path)
         sync(Path(current))
 
 

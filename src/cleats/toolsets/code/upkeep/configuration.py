@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from anyio import to_thread
 
 from cleats.contract.tools import Context, Tool, arguments
 from cleats.runtime import capabilities
-from cleats.settings import Settings
+from cleats.settings import TABLE, Settings
 from cleats.toolsets.code.indexing.shapes import REPO_PATH
 from cleats.toolsets.code.repository import CONFIGURATION, Repository
 from cleats.toolsets.code.store.cache import is_ours
@@ -168,7 +167,7 @@ class ConfigurationTool:
 
 def masked(settings: Settings) -> dict[str, Any]:
     """Every setting as JSON, without what must stay secret."""
-    return {item.name: _shown(item.name, getattr(settings, item.name)) for item in fields(Settings)}
+    return {name: _shown(name, getattr(settings, name)) for name in TABLE}
 
 
 def _shown(name: str, value: Any) -> Any:
