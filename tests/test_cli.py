@@ -98,6 +98,18 @@ def test_a_failure_nobody_foresaw_is_two_lines_and_no_trace(shell: Shell) -> Non
     assert "cleats doctor" in done.stderr
 
 
+@pytest.mark.parametrize("library", ["click", "msgspec"])
+def test_without_a_library_it_stands_on_the_command_says_how_to_get_it(
+    shell: Shell, library: str
+) -> None:
+    (shell.folder / f"{library}.py").write_text("raise ImportError('broken')")
+
+    done = shell.run("doctor", PYTHONPATH=str(shell.folder))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: ImportError: broken\n`pip install ")
+
+
 @pytest.mark.parametrize(
     ("environ", "coloured"),
     [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)],

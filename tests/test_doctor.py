@@ -87,7 +87,7 @@ def test_a_missing_library_is_a_problem_and_comes_with_its_command(
 
 
 def test_the_doctor_works_where_a_library_is_broken(shell: Shell) -> None:
-    (shell.folder / "msgspec.py").write_text("raise ImportError('broken')")
+    (shell.folder / "jsonschema_rs.py").write_text("raise ImportError('broken')")
 
     done = shell.run("doctor", PYTHONPATH=str(shell.folder))
 

@@ -4,11 +4,19 @@ import sys
 
 
 def main() -> None:
-    """Run the command; Ctrl-C while it is still being imported ends it without a word."""
+    """Run the command.
+
+    Ctrl-C while it is still being imported ends it without a word, and a library that cannot be
+    imported with one that says what to do.
+    """
     try:
         from cleats.cli.main import main as run  # noqa: PLC0415 - so that it is guarded
     except KeyboardInterrupt:
         sys.exit(130)  # noqa: TID251 - the command line begins here
+    except ImportError as error:
+        remedy = "`pip install --force-reinstall cleats` installs what Cleats stands on anew."
+        print(f"Error: {type(error).__name__}: {error}\n{remedy}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)  # noqa: TID251 - the command line begins here
     run()
 
 
