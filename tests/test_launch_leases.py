@@ -45,7 +45,7 @@ def driver(home: Path, *words: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT)
 
 
-@requirement("e:cancel")
+@requirement("e:cancel", "e:telemetry:work-items")
 async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(tmp_path: Path) -> None:
     before = children()
     runs = engine(tmp_path, pace=STEADY)
@@ -69,7 +69,9 @@ async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(tmp_path
     assert not runs.store.steps(run.run_id)
     assert children() <= before
     items = runs.store.snapshot(run.run_id)["work_items"]
-    assert [item["status"] for item in items] == ["skipped"]
+    assert [(item["status"], item["error"]["code"]) for item in items] == [("failed", "CANCELLED")]
+    log = [event.type for event in runs.store.events(run.run_id)]
+    assert log[-3:] == ["WORK_ITEM_FAILED", "RUN_CANCELLED", "RUN_STATE_CHANGED"]
     await runs.cancel(run.run_id)  # once more is as good
 
 
@@ -222,7 +224,7 @@ async def test_a_run_that_is_cancelled_while_its_lease_is_taken_is_not_driven(
     acquire = runs.store.acquire
 
     def late(run_id: str, owner: str, seconds: float) -> Lease | None:
-        runs.store.cancel(run_id, [], Trace())
+        runs.store.cancel(run_id, lambda _: [], Trace())
         return acquire(run_id, owner, seconds)
 
     monkeypatch.setattr(runs.store, "acquire", late)

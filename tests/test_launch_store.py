@@ -14,6 +14,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.drive.driver import new_run_id
+from cleats.toolsets.launch.drive.records import cancelled
 from cleats.toolsets.launch.events import NO_TRACE, BrokenChainError, Draft, Trace
 from cleats.toolsets.launch.snapshot import replay
 from cleats.toolsets.launch.states import IllegalTransition, State
@@ -234,8 +235,8 @@ def test_a_cancel_ends_the_run_and_fences_its_driver(store_factory: Factory) -> 
     run = make(driver)
     lease = lease_of(driver, run)
 
-    after, events = other.cancel(run.run_id, [Draft("RUN_CANCELLED")], NO_TRACE)
-    again, nothing = other.cancel(run.run_id, [Draft("RUN_CANCELLED")], NO_TRACE)
+    after, events = other.cancel(run.run_id, cancelled, NO_TRACE)
+    again, nothing = other.cancel(run.run_id, cancelled, NO_TRACE)
 
     assert after.state is again.state is State.CANCELLED
     assert [event.type for event in events] == ["RUN_CANCELLED", "RUN_STATE_CHANGED"]
@@ -259,7 +260,7 @@ def test_what_has_ended_cannot_be_cancelled(store: RunStore, end: State) -> None
         store.record(lease, [to_state(old, then)], NO_TRACE)
 
     with pytest.raises(ToolError) as error:
-        store.cancel(run.run_id, [], NO_TRACE)
+        store.cancel(run.run_id, cancelled, NO_TRACE)
 
     assert error.value.code is ErrorCode.ILLEGAL_STATE
     assert store.get(run.run_id).state is end
@@ -269,7 +270,7 @@ def test_what_has_ended_cannot_be_cancelled(store: RunStore, end: State) -> None
 @requirement("e:list", "e:list:filter")
 def test_lists_are_newest_first_filtered_and_paged(store: RunStore) -> None:
     runs = [make(store, product_slug="zip" if i % 2 else "pdf") for i in range(6)]
-    store.cancel(runs[0].run_id, [], NO_TRACE)
+    store.cancel(runs[0].run_id, cancelled, NO_TRACE)
     newest = [run.run_id for run in reversed(runs)]
 
     def ids(**given: Any) -> list[str]:

@@ -15,6 +15,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.routes import RouteAnswer, RouteHandler, RouteRequest
+from cleats.toolsets.launch.drive.records import cancelled
 from cleats.toolsets.launch.events import Draft, Trace
 from cleats.toolsets.launch.store.port import NewRun
 from cleats.toolsets.launch.store.sqlite import SqliteStore
@@ -26,6 +27,7 @@ from cleats.toolsets.launch.telemetry.ledger import Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
 from cleats.toolsets.launch.telemetry.watch import Watch
 from tests.launch_world import RUN_ID
+from tests.requirements import requirement
 
 OTHER = "r_2026-01-21T10-00-00Z_ffffffff"
 TRACE = Trace("1" * 32, "2" * 16)
@@ -156,6 +158,48 @@ def test_two_who_read_the_same_journal_at_once_write_it_down_once(tmp_path: Path
 
     assert told == [True, False]
     assert first.read_up_to("r") == 5
+
+
+@requirement("e:telemetry:work-items")
+def test_what_was_done_for_a_run_that_is_cancelled_ends_with_it(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.sqlite")
+    new = NewRun(run_id=RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
+    store.create(new, [Draft("RUN_CREATED", {"required_sections": ["docs"]})], TRACE)
+    lease = store.acquire(RUN_ID, "me", 60)
+    assert lease is not None
+    store.record(lease, [begun("W5", "draft:docs")], TRACE)
+    watching = watch(tmp_path, store)
+
+    store.cancel(RUN_ID, cancelled, TRACE)
+    watching.catch_up(RUN_ID)
+    store.close()
+
+    found = watching.ledger.of_run(RUN_ID)
+    assert sorted((each["job_type"], each["status"]) for each in found) == [
+        ("launch", "cancelled"),
+        ("worker", "cancelled"),
+    ]
+
+
+def test_a_record_names_the_section_that_a_step_wrote_and_no_other_step_as_one(
+    tmp_path: Path,
+) -> None:
+    store = SqliteStore(tmp_path / "runs.sqlite")
+    new = NewRun(run_id=RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
+    first = Draft("RUN_CREATED", {"required_sections": ["docs"]})
+    store.create(new, [first, begun("W5", "draft:docs"), begun("W7", "validate:1")], TRACE)
+    watching = watch(tmp_path, store)
+
+    watching.catch_up(RUN_ID)
+
+    found = watching.ledger.of_run(RUN_ID)
+    assert [each["website_section"] for each in found if "website_section" in each] == ["docs"]
+
+
+def begun(worker: str, step: str) -> Draft:
+    """A step begins."""
+    item = {"work_item_id": f"{RUN_ID}:{worker}:1:{step}", "scope_key": step, "inputs": []}
+    return Draft("WORK_ITEM_STARTED", {**item, "worker": worker, "attempt": 1})
 
 
 def test_a_collector_that_is_away_gets_everything_later_in_order_and_once(tmp_path: Path) -> None:

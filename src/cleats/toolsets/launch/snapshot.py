@@ -163,14 +163,6 @@ def _ended(snapshot: Snapshot, payload: Payload, end: Mapping[str, Any]) -> Snap
     return {"work_items": items}
 
 
-def _cancelled(snapshot: Snapshot, event: Event, _payload: Payload) -> Snapshot:
-    end = {"status": "skipped", "finished_at": event.ts}
-    items = [
-        {**item, **end} if item["status"] == "running" else item for item in snapshot["work_items"]
-    ]
-    return {"work_items": items}
-
-
 def _opened(snapshot: Snapshot, _event: Event, payload: Payload) -> Snapshot:
     issue = payload["issue"]
     others = [each for each in snapshot["issues"] if each["issue_id"] != issue["issue_id"]]
@@ -193,7 +185,6 @@ _CHANGES: Mapping[str, Change] = {
     "WORK_ITEM_STARTED": _started,
     "WORK_ITEM_FINISHED": _finished,
     "WORK_ITEM_FAILED": _failed,
-    "RUN_CANCELLED": _cancelled,
     "ISSUE_OPENED": _opened,
     "ISSUE_RESOLVED": _resolved,
 }

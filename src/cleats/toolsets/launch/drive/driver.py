@@ -38,7 +38,7 @@ from cleats.toolsets.launch.drive.refusals import (
 )
 from cleats.toolsets.launch.drive.steps import View
 from cleats.toolsets.launch.drive.trail import driving
-from cleats.toolsets.launch.events import NO_TRACE, Draft, Trace
+from cleats.toolsets.launch.events import NO_TRACE, Trace
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.issues import BLOCKING
 from cleats.toolsets.launch.snapshot import Snapshot, status_of
@@ -282,8 +282,9 @@ class Engine:
         Raises:
             ToolError: ILLEGAL_STATE, the run is done or has failed.
         """
-        drafts = [Draft("RUN_CANCELLED", {})]
-        run, events = await to_thread.run_sync(self.store.cancel, run_id, drafts, by.trace)
+        run, events = await to_thread.run_sync(
+            self.store.cancel, run_id, records.cancelled, by.trace
+        )
         if events:
             self._observe(run, events)
         await self._leases.drop(run_id, CANCEL_PATIENCE)

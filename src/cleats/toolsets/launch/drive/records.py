@@ -67,13 +67,20 @@ def started(known: Snapshot, work: Work, item: Item) -> list[Draft]:
 
 def interrupted(known: Snapshot) -> list[Draft]:
     """What nobody works on any more, though the log says so."""
-    error = {
-        "code": ErrorCode.CANCELLED.name,
-        "message": "The step was interrupted.",
-        "retryable": True,
-    }
+    return _stopped(
+        known, ToolError(ErrorCode.CANCELLED, "The step was interrupted.", retryable=True)
+    )
+
+
+def cancelled(known: Snapshot) -> list[Draft]:
+    """A run is cancelled, and with it whatever is done for it."""
+    over = _stopped(known, ToolError(ErrorCode.CANCELLED, "The run was cancelled."))
+    return [*over, Draft("RUN_CANCELLED", {})]
+
+
+def _stopped(known: Snapshot, error: ToolError) -> list[Draft]:
     return [
-        Draft("WORK_ITEM_FAILED", {"work_item_id": each["work_item_id"], "error": error})
+        Draft("WORK_ITEM_FAILED", {"work_item_id": each["work_item_id"], "error": told(error)})
         for each in known["work_items"]
         if each["status"] == "running"
     ]

@@ -12,7 +12,7 @@ Laws:
 Calls block and may be made from any thread. Times are seconds since the epoch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -186,11 +186,12 @@ class RunStore(Protocol):
         """
 
     def cancel(
-        self, run_id: str, drafts: Iterable[Draft], trace: Trace
+        self, run_id: str, drafts: Callable[[Snapshot], Iterable[Draft]], trace: Trace
     ) -> tuple[Run, Sequence[Event]]:
         """Cancel a run, whoever drives it: its state and a new epoch, together.
 
-        `drafts` come before the change of state. A cancelled run is left as it is.
+        What `drafts` makes of the snapshot comes before the change of state. A cancelled run is
+        left as it is.
 
         Raises:
             ToolError: RUN_NOT_FOUND; ILLEGAL_STATE for a run that is done or has failed.

@@ -6,7 +6,7 @@ are written once, with `?` for a value; `Database` knows what its engine wants i
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol
@@ -236,7 +236,7 @@ class SqlStore(ABC):
             return written
 
     def cancel(
-        self, run_id: str, drafts: Iterable[Draft], trace: Trace
+        self, run_id: str, drafts: Callable[[Snapshot], Iterable[Draft]], trace: Trace
     ) -> tuple[Run, Sequence[Event]]:
         with self._writing() as database:
             run = _locked(database, run_id)
@@ -244,7 +244,8 @@ class SqlStore(ABC):
                 return run, ()
             if run.state in {State.DONE, State.FAILED}:
                 raise refuse_cancel(run_id, run.state)
-            written = append(run, [*drafts, to_state(run.state, State.CANCELLED)], trace)
+            end = to_state(run.state, State.CANCELLED)
+            written = append(run, [*drafts(run.snapshot), end], trace)
             _save(database, written)
             database.execute(
                 "UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import timestamp
 from cleats.toolsets.launch.events import Event
 
@@ -146,8 +147,9 @@ def _begin(kind: str, name: Callable[[Payload], str]) -> "Teller":
             "platform": config.get("target_platform", ""),
             "context_json": {**_trace(event), **_context(payload)},
         }
-        if payload.get("scope_key"):
-            record["website_section"] = payload["scope_key"]
+        step, _, section = str(payload.get("scope_key", "")).partition(":")
+        if step == "draft":
+            record["website_section"] = section
         made.begun.append(record)
 
     return tell
@@ -161,6 +163,8 @@ def _end(kind: str, name: Callable[[Payload], str], status: str) -> "Teller":
         good = status == "success" and payload.get("ok", True)
         update: Record = {"status": "success" if good else "failure", "end_time": event.ts}
         if error := payload.get("error"):
+            if error.get("code") == ErrorCode.CANCELLED.name:
+                update["status"] = "cancelled"
             update["error_summary"] = f"{error.get('code', '')}: {error.get('message', '')}"[:4000]
         if "issues" in payload and isinstance(payload["issues"], int):
             update["items_failed"] = payload["issues"]
