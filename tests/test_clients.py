@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,21 @@ def test_without_a_client_they_are_listed(shell: Shell) -> None:
 
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == list(clients.CLIENTS)
     assert list(json.loads(as_json.stdout)) == list(clients.CLIENTS)
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [("linux", ".config"), ("darwin", "Library"), ("win32", "APPDATA"), ("plan9", ".config")],
+)
+def test_the_list_has_the_file_of_this_system(
+    platform: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+
+    listed = CliRunner().invoke(clients.client_config).stdout.splitlines()
+
+    [desktop] = [line for line in listed if line.startswith("claude-desktop")]
+    assert place in desktop
 
 
 def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:

@@ -229,6 +229,16 @@ def test_an_index_without_findings_of_linters_says_why_it_has_none(
     assert "linter" not in run(bare, "os", "--lint", "--mode", "prose").stderr
 
 
+def test_an_index_without_a_history_says_so_once_when_authors_or_dates_are_asked_for(
+    world: World,
+) -> None:
+    result = run(world, "session", "--author", "Ada", "--churn", "3", "--path", "nowhere/**")
+
+    assert result.exit_code == 1
+    assert result.stderr.count("it was built without git") == 1
+    assert "without git" not in run(world, "session", "--path", "nowhere/**").stderr
+
+
 def test_an_empty_index_is_said_to_be_empty(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("empty.py", "")
@@ -331,3 +341,10 @@ def test_help_is_grouped_by_topic() -> None:
     headings = [shown.index(f"\n{title}:\n") for title in TOPICS.values()]
     assert headings == sorted(headings)
     assert all(row.flag.split("/")[0] in shown for row in ARGUMENTS if row.flag)
+
+
+def test_help_names_options_and_not_the_arguments_behind_them() -> None:
+    shown = CliRunner().invoke(cli, ["search", "--help"], obj=Settings()).output
+
+    names = [row.name for row in ARGUMENTS if not row.name.islower()]
+    assert [name for name in names if re.search(rf"\b{name}\b", shown)] == []

@@ -87,9 +87,14 @@ def test_show_says_what_is_wrong_and_how_to_go_on(
     gone = shell.run("show", "nothing.py", **home)
     outside = shell.run("show", "/etc/hostname", **home)
     backwards = shell.run("show", "app/core.py:9-3", **home)
+    zero = shell.run("show", "app/core.py:0", **home)
+    (project / "short.txt").write_text("all of it\n")
+    short = shell.run("show", "short.txt:2", **home)
 
     assert (late.returncode, gone.returncode, outside.returncode) == (2, 1, 1)
     assert "It has 6 lines." in late.stderr
+    assert "It has 1 line." in short.stderr
+    assert (zero.returncode, "Error: Lines are counted from 1.\n" in zero.stderr) == (2, True)
     assert gone.stderr.startswith("Error: There is no file")
     assert "leads out of the repository" in outside.stderr
     assert "--repo names another one" in outside.stderr

@@ -14,6 +14,7 @@ import click
 from cleats.cli.printing import columns, echo_json
 
 NAME = "cleats"
+SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,9 @@ CLIENTS: Mapping[str, Client] = {
     "claude-desktop": Client(
         title="Claude Desktop",
         files={
+            "Linux": "~/.config/Claude/claude_desktop_config.json",
             "macOS": "~/Library/Application Support/Claude/claude_desktop_config.json",
             "Windows": r"%APPDATA%\Claude\claude_desktop_config.json",
-            "Linux": "~/.config/Claude/claude_desktop_config.json",
         },
         block=_json_under("mcpServers"),
         after="Quit Claude Desktop and start it again.",
@@ -89,7 +90,7 @@ CLIENTS: Mapping[str, Client] = {
         title="Cursor",
         files={"for you": "~/.cursor/mcp.json", "for the project": ".cursor/mcp.json"},
         block=_json_under("mcpServers"),
-        after="The settings page lists it under MCP.",
+        after="Restart Cursor; Customize in its sidebar lists it under MCPs.",
     ),
     "codex": Client(
         title="Codex",
@@ -203,11 +204,16 @@ def _facts(client: Client, launch: Launch) -> dict[str, Any]:
     return {**facts, "command": _adder(client, launch)} if client.adder else facts
 
 
+def _first(files: Mapping[str, str]) -> str:
+    """The file to look at first; some clients have one for each system."""
+    return files.get(SYSTEMS.get(sys.platform, ""), next(iter(files.values())))
+
+
 def _list(launch: Launch, *, as_json: bool) -> None:
     if as_json:
         echo_json({name: _facts(client, launch) for name, client in CLIENTS.items()})
         return
     rows = [("CLIENT", "NAME", "FILE")]
-    rows += [(k, client.title, next(iter(client.files.values()))) for k, client in CLIENTS.items()]
+    rows += [(name, client.title, _first(client.files)) for name, client in CLIENTS.items()]
     click.echo(columns(rows, indent=""))
     click.echo("\n`cleats client-config CLIENT` prints the block for one of them.", err=True)

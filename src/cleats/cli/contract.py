@@ -179,6 +179,8 @@ def _check_ours(
     if accept and ref is None and not path.exists():
         _write(path, taken)
         return
+    if ref is None and not path.exists():
+        raise CannotRunError(f"there is no {path} here; --against says where, --accept writes it")
     before = _load(path) if ref is None else _load_ref(ref, path)
     if not style.report(before, taken, path).ok:
         sys.exit(1)

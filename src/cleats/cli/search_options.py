@@ -1,14 +1,23 @@
 """The options of `cleats search`, made from the table of arguments: one for each, by topic."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from cleats.cli.asking import worded
 from cleats.toolsets.code.search.arguments import ARGUMENTS, TOPICS, Argument, Topic
 
 PREFIX = "given_"
 """Before the name of an argument, because some of them are words of the language."""
+
+
+SAID: Final = {
+    "ann": "Whether meaning counts beside words, as it does by default.",
+    "repoPath": "The repository; that around here without it.",
+    "workspacePath": "A file that names several repositories to search; see `cleats workspace`.",
+}
+"""What is otherwise for a person than for an agent."""
 
 
 class ByTopic(click.Command):
@@ -42,8 +51,14 @@ def _options(argument: Argument) -> Iterator[click.Option]:
         return
     names = [argument.flag] if argument.name == "ann" else argument.flag.split("/")
     yield click.Option(
-        [*names, PREFIX + argument.name], help=argument.about, **_kind(argument.schema)
+        [*names, PREFIX + argument.name], help=_about(argument), **_kind(argument.schema)
     )
+
+
+def _about(argument: Argument) -> str:
+    """What the table says, with flags for the names of arguments."""
+    flags = {each.name: each.flag.split("/")[-1] for each in ARGUMENTS if each.flag}
+    return SAID.get(argument.name) or worded(argument.about, flags)
 
 
 def _switch(name: str, about: str) -> click.Option:

@@ -75,6 +75,8 @@ def _parsed(place: str) -> tuple[str, int | None, int | None]:
     if match is None or Path(place).exists():
         return place, None, None
     start = int(match["start"])
+    if not start:
+        raise click.UsageError("Lines are counted from 1.")
     return match["path"], start, int(match["end"] or start)
 
 

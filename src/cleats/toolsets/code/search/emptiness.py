@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from cleats.toolsets.code.search.arguments import BY_NAME
 from cleats.toolsets.code.search.filters import Filter, Holds
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class Passing:
     chunks: int
     known: tuple[str, ...] = ()
     """Values that chunks have, where none has the one that is asked for."""
-    never: str = ""
-    """Why no chunk of this index can have it, where that is so."""
+    never: tuple[str, str] | None = None
+    """A code and a sentence: why no chunk of this index can have it, where that is so."""
 
     def as_json(self) -> dict[str, Any]:
         known = {"known": list(self.known)} if self.known else {}
@@ -47,9 +48,17 @@ def passing(engine: "Engine", request: "Request") -> tuple[Passing, ...]:
         mask = engine.mask(filters)
         count = 0 if mask is None else int(np.count_nonzero(mask & asked))
         known = () if count else tuple(_known(engine, filters[0]))
-        never = _unlinted(engine.meta) if argument == "lint" and not count else ""
+        never = None if count else _never(engine.meta, argument)
         found.append(Passing(argument, count, known, never))
     return tuple(found)
+
+
+def _never(meta: Mapping[str, Any], argument: str) -> tuple[str, str] | None:
+    if argument == "lint":
+        return ("not_linted", why) if (why := _unlinted(meta)) else None
+    if BY_NAME[argument].topic == "history" and meta["commit"] is None:
+        return ("no_history", "This index knows no authors and no dates: it was built without git.")
+    return None
 
 
 def _unlinted(meta: Mapping[str, Any]) -> str:

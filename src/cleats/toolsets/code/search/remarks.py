@@ -23,7 +23,7 @@ def _remarks(found: Found) -> Iterator[tuple[str, str]]:
         )
     elif found.passing:
         yield "filtered_out", _filtered_out(found)
-        yield from (("not_linted", each.never) for each in found.passing if each.never)
+        yield from dict.fromkeys(each.never for each in found.passing if each.never)
     if found.no_vectors:
         yield "no_vectors", "The index was built without vectors, so only words count."
     if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):

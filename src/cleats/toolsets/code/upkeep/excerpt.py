@@ -102,7 +102,8 @@ class _Reader:
         lines = self._line - 1 if self._ends_line else self._line
         start = self._span.start
         if start > max(lines, 1):
-            raise _refused(f"It has {lines:,} lines", f"Begin with a line up to {max(lines, 1)}.")
+            held = "1 line" if lines == 1 else f"{lines:,} lines"
+            raise _refused(f"It has {held}", f"Begin with a line up to {max(lines, 1)}.")
         raw = self._cut()
         count = raw.count(b"\n") + (not raw.endswith(b"\n")) if raw else 0
         text = _decoder(errors="replace").decode(raw, final=not self._full)
