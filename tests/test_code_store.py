@@ -1,5 +1,6 @@
 """Where an index is kept: it is whole or not there, and nobody waits for anybody."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,19 @@ def test_a_path_that_is_no_folder_is_refused_with_a_hint(tmp_path: Path, path: s
     assert refused.value.code is ErrorCode.INVALID_REQUEST
     expected = "file is a file." if path == "file" else f"Repo path not found: {path}"
     assert refused.value.message == expected
+    assert refused.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root enters every folder")
+def test_a_folder_that_may_not_be_entered_is_refused_with_a_hint(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o000)
+
+    with pytest.raises(ToolError) as refused:
+        Repository.at("closed", tmp_path)
+
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    assert refused.value.message == f"{closed} may not be entered."
     assert refused.value.hint
 
 

@@ -73,7 +73,7 @@ class Repository:
         meant itself; `indexed` tells.
 
         Raises:
-            ToolError: INVALID_REQUEST, there is no such folder.
+            ToolError: INVALID_REQUEST, there is no such folder, or it may not be entered.
         """
         folder = _folder(path, default)
         whole = cls(_root(folder))
@@ -93,6 +93,12 @@ def _folder(path: str | None, default: Path) -> Path:
             ErrorCode.INVALID_REQUEST,
             f"{path} is a file.",
             hint=f"Give its folder: {folder.parent}.",
+        )
+    if not os.access(folder, os.X_OK):
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"{folder} may not be entered.",
+            hint="Allow it, or give another folder.",
         )
     return folder
 
