@@ -89,7 +89,11 @@ def test_the_specs_example_is_answered_to_the_byte(tmp_path: Path) -> None:
 
 @requirement("d:rpc:ids")
 @pytest.mark.parametrize(
-    "wire_id", [b"1", b'"a"', b'""', b"0", b"-7", b"1.5", b"123456789012345678901234567890"]
+    "wire_id",
+    [
+        *(b"1", b'"a"', b'""', b"0", b"-7", b"1.5", b"123456789012345678901234567890"),
+        *(b"1.50", b"1e2", b"-0.0", b"12345678901234567890.123456789"),
+    ],
 )
 def test_an_id_that_is_a_string_or_a_number_comes_back_unchanged(
     tmp_path: Path, wire_id: bytes
@@ -274,7 +278,7 @@ def test_a_line_of_one_mebibyte_passes_and_one_byte_more_does_not(tmp_path: Path
     assert len(largest) == MIB
 
     with line(tmp_path) as peer:
-        peer.send(largest + b"\n" + largest.replace(b"x", b"xx", 1) + b"\n" + largest + b"\n")
+        peer.send(largest + b"\n" + largest.replace(b"x", b"xx", 1) + b"\n" + largest + b"\r\n")
         answers = [peer.receive() for _ in range(3)]
 
     assert answers[0]["result"]["ok"] is answers[2]["result"]["ok"] is True

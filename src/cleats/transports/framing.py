@@ -27,8 +27,8 @@ Frame: TypeAlias = bytes | TooLarge | Unframed
 class Lines:
     """One body per line, ended by LF or CRLF; blank lines are nothing.
 
-    Never holds more than `limit` bytes: a longer line is refused the moment it is known to be
-    longer, and the rest of it is thrown away as it arrives.
+    Never holds more than `limit` bytes and a CR: a longer line is refused the moment it is known
+    to be longer, and the rest of it is thrown away as it arrives.
     """
 
     limit: int
@@ -46,14 +46,14 @@ class Lines:
             start = end + 1
             if self._skipping:
                 self._skipping = False  # the tail of a line already refused
-            elif len(self._buffer) > self.limit:
+            elif self._is_over(self._buffer):
                 yield TooLarge(self.limit)
             elif line := bytes(self._buffer).strip():
                 yield line
             self._buffer.clear()
         if not self._skipping:
             self._buffer += chunk[start:]
-            if len(self._buffer) > self.limit:
+            if self._is_over(self._buffer):
                 self._skipping = True
                 self._buffer.clear()
                 yield TooLarge(self.limit)
@@ -68,10 +68,13 @@ class Lines:
     def _whole(self, chunk: bytes) -> Iterator[bytes | TooLarge]:
         """The common case: a read that ends where a line does, with nothing left from before."""
         for line in chunk.split(b"\n"):
-            if len(line) > self.limit:
+            if self._is_over(line):
                 yield TooLarge(self.limit)
             elif stripped := line.strip():
                 yield stripped
+
+    def _is_over(self, line: bytes | bytearray) -> bool:
+        return len(line) > self.limit and len(line) - line.endswith(b"\r") > self.limit
 
 
 HEADER_LIMIT = 4096

@@ -54,6 +54,13 @@ Message: TypeAlias = Request | Notification | Response | Malformed
 _encode = msgspec.json.Encoder().encode
 
 
+class _Identified(msgspec.Struct):
+    id: msgspec.Raw
+
+
+_identify = msgspec.json.Decoder(_Identified).decode
+
+
 def parse(body: bytes) -> Message:
     """One body to one message. Never raises."""
     try:
@@ -89,6 +96,11 @@ def _request(raw: dict[str, Any], method: object) -> Message:
 def is_id(value: object) -> bool:
     """Whether a value may be a request id; `true` is no number here."""
     return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def written_id(body: bytes) -> msgspec.Raw:
+    """The id of a message as it is written there: a double cannot hold every number."""
+    return _identify(body).id
 
 
 def result(request_id: Id, value: Any) -> bytes:

@@ -4,6 +4,7 @@ NaN, invalid UTF-8, lone surrogates, numbers that are out of range, absurd nesti
 garbage are refused on every wire, in the same words.
 """
 
+import codecs
 import re
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ def decode(text: bytes) -> Any:
 def _reason(text: bytes, error: ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return _not_utf8(text)
+    if text.startswith(codecs.BOM_UTF8):
+        return "it begins with a byte order mark"
     said = str(error).removeprefix("JSON is malformed: ").partition(" - at ")[0]
     at = _lone_surrogate(text)
     noticed = _BYTE.search(said)

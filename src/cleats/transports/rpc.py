@@ -135,10 +135,12 @@ class Line:
         if isinstance(frame, TooLarge):
             return _result(None, TOO_LARGE)  # whose it is stands in what was not read
         match message := jsonrpc.parse(frame):
+            case jsonrpc.Request(id=float()):
+                return await self._call(message, jsonrpc.written_id(frame))
             case jsonrpc.Request():
-                return await self._call(message.id, message.method, message.params)
+                return await self._call(message, message.id)
             case jsonrpc.Notification():
-                await self._call(None, message.method, message.params)
+                await self._call(message, None)
                 return None
             case jsonrpc.Malformed():
                 return jsonrpc.error(message.id, message.code, message.reason)
@@ -149,23 +151,25 @@ class Line:
                 return None
 
     async def _call(
-        self, request_id: jsonrpc.Id | None, method: str, params: dict[str, Any] | None
+        self,
+        message: jsonrpc.Request | jsonrpc.Notification,
+        echoed: jsonrpc.Id | msgspec.Raw | None,
     ) -> bytes:
-        shown = None if request_id is None else str(request_id)
+        shown = str(message.id) if isinstance(message, jsonrpc.Request) else None
         call = Call(
-            tool=method,
-            arguments=params or {},
+            tool=message.method,
+            arguments=message.params or {},
             id=shown,
             surface="rpc",
             meta=Meta(request_id=shown),
         )
         outcome = await self._dispatcher.dispatch(call)
         try:
-            return _result(request_id, _body(self._seal(call, outcome)))
+            return _result(echoed, _body(self._seal(call, outcome)))
         except (TypeError, ValueError, OverflowError, RecursionError):
-            log.exception("answer.unspeakable tool=%s", method)
+            log.exception("answer.unspeakable tool=%s", call.tool)
             unspeakable = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-            return _result(request_id, _body(self._seal(call, unspeakable)))
+            return _result(echoed, _body(self._seal(call, unspeakable)))
 
     def _seal(self, call: Call, outcome: Outcome) -> Answer:
         try:
@@ -187,5 +191,5 @@ def _body(answer: Answer) -> Mapping[str, Any] | None:
     return body if answer.ok else {**body, "error": answer.body}
 
 
-def _result(request_id: jsonrpc.Id | None, body: Mapping[str, Any] | None) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": request_id, "result": body})
+def _result(echoed: object, body: Mapping[str, Any] | None) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": echoed, "result": body})
