@@ -42,10 +42,12 @@ async def tour_tools() -> None:
         ok(f"connected to {info.name} {info.version}, protocol {client.protocol_version}")
 
         title(2, "List the tools")
-        for tool in (await client.list_tools()).tools:
+        tools = (await client.list_tools()).tools
+        room = max(len(tool.name) for tool in tools)
+        for tool in tools:
             version = (tool.meta or {}).get("pairofcleats/schemaVersion")
             first = (tool.description or "").strip().splitlines()[0]
-            say(f"   {BOLD}{tool.name:<21}{PLAIN} v{version}  {textwrap.shorten(first, 60)}")
+            say(f"   {BOLD}{tool.name:<{room}}{PLAIN} v{version}  {textwrap.shorten(first, 60)}")
 
         await tour_code(client)
 
