@@ -79,6 +79,16 @@ def test_info_about_a_wrong_name_suggests_the_right_one(shell: Shell, project: P
     assert far.stderr.endswith("`cleats skills list` shows them all.\n")
 
 
+def test_info_about_a_wrong_name_is_json_when_asked_for(shell: Shell, project: Path) -> None:
+    own(project, "pdf")
+
+    done = shell.run("skills", "info", "pfd", "--json")
+
+    told = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, told["ok"]) == (1, "", False)
+    assert told["error"]["code"] == "NOT_FOUND"
+
+
 def test_search_ranks_and_exits_with_one_when_nothing_fits(shell: Shell, project: Path) -> None:
     own(project, "text", "Words", body="It can read a PDF.\n")
     own(project, "pdf", "Forms")

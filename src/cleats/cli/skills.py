@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.printing import columns, counted, echo_json, heading, paragraphs, size
+from cleats.cli.printing import (
+    asked_for_json,
+    columns,
+    counted,
+    echo_json,
+    heading,
+    paragraphs,
+    size,
+)
 from cleats.cli.skill_options import applied, skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
@@ -283,6 +291,9 @@ def _find(catalogue: "Catalogue", name: str) -> "Skill":
     try:
         return catalogue.find(name)
     except ToolError as error:
+        if asked_for_json():
+            echo_json({"ok": False, "error": error.as_json()})
+            sys.exit(1)
         advice = error.hint if error.details and any(error.details.values()) else ""
         raise click.ClickException(
             f"{error.message} {advice or '`cleats skills list` shows them all.'}"
