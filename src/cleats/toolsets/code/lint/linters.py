@@ -65,6 +65,7 @@ def fingerprint(root: Path, paths: Iterable[str] = (), *, linters: Linters | Non
     there = linters or Linters.of(root)
     digest = hashlib.blake2b(digest_size=16)
     programs: dict[Tool, str | None] = {"ruff": there.ruff, "eslint": there.eslint}
+    folders = _folders(paths)
     for tool, program in programs.items():
         if program is None:
             continue
@@ -72,12 +73,26 @@ def fingerprint(root: Path, paths: Iterable[str] = (), *, linters: Linters | Non
             # A new version is a new file; to ask for the number would cost a process.
             now = Path(program).resolve().stat()
             digest.update(f"{tool} {now.st_size} {now.st_mtime_ns}\n".encode())
-        for folder in sorted({"", *(each for path in paths for each in above(path))}):
+        for folder in folders:
             for name in SETTINGS[tool]:
-                with suppress(OSError):
-                    data = (root / folder / name).read_bytes()
-                    digest.update(f"{folder}/{name} {len(data)}\n".encode(errors="replace") + data)
+                try:
+                    with open(f"{root}/{folder}/{name}", "rb") as file:  # noqa: PTH123 - thousands
+                        data = file.read()
+                except OSError:
+                    continue
+                digest.update(f"{folder}/{name} {len(data)}\n".encode(errors="replace") + data)
     return digest.hexdigest()
+
+
+def _folders(paths: Iterable[str]) -> list[str]:
+    """The root and every folder on the way to one of the paths."""
+    found = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return sorted(found)
 
 
 def none_asked(mark: str) -> bool:
