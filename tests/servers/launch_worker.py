@@ -120,8 +120,9 @@ def _validate(job: Job, plan: Mapping[str, Any]) -> Mapping[str, Any]:
         "profile": "local",
         "gates": [{"name": "words", "ok": not issues}],
         "issues": issues,
-        "manual_edited_files": plan.get("edited", []),
     }
+    if "edited" in plan:
+        report["manual_edited_files"] = plan["edited"]
     job.write("validation_report.json", json.dumps(report))
     return {"ok": not issues, "worktree_sha256": sha256(text.encode()).hexdigest()}
 

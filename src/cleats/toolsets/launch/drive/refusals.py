@@ -10,7 +10,7 @@ from cleats.toolsets.launch.store.port import Run
 _NEXT: Final[Mapping[State, str]] = {
     State.VALIDATING: "launch_validate runs the gates; launch_fix_next takes what they found.",
     State.READY_FOR_PR: "launch_open_pr goes on.",
-    State.DONE: "Start another run.",
+    State.DONE: "It is published, as its artifact pr.json says; start another run for more.",
     State.FAILED: "launch_get_status has the issue that ended it; start another run.",
 }
 """What can be done with a run in a state; `launch_resume` where nothing is said."""
@@ -72,7 +72,7 @@ def exhausted(limit: int) -> ToolError:
     """The run has used up its fixes."""
     return ToolError(
         ErrorCode.FIX_EXHAUSTED,
-        f"all {limit} fix attempts are used up",
+        f"no fix attempt is left of the {limit} that the run may make",
         hint="The run has failed; start another with a higher max_fix_attempts.",
         details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
     )

@@ -56,7 +56,7 @@ def read(url: str, profile: Profile) -> Repository:
     raise ToolError(
         ErrorCode.INVALID_URL,
         f"{told(url)} is not the address of a repository on {hosts}",
-        hint=f"Give https://{profile.repositories.hosts[0]}/owner/name.",
+        hint=f"Give https://{profile.repositories.hosts[0]}/owner/name, and nothing after it.",
         details={"hosts": list(profile.repositories.hosts)},
     )
 
