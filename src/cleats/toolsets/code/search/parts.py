@@ -8,11 +8,13 @@ anew: what a generation answers depends on its catalogue alone, never on how it 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -41,13 +43,12 @@ some time, so there are few until each is full."""
 _FILES = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
 _CONTENT = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
 _CHUNKS = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordinal"
+_ALL_CHUNKS = "SELECT file, risk, authors, lint FROM chunks ORDER BY file, ordinal"
 
 _relations = msgspec.msgpack.Decoder(Relations)
 _risk = msgspec.msgpack.Decoder(Risk)
 _names = msgspec.msgpack.Decoder(list[str])
 _pack = msgspec.msgpack.Encoder().encode
-
-_Late: TypeAlias = tuple[str | None, int | None, int | None, list[Any]]
 
 
 class Progress(Protocol):
@@ -71,6 +72,8 @@ class _Shard(Struct, frozen=True):
     folder: Path
     before: Path | None
     """The same one of an earlier generation, if there is one."""
+    mark: bytes
+    """The hash of what git, risk and lint say about it."""
     files: list[_File]
 
 
@@ -111,12 +114,27 @@ def _planned(
     source: Catalogue, folder: Path, previous: Path | None, known: segments.Known
 ) -> Iterator[_Shard]:
     form = f"{FORMAT} {source.meta().get('fingerprint', '')}"
+    marks = _marks(source)
     for number, files in enumerate(_dealt(source)):
         name = f"{number:04d}-{_content_name(form, files)}"
         before = previous / FOLDER / name if previous else None
         if before is not None and not _is_whole(before, known):
             before = None
-        yield _Shard(number, folder / FOLDER / name, before, files)
+        yield _Shard(number, folder / FOLDER / name, before, _mark(files, marks), files)
+
+
+def _marks(source: Catalogue) -> dict[int, bytes]:
+    """The hash of what git, risk and lint say about the chunks of each file, in one go."""
+    rows = source.connection.execute(_ALL_CHUNKS)
+    return {
+        file: hashlib.blake2b(_pack([row[1:] for row in chunks]), digest_size=16).digest()
+        for file, chunks in groupby(rows, key=itemgetter(0))
+    }
+
+
+def _mark(files: Sequence[_File], marks: Mapping[int, bytes]) -> bytes:
+    said = [(file.author, file.modified, file.churn, marks.get(file.id)) for file in files]
+    return hashlib.blake2b(_pack(said), digest_size=16).digest()
 
 
 def _is_whole(shard: Path, known: segments.Known) -> bool:
@@ -200,17 +218,15 @@ def _content_name(form: str, files: Sequence[_File]) -> str:
 
 def _write(source: Catalogue, shard: _Shard) -> None:
     folder, before = shard.folder, shard.before
-    late = _late(source, shard.files)
-    mark = hashlib.blake2b(_pack(late), digest_size=16).digest()
     folder.mkdir()
     if before is None:
         _write_content(source, shard)
-        _write_late(folder, late, mark)
+        _write_late(source, shard)
         return
-    is_same = (before / MARK).exists() and (before / MARK).read_bytes() == mark
+    is_same = (before / MARK).exists() and (before / MARK).read_bytes() == shard.mark
     _take_over(before, folder, frozenset() if is_same else frozenset({filling.LATE, MARK}))
     if not is_same:
-        _write_late(folder, late, mark)
+        _write_late(source, shard)
 
 
 def _take_over(before: Path, folder: Path, but: AbstractSet[str]) -> None:
@@ -238,25 +254,17 @@ def _write_content(source: Catalogue, shard: _Shard) -> None:
     filling.write_vectors(shard.folder, rows)
 
 
-def _late(source: Catalogue, files: Sequence[_File]) -> list[_Late]:
+def _write_late(source: Catalogue, shard: _Shard) -> None:
     """What git, risk and lint say about the files of a shard, and about their chunks."""
-    chunks = source.connection.execute
-    return [
-        (file.author, file.modified, file.churn, list(chunks(_CHUNKS, (file.id,))))
-        for file in files
-    ]
-
-
-def _write_late(folder: Path, said: Sequence[_Late], mark: bytes) -> None:
     late = filling.Late()
-    for author, modified, churn, chunks in said:
-        late.add_file(author, modified, churn)
-        for risk, authors, lint in chunks:
+    for file in shard.files:
+        late.add_file(file.author, file.modified, file.churn)
+        for risk, authors, lint in source.connection.execute(_CHUNKS, (file.id,)):
             values = risks(risk) if risk else {}
-            values["chunkAuthor"] = _names.decode(authors) if authors else [author or ""]
+            values["chunkAuthor"] = _names.decode(authors) if authors else [file.author or ""]
             late.add_chunk(values, lint=bool(lint))
-    late.save(folder)
-    (folder / MARK).write_bytes(mark)
+    late.save(shard.folder)
+    (shard.folder / MARK).write_bytes(shard.mark)
 
 
 def risks(packed: bytes) -> dict[str, list[str]]:
