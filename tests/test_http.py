@@ -284,6 +284,7 @@ def test_search_by_query_string_has_the_same_names_and_reads_them_strictly(web: 
         ("q=x&mode=nope", "/mode"),
         ("q=x&colour=red", "/colour"),
         ("q=x&query=y", "/q"),
+        ("query=x&a%2Fb=1&a%2Fb=2", "/a~1b"),
     ],
 )
 def test_a_query_string_that_will_not_do_is_refused(web: Web, query: str, where: str) -> None:

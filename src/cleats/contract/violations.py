@@ -46,6 +46,12 @@ class Violation:
         }
 
 
+def mistyped(name: str, message: str) -> Violation:
+    """A property that has another type than it should, where no schema is asked."""
+    at = pointer([name])
+    return Violation(at, "type", message, f"/properties{at}/type")
+
+
 _TOO_DEEP = "Recursion limit reached"
 """What the library says of a value of more than 255 levels."""
 

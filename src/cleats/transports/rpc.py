@@ -20,7 +20,7 @@ from cleats.contract.payload import FLAT, Answer, Meta
 from cleats.runtime.call import Call
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
-from cleats.transports import jsonrpc
+from cleats.transports import draining, jsonrpc
 from cleats.transports.framing import Lines, TooLarge
 from cleats.transports.stdio import Wire
 
@@ -95,11 +95,7 @@ class Line:
             self._closing = self._loop.time() + patience
         if self._worker is not None:
             await self._worker
-        try:
-            async with asyncio.timeout(patience):
-                await self._wire.flushed()
-        except TimeoutError:
-            log.warning("drain.cut reason=unread after=%gs", self._drain)
+        await draining.flush(self._wire, within=patience)
 
     def _received(self, chunk: bytes) -> None:
         for frame in self._lines.feed(chunk) if chunk else self._lines.close():

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from cleats.contract.violations import Violation, mistyped
 from cleats.transports.http.replies import Refusal, invalid
 from cleats.transports.parsing import NotJson, decode
 
@@ -83,22 +84,16 @@ def query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     arguments: dict[str, Any] = {}
-    wrong: list[dict[str, str]] = []
+    wrong: list[Violation] = []
     for name in request.query_params:
         given = request.query_params.getlist(name)
         try:
             arguments[name] = _value(given, _kinds(properties.get(name, {})))
         except ValueError as error:
-            wrong.append(
-                {
-                    "instancePath": f"/{name}",
-                    "schemaPath": f"#/properties/{name}/type",
-                    "keyword": "type",
-                    "message": str(error),
-                }
-            )
+            wrong.append(mistyped(name, str(error)))
     if wrong:
-        raise invalid(f"{wrong[0]['instancePath']}: {wrong[0]['message']}", details=wrong)
+        first, details = wrong[0], [each.as_json() for each in wrong]
+        raise invalid(f"{first.path}: {first.message}", details=details)
     return arguments
 
 

@@ -14,11 +14,12 @@ from typing import Any
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import Meta, Payload, timestamp
+from cleats.contract.violations import mistyped
 from cleats.runtime.call import Call, InFlight
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import Progress, Report
 from cleats.runtime.shutdown import Shutdown
-from cleats.transports import jsonrpc
+from cleats.transports import draining, jsonrpc
 from cleats.transports.framing import ContentLength, Frame, TooLarge, Unframed, sized
 from cleats.transports.legacy import answers
 from cleats.transports.stdio import Wire
@@ -26,12 +27,6 @@ from cleats.transports.stdio import Wire
 log = logging.getLogger(__name__)
 
 METHOD_NOT_FOUND = -32601
-
-PEER_CHECK = 0.05
-"""Seconds between two looks at whether a peer whose input ended still listens."""
-
-LAST_WAIT = 5.0
-"""Seconds that withdrawn work may take to clean up; what ignores its cancel is left behind."""
 
 
 async def serve(
@@ -235,19 +230,14 @@ class Conversation:
 
     async def _drain(self) -> None:
         """Finish what is in flight; answer what does not finish; leave nothing unsent."""
-        end = self._loop.time() + self._drain_for
-        while self._working and not self._wire.broken and self._loop.time() < end:
-            await asyncio.wait(self._working, timeout=PEER_CHECK)
-        if self._working:
-            log.warning("drain.cut requests=%d after=%gs", len(self._open), self._drain_for)
-            for opened in self._open:
-                opened.cancel()
-            await asyncio.wait(self._working, timeout=LAST_WAIT)
-        try:
-            async with asyncio.timeout(self._drain_for):
-                await self._wire.flushed()
-        except TimeoutError:
-            log.warning("drain.cut reason=unread after=%gs", self._drain_for)
+        await draining.finish(
+            self._wire, self._working.copy, self._withdraw, within=self._drain_for
+        )
+        await draining.flush(self._wire, within=self._drain_for)
+
+    def _withdraw(self) -> None:
+        for opened in self._open:
+            opened.cancel()
 
 
 def _key(request_id: Any) -> str:
@@ -260,17 +250,13 @@ def _key(request_id: Any) -> str:
 def _wrong(name: object, arguments: object) -> ToolError | None:
     """What is wrong with the params of a call, before any tool is looked for."""
     if not isinstance(name, str):
-        return _violation("/name", "string")
+        return _violation("name", "string")
     if arguments is not None and not isinstance(arguments, dict):
-        return _violation("/arguments", "object")
+        return _violation("arguments", "object")
     return None
 
 
-def _violation(path: str, expected: str) -> ToolError:
-    found = {
-        "instancePath": path,
-        "schemaPath": f"#/properties{path}/type",
-        "keyword": "type",
-        "message": f"expected {expected}",
-    }
-    return ToolError(ErrorCode.INVALID_REQUEST, f"{path}: expected {expected}", details=[found])
+def _violation(name: str, expected: str) -> ToolError:
+    found = mistyped(name, f"expected {expected}")
+    message = f"{found.path}: {found.message}"
+    return ToolError(ErrorCode.INVALID_REQUEST, message, details=[found.as_json()])

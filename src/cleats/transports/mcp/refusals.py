@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 
 from cleats.contract.errors import INTERNAL_ERROR, ErrorCode, ToolError
+from cleats.contract.violations import mistyped
 
 log = logging.getLogger(__name__)
 
@@ -26,15 +27,10 @@ def refusal(message: str, details: Any = None) -> MCPError:
     return protocol_error(ToolError(ErrorCode.INVALID_REQUEST, message, details=details))
 
 
-def violation(path: str, expected: str) -> MCPError:
+def violation(name: str, expected: str) -> MCPError:
     """A param of the wrong type, reported like a violation of a tool's own schema."""
-    found = {
-        "instancePath": path,
-        "schemaPath": f"#/properties{path}/type",
-        "keyword": "type",
-        "message": f"expected {expected}",
-    }
-    return refusal(f"{path}: expected {expected}", [found])
+    found = mistyped(name, f"expected {expected}")
+    return refusal(f"{found.path}: {found.message}", [found.as_json()])
 
 
 def coded(number: int, data: Any) -> dict[str, Any]:

@@ -162,11 +162,11 @@ def _call_of(params: Mapping[str, Any] | None, request_id: str, channel: Channel
     arguments = params.get("arguments")
     meta = params.get("_meta")
     if not isinstance(name, str):
-        raise violation("/name", "string")
+        raise violation("name", "string")
     if arguments is not None and not isinstance(arguments, dict):
-        raise violation("/arguments", "object")
+        raise violation("arguments", "object")
     if meta is not None and not isinstance(meta, dict):
-        raise violation("/_meta", "object")
+        raise violation("_meta", "object")
     reporter = traceparent = None
     if meta:
         token = meta.get("progressToken")

@@ -27,7 +27,7 @@ from mcp.shared.transport_context import TransportContext
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.call import InFlight
 from cleats.runtime.shutdown import Shutdown
-from cleats.transports import jsonrpc
+from cleats.transports import draining, jsonrpc
 from cleats.transports.framing import Lines, TooLarge
 from cleats.transports.mcp import messages
 from cleats.transports.mcp.inbound import Inbound, Outbound
@@ -35,12 +35,6 @@ from cleats.transports.mcp.refusals import coded, from_exception
 from cleats.transports.stdio import Wire
 
 log = logging.getLogger(__name__)
-
-PEER_CHECK = 0.05
-"""Seconds between two looks at whether a peer whose input ended still listens."""
-
-LAST_WAIT = 5.0
-"""Seconds that cancelled work may take to clean up; what ignores its cancel is left behind."""
 
 _STOPPING = MCPError(
     -32000,
@@ -183,17 +177,13 @@ class WireDispatcher(Outbound, Dispatcher[TransportContext]):
 
     async def _drain(self) -> None:
         """Finish what is in flight; answer what does not finish; leave nothing unsent."""
-        end = self._loop.time() + self._drain_for
-        while (work := self._working()) and not self._wire.broken and self._loop.time() < end:
-            await asyncio.wait(work, timeout=PEER_CHECK)
-        if work:
-            log.warning("drain.cut requests=%d after=%gs", len(self._open), self._drain_for)
-            for request in self._open:
-                request.stop()
-            await asyncio.wait(work, timeout=LAST_WAIT)
+        await draining.finish(self._wire, self._working, self._stop, within=self._drain_for)
         self._flush()
-        with anyio.move_on_after(self._drain_for):
-            await self._wire.flushed()
+        await draining.flush(self._wire, within=self._drain_for)
+
+    def _stop(self) -> None:
+        for request in self._open:
+            request.stop()
 
     def _working(self) -> set[asyncio.Task[None]]:
         return self._hearing | {inbound.task for inbound in self._open if inbound.task is not None}
