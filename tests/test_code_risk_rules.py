@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cleats.toolsets.code.languages.registry import LANGUAGES
 from cleats.toolsets.code.risk import rules as module
 from cleats.toolsets.code.risk.patterns import Lookup, compiled, imported
-from cleats.toolsets.code.risk.rules import SinkRule, SourceRule, load
+from cleats.toolsets.code.risk.rules import SanitizerRule, SinkRule, SourceRule, load
 
 RULE = """
 languages = ["python"]
@@ -249,3 +250,15 @@ def test_the_rules_of_a_language_are_those_of_all_that_are_for_it(tmp_path: Path
     assert sorted(rule.id for rule in rules.of("python")) == sorted(expected)
     assert "own.launch" in expected
     assert "own.launch" not in {rule.id for rule in rules.of("go")}
+
+
+@pytest.mark.parametrize("lang", sorted(LANGUAGES))
+def test_no_pattern_is_of_two_sanitizers_because_only_the_first_would_count(lang: str) -> None:
+    patterns = [
+        pattern
+        for rule in load().of(lang)
+        if isinstance(rule, SanitizerRule)
+        for pattern in rule.patterns
+    ]
+
+    assert sorted(patterns) == sorted(set(patterns))

@@ -2,7 +2,14 @@
 
 from cleats.toolsets.code.languages import declarators
 from cleats.toolsets.code.languages.frame import Frame
-from cleats.toolsets.code.languages.table import Assign, Call, Declares, Language, Parameter
+from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
+    Assign,
+    Call,
+    Declares,
+    Language,
+    Parameter,
+)
 
 CONDITIONALS = ("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef")
 
@@ -86,6 +93,8 @@ C = Language(
     texts=frozenset({"string_content"}),
     literals=LITERALS,
     made=lambda _syntax, _node: "",
+    verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
+    choices={"conditional_expression": ("condition",)},
     returns=frozenset({"return_statement"}),
     branches=frozenset({"if_statement", "conditional_expression"}),
     cases=frozenset({"case_statement"}),

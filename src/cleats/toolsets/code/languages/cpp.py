@@ -7,7 +7,15 @@ from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
-from cleats.toolsets.code.languages.table import TYPES, Assign, Call, Carrier, Declares, Language
+from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
+    TYPES,
+    Assign,
+    Call,
+    Carrier,
+    Declares,
+    Language,
+)
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _NAMESPACE = Declares("namespace")
@@ -209,6 +217,8 @@ CPP = Language(
     texts=frozenset({"string_content", "raw_string_content"}),
     literals={**c.LITERALS, "raw_string_literal": "char *", "lambda_expression": "lambda"},
     made=_made,
+    verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
+    choices={"conditional_expression": ("condition",)},
     returns=frozenset({"return_statement", "co_return_statement"}),
     throws=frozenset({"throw_statement"}),
     awaits=frozenset({"co_await_expression"}),

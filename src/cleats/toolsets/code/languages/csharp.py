@@ -13,6 +13,7 @@ from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -255,6 +256,8 @@ CSHARP = Language(
         "raw_string_literal": "string",
         "interpolated_string_expression": "string",
     },
+    verdicts={"binary_expression": COMPARISONS, "prefix_unary_expression": frozenset({"!"})},
+    choices={"conditional_expression": ("condition",), "switch_expression": (0,)},
     made=_made,
     returns=frozenset({"return_statement"}),
     throws=frozenset({"throw_statement", "throw_expression"}),

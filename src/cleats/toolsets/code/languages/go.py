@@ -6,6 +6,7 @@ from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -231,6 +232,7 @@ GO = Language(
     made=_made,
     lists=frozenset({"expression_list", "literal_element", "type_elem"}),
     nothing=frozenset({"nil"}),
+    verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
     returns=frozenset({"return_statement"}),
     panics=frozenset({"panic"}),
     branches=frozenset({"if_statement"}),

@@ -7,6 +7,7 @@ from cleats.toolsets.code.languages.assignments import assign, assign_or_augment
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -237,6 +238,8 @@ JAVA = Language(
         "true": "boolean",
         "false": "boolean",
     },
+    verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
+    choices={"ternary_expression": ("condition",), "switch_expression": ("condition",)},
     made=lambda _syntax, _node: "",
     returns=frozenset({"return_statement"}),
     throws=frozenset({"throw_statement"}),

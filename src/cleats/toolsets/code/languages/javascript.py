@@ -4,6 +4,8 @@ from cleats.toolsets.code.languages import jsx
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    ARITHMETIC,
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -116,6 +118,13 @@ def _export_value(walk: Walk, node: int) -> None:
                 walk.exports[syntax.text(child if named == NONE else named).strip("\"'")] = None
 
 
+def literal(_walk: Walk, _node: int, flow: Flow | None) -> bool:
+    """An object is told from a text by its brace."""
+    if flow is not None and not (flow.text or flow.names or flow.calls):
+        flow.text = "{"
+    return False
+
+
 def removed(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """`delete o.p` changes `o` in place."""
     syntax = walk.syntax
@@ -165,6 +174,7 @@ CARRIERS = {
 }
 
 HOOKS = {
+    "object": literal,
     "export_statement": exported,
     "call_expression": called,
     "assignment_expression": assigned,
@@ -239,6 +249,11 @@ JAVASCRIPT = Language(
     texts=frozenset({"string_fragment"}),
     literals=LITERALS,
     nothing=frozenset({"undefined"}),
+    verdicts={
+        "binary_expression": COMPARISONS | ARITHMETIC,
+        "unary_expression": frozenset({"!", "typeof", "void", "+", "-", "~"}),
+    },
+    choices={"ternary_expression": ("condition",)},
     returns=frozenset({"return_statement"}),
     throws=frozenset({"throw_statement"}),
     awaits=frozenset({"await_expression"}),

@@ -1,7 +1,5 @@
 """Kotlin. Its grammar has few fields, so most parts are found by kind and by place."""
 
-import re
-
 from cleats.toolsets.code.facts import Typed, Where
 from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import (
@@ -10,12 +8,27 @@ from cleats.toolsets.code.languages.assignments import (
     assign_or_augment,
     is_field,
     type_text,
-    update,
 )
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
+from cleats.toolsets.code.languages.kotlin_words import (
+    caught,
+    entry,
+    identifier,
+    infix,
+    labelled,
+    text,
+    unary,
+)
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
-from cleats.toolsets.code.languages.table import TYPES, Assign, Call, Declares, Language
+from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
+    TYPES,
+    Assign,
+    Call,
+    Declares,
+    Language,
+)
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _GIVEN_TYPES = frozenset(
@@ -36,7 +49,6 @@ _SEVERAL = Assign(left="multi_variable_declaration", right="")
 _EACH_ONE = Assign(left="variable_declaration", right="", loop=True)
 _EACH_SEVERAL = Assign(left="multi_variable_declaration", right="", loop=True)
 _CONSTANT_LINES = 3
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _MODIFIERS = """
     public private protected internal abstract open final override sealed data inner value enum
     inline infix operator tailrec external const lateinit expect actual
@@ -201,76 +213,6 @@ def _for(walk: Walk, node: int, flow: Flow | None) -> bool:
     return True
 
 
-def _identifier(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """Some keywords are names to the grammar."""
-    name, frame = walk.syntax.text(node), walk.frame
-    frame.breaks += name == "break"
-    frame.continues += name == "continue"
-    return name in ("break", "continue", "null", "true", "false")
-
-
-def _labelled(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    text = walk.syntax.text(node)
-    if not text.startswith(("break@", "continue@")):
-        return False
-    walk.frame.breaks += text.startswith("break@")
-    walk.frame.continues += text.startswith("continue@")
-    return True
-
-
-def _unary(walk: Walk, node: int, flow: Flow | None) -> bool:
-    text = walk.syntax.text(node)
-    if not (text.startswith(("++", "--")) or text.endswith(("++", "--"))):
-        return False
-    update(walk, node, flow)
-    return True
-
-
-def _infix(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`a to b` calls `to`."""
-    children = list(walk.syntax.children(node))
-    if len(children) != 3:
-        return False
-    walk.visit(children[0], flow)
-    walk.frame.calls[walk.syntax.text(children[1])] = None
-    walk.visit(children[2], flow)
-    return True
-
-
-def _entry(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`else ->` is no branch."""
-    if walk.syntax.child(node, "condition") != NONE:
-        return False
-    walk.arm(node, flow)
-    return True
-
-
-def _caught(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    syntax = walk.syntax
-    named, given = syntax.child(node, "identifier"), syntax.child(node, "user_type")
-    walk.frame.branches += 1
-    if NONE not in (named, given):
-        add_type(walk, "local", syntax.text(named), type_text(walk, given), "annotation")
-    walk.arms(child for child in syntax.children(node) if child != named)
-    return True
-
-
-def _text(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`$name` in a string is plain text to the grammar, cut after the sign."""
-    syntax = walk.syntax
-    start = syntax.starts[node]
-    if syntax.data[start - 1 : start] != b"$" or syntax.data[start - 2 : start - 1] == b"\\":
-        return False
-    found = _WORD.match(syntax.text(node))
-    if found is None:
-        return False
-    walk.frame.reads[found.group()] = None
-    if flow is not None:
-        flow.names.append(found.group())
-        flow.text += syntax.text(node)[found.end() :]
-    return True
-
-
 def _imported(syntax: Syntax, node: int) -> list[str]:
     path = syntax.child(node, "qualified_identifier", "identifier")
     if path == NONE:
@@ -353,6 +295,13 @@ KOTLIN = Language(
         "number_literal": "Int",
         "float_literal": "Double",
     },
+    verdicts={
+        "binary_expression": COMPARISONS,
+        "in_expression": frozenset(),
+        "is_expression": frozenset(),
+        "unary_expression": frozenset({"!"}),
+    },
+    choices={"if_expression": ("condition",), "when_expression": ("when_subject",)},
     nothing=frozenset({"label"}),
     returns=frozenset({"return_expression"}),
     throws=frozenset({"throw_expression"}),
@@ -377,13 +326,13 @@ KOTLIN = Language(
         "setter": _accessor,
         "for_statement": _for,
         "assignment": assign_or_augment,
-        "identifier": _identifier,
-        "labeled_expression": _labelled,
-        "unary_expression": _unary,
-        "infix_expression": _infix,
-        "when_entry": _entry,
-        "catch_block": _caught,
-        "string_content": _text,
+        "identifier": identifier,
+        "labeled_expression": labelled,
+        "unary_expression": unary,
+        "infix_expression": infix,
+        "when_entry": entry,
+        "catch_block": caught,
+        "string_content": text,
     },
     ease=easing.kotlin,
     finish=_finish,

@@ -6,6 +6,8 @@ from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare, parameters
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    ARITHMETIC,
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -27,6 +29,7 @@ _MADE = (
 )
 _PROPERTY = Declares("property", parameters=(), result=("type",), body=("property_hook_list",))
 _PARAMETER = Parameter(default=("default_value",))
+_NUMBERS = ("int", "integer", "float", "double", "bool", "boolean")
 _INTRINSICS = {
     "echo_statement": "echo",
     "print_intrinsic": "print",
@@ -124,6 +127,39 @@ def _imported(syntax: Syntax, node: int) -> list[str]:
         if syntax.kinds[clause] == "namespace_use_clause" and named != NONE:
             found.append((prefix + syntax.text(named)).lstrip("\\"))
     return found
+
+
+def _cast(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """A number has nothing of the text it was made of."""
+    given, value = walk.syntax.child(node, "type"), walk.syntax.child(node, "value")
+    if NONE in (given, value) or walk.syntax.text(given).strip("() ").lower() not in _NUMBERS:
+        return False
+    walk.visit(value, Flow())
+    return True
+
+
+def _pipe(walk: Walk, node: int, flow: Flow | None) -> bool:
+    """`$x |> trim(...)` calls `trim` with `$x`."""
+    syntax = walk.syntax
+    left, right = syntax.child(node, "left"), syntax.child(node, "right")
+    if NONE in (left, right):
+        return False
+    if syntax.data[syntax.ends[left] : syntax.starts[right]].strip() != b"|>":
+        return False
+    if syntax.kinds[right] not in walk.language.calls:
+        return False
+    if flow is None:
+        saved, walk.calls = walk.calls, []
+        _pipe(walk, node, value := Flow())
+        walk.step(node, [], value)
+        walk.calls = saved
+        return True
+    walk.visit(left, given := Flow())
+    callee = walk.call(right, Flow())
+    walk.calls.pop()
+    argument = Argument(unique(given.names), given.calls, given.text[:LONGEST_TEXT])
+    walk.record_call(node, callee, [argument], flow)
+    return True
 
 
 def _property(walk: Walk, node: int, _flow: Flow | None) -> bool:
@@ -255,6 +291,15 @@ PHP = Language(
         "anonymous_function": "Closure",
         "arrow_function": "Closure",
     },
+    verdicts={
+        "binary_expression": COMPARISONS | ARITHMETIC | {"+"},
+        "unary_op_expression": frozenset({"!", "+", "-", "~"}),
+    },
+    choices={
+        "conditional_expression": ("condition",),
+        "match_expression": ("condition",),
+        "match_conditional_expression": ("conditional_expressions",),
+    },
     made=lambda _syntax, _node: "",
     nothing=frozenset({"null"}),
     returns=frozenset({"return_statement"}),
@@ -279,6 +324,8 @@ PHP = Language(
         "use_declaration": _mixed_in,
         "property_declaration": _property,
         "property_hook": _hook,
+        "cast_expression": _cast,
+        "binary_expression": _pipe,
         "property_element": take_outer_type,
         "name": _constant,
     },

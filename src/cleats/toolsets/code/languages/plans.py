@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from cleats.toolsets.code.languages import assignments, heads
-from cleats.toolsets.code.languages.table import Hook, Language
+from cleats.toolsets.code.languages.syntax import NONE, Syntax
+from cleats.toolsets.code.languages.table import Hook, Kinds, Language
 from cleats.toolsets.code.languages.walk import Action, Flow, Naming, Plan, Walk
 
 
@@ -37,6 +38,10 @@ def plan_for(language: Language) -> Plan:
     add(language.assigns, assignments.assign)
     add(language.closures, heads.closure)
     add(language.imports, _import)
+    for kind, operators in language.verdicts.items():
+        plan[kind] = _telling(operators, plan.get(kind, Walk.descend))
+    for kind, parts in language.choices.items():
+        plan[kind] = _choosing(language, kind, parts, plan.get(kind, Walk.descend))
     for kind in [*language.carriers, *language.declares]:
         plan[kind] = partial(heads.declaration, otherwise=plan.get(kind, Walk.descend))
     for kind in (*language.breaks, *language.continues, *language.loops):
@@ -60,6 +65,48 @@ def _namings(language: Language) -> dict[str, Naming]:
         **dict.fromkeys(language.members, Walk.member),
         **dict.fromkeys(language.names | language.type_names, Walk.written),
     }
+
+
+def _telling(operators: Kinds, action: Action) -> Action:
+    def tell(walk: Walk, node: int, flow: Flow | None) -> None:
+        if flow is not None and (not operators or _operator(walk.syntax, node) in operators):
+            flow = Flow()
+        action(walk, node, flow)
+
+    return tell
+
+
+def _operator(syntax: Syntax, node: int) -> str:
+    """What is written between two operands, or before a single one."""
+    first = node + 1
+    second = syntax.stops[first] if first < syntax.stops[node] else first
+    if second < syntax.stops[node]:
+        start, end = syntax.ends[first], syntax.starts[second]
+    else:
+        start, end = syntax.starts[node], syntax.starts[first] if first < second else 0
+    return syntax.data[start:end].strip().decode("utf-8", "replace")
+
+
+def _choosing(
+    language: Language, kind: str, parts: tuple[str | int, ...], action: Action
+) -> Action:
+    branches = kind in language.branches
+
+    def choose(walk: Walk, node: int, flow: Flow | None) -> None:
+        syntax = walk.syntax
+        children = syntax.children(node)
+        if flow is None:
+            walk.arms(children) if branches else action(walk, node, None)
+            return
+        # `a ?: b` is `a` itself, if it is anything.
+        has_other = syntax.child(node, "alternative") != NONE
+        is_value = has_other and syntax.child(node, "consequence", "body") == NONE
+        for place, child in enumerate(children):
+            chooses = syntax.fields[child] in parts or syntax.kinds[child] in parts
+            chooses = (chooses or place in parts) and not is_value
+            walk.visit(child, Flow() if chooses else flow)
+
+    return choose
 
 
 def _counting(language: Language, kind: str, action: Action) -> Action:

@@ -191,6 +191,8 @@ PYTHON = Language(
         "tuple": "tuple",
         "none": "None",
     },
+    verdicts={"comparison_operator": frozenset(), "not_operator": frozenset()},
+    choices={"conditional_expression": (1,)},
     nothing=frozenset({"none"}),
     returns=frozenset({"return_statement"}),
     throws=frozenset({"raise_statement"}),

@@ -7,6 +7,7 @@ from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.ruby_words import PLACES, RAISES, call, identifier, made
 from cleats.toolsets.code.languages.syntax import NONE
 from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
     Assign,
     Call,
     Carrier,
@@ -315,6 +316,13 @@ RUBY = Language(
         "regex": "Regexp",
         "range": "Range",
         "lambda": "Proc",
+    },
+    verdicts={"binary": COMPARISONS, "unary": frozenset({"!", "not"})},
+    choices={
+        "conditional": ("condition",),
+        "if": ("condition",),
+        "unless": ("condition",),
+        "case": ("value",),
     },
     made=made,
     lists=frozenset({"argument_list"}),

@@ -7,6 +7,7 @@ from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.rust_macros import invoke, read_tokens
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
+    COMPARISONS,
     TYPES,
     Assign,
     Call,
@@ -345,6 +346,7 @@ RUST = Language(
     },
     made=_made,
     nothing=frozenset({"unit_expression"}),
+    verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
     returns=frozenset({"return_expression"}),
     awaits=frozenset({"await_expression"}),
     branches=frozenset({"if_expression"}),

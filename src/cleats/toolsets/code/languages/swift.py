@@ -326,6 +326,10 @@ SWIFT = Language(
         "array_literal": "Array",
         "dictionary_literal": "Dictionary",
     },
+    verdicts=dict.fromkeys(
+        ("equality_expression", "comparison_expression", "check_expression"), frozenset()
+    ),
+    choices={"ternary_expression": ("condition",), "switch_statement": ("expr",)},
     nothing=frozenset({"nil_literal"}),
     returns=frozenset({"return_statement"}),
     panics=frozenset({"fatalError", "preconditionFailure"}),

@@ -37,6 +37,14 @@ Kinds: TypeAlias = frozenset[str]
 Hook: TypeAlias = "Callable[[Walk, int, Flow | None], bool]"
 """Deals with a node; the flow is where its value goes, None when it is a statement."""
 
+COMPARISONS: Kinds = frozenset(
+    {"==", "!=", "===", "!==", "<", ">", "<=", ">=", "<>", "<=>", "instanceof", "in", "=~", "!~"}
+)
+"""Operators whose value is true or false, or less and more."""
+
+ARITHMETIC: Kinds = frozenset({"-", "*", "/", "%", "**", "|", "&", "^", "<<", ">>", ">>>"})
+"""Operators whose value is a number in languages that turn text into numbers."""
+
 TYPES: Kinds = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 """Kinds of chunks whose functions are methods."""
 
@@ -177,6 +185,12 @@ class Language(Struct, frozen=True):
     made: "Callable[[Syntax, int], str] | None" = None
     """The type that an expression gives away. Without it, a call of a capitalised name makes an
     object of that type; calls with a prefix always do."""
+    verdicts: Mapping[str, Kinds] = {}
+    """Expressions that only tell something of what is in them, so that no value of it is in theirs:
+    kind to operators, or none where all of the kind are meant."""
+    choices: Mapping[str, tuple[str | int, ...]] = {}
+    """Expressions that are one of several values: kind to the parts that choose, as fields, kinds
+    or places."""
     lists: Kinds = frozenset()
     """Lists that stand for their only element: `x` in Go's `a := x` is a list of one."""
     nothing: Kinds = frozenset()

@@ -27,6 +27,8 @@ MOST_STEPS = 3_000
 
 R = TypeVar("R")
 _RESULTS = frozenset({"return", "yield"})
+_MEASURES = (".length", ".Length", ".byteLength", ".size", ".count", ".Count")
+"""Members that are numbers wherever they are known."""
 _CALLABLE = frozenset({"function", "method", "constructor", "property", "macro"})
 
 
@@ -160,6 +162,8 @@ class _Body:
         return 0
 
     def _read(self, name: str, line: int) -> int:
+        if name.endswith(_MEASURES):
+            return 0
         hits = self.book.reads.known.get(name)
         for pattern, rule in self.book.reads(name) if hits is None else hits:
             # A plain variable that was given a value here is not the global of that name.
@@ -188,7 +192,9 @@ class _Body:
             return self.graph.call(place, call, receiver, arguments)
         for rule in self._apply(callee.writes):
             self._write(rule, call, receiver, arguments)
-        if callee.sinks and self._reaches_sink(callee, call, receiver, arguments):
+        reached = callee.sinks and self._reaches_sink(callee, call, receiver, arguments)
+        # What is dropped is so through a source as well: the length of a header is none of it.
+        if reached or callee.effect == "drops":
             return 0
         for source in self._apply(callee.sources):
             return self.graph.source(source, call.line)
@@ -203,8 +209,6 @@ class _Body:
         return (rule for module, rule in rules if not module or imported(module, self.imports))
 
     def _known(self, callee: Callee, receiver: int, arguments: list[int]) -> int:
-        if callee.effect == "drops":
-            return 0
         value = 0
         for argument in arguments:
             value |= argument
