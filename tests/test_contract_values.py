@@ -131,6 +131,19 @@ def test_a_tool_is_found_by_its_name_and_by_its_old_one() -> None:
         registry.find("c")
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("serch", "Did you mean search? "), ("show", "Did you mean show_file? "), ("zzz", "")],
+)
+def test_a_name_that_is_nearly_that_of_a_tool_is_answered_with_it(name: str, asked: str) -> None:
+    registry = Registry([Toolset(name="s", purpose="", tools=[tool("search"), tool("show_file")])])
+
+    with pytest.raises(ToolError) as refused:
+        registry.find(name)
+
+    assert refused.value.hint == f"{asked}List the tools to see the names this server has."
+
+
 OUTCOMES: list[Outcome] = [
     Done({"x": 1}),
     Failed(ToolError(ErrorCode.NO_INDEX, "m", hint="h", details={"ok": True, "result": 1})),
@@ -206,6 +219,19 @@ def test_an_argument_that_is_nearly_right_is_told_its_name() -> None:
     assert refused.value.hint == "Did you mean query and type? See the input schema of search."
     assert "/q: " in str(refused.value)
     assert "/typ: " in str(refused.value)
+
+
+def test_only_the_first_few_strange_arguments_are_compared_with_the_known_ones() -> None:
+    """One request could otherwise keep all others waiting."""
+    known = {name: {"type": "string"} for name in ("query", "type", "lang", "mode")}
+    made = Tool(name="search", description="x", input=arguments(known), run=nothing)
+
+    with pytest.raises(ToolError) as refused:
+        made.bind({"qery": "", "tipe": "", "lagn": "", "moed": "", "mode" * 30: ""})
+
+    assert refused.value.hint == (
+        "Did you mean query and type and lang? See the input schema of search."
+    )
 
 
 def test_a_launch_answer_is_the_tools_own_object_with_ok_first() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Alias, Tool, Toolset
+from cleats.contract.tools import Alias, Tool, Toolset, nearest
 
 
 class Registry:
@@ -52,9 +52,14 @@ class Registry:
             raise ToolError(
                 ErrorCode.UNKNOWN_TOOL,
                 f"no tool is called {name!r}",
-                hint="List the tools to see the names this server has.",
+                hint=self._advice(name),
             )
         return tool
+
+    def _advice(self, name: str) -> str:
+        near = nearest(name, list(self._tools))
+        asked = f"Did you mean {near}? " if near else ""
+        return f"{asked}List the tools to see the names this server has."
 
     def alias(self, name: str) -> Alias | None:
         """The alias that this name is; None for a current name."""

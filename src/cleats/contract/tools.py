@@ -178,7 +178,8 @@ class Tool:
         """What to write instead of names that are not there."""
         known: Mapping[str, Schema] = self.input.get("properties", {})
         free = [name for name in known if name not in arguments]
-        meant = [near for name in arguments if name not in known if (near := _near(name, free))]
+        strange = [name for name in arguments if name not in known][:_TOLD]
+        meant = [near for name in strange if (near := nearest(name, free))]
         asked = f"Did you mean {' and '.join(dict.fromkeys(meant))}? " if meant else ""
         return f"{asked}See the input schema of {self.name}."
 
@@ -188,6 +189,9 @@ _OR_NULL = ["integer", "null"]
 _TOLD = 3
 """Violations that are put into words at once; all of them are in the details."""
 
+_LONGEST = 100
+"""Characters of a name that may be a slip; to compare longer ones takes long."""
+
 
 def _summed(found: Sequence[Mapping[str, Any]]) -> str:
     told = [f"{each['instancePath'] or 'the arguments'}: {each['message']}" for each in found]
@@ -195,8 +199,10 @@ def _summed(found: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(told[:_TOLD]) + more
 
 
-def _near(name: str, known: Sequence[str]) -> str:
-    """The name that one begins or that is spelled like it."""
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The name that one begins or that is spelled like it; empty when there is none."""
+    if len(name) > _LONGEST:
+        return ""
     starts = [each for each in known if name and each.lower().startswith(name.lower())]
     lowered = {each.lower(): each for each in known}
     alike = [lowered[each] for each in get_close_matches(name.lower(), lowered, n=1)]
