@@ -213,6 +213,28 @@ def test_a_skill_that_breaks_a_rule_is_loaded_and_the_rule_named(
     assert not catalogue.skills[0].publishable
 
 
+def test_one_header_that_leads_into_itself_costs_no_other_skill(world: World) -> None:
+    world.user("pdf")
+    write(
+        world.claude / "skills" / "knot" / "SKILL.md",
+        "---\nname: knot\ndescription: a knot\nx: &x [*x]\n---\n",
+    )
+
+    assert names(world) == ["knot", "pdf"]
+    assert codes(world) == ["yaml"]
+
+
+def test_what_would_move_a_terminal_is_left_out_of_a_description(world: World) -> None:
+    said = r'"\e[31mred\a\0\x9b1m text"'
+    write(
+        world.claude / "skills" / "red" / "SKILL.md", f"---\nname: red\ndescription: {said}\n---\n"
+    )
+
+    [skill] = found(world).skills
+
+    assert skill.description == "[31mred 1m text"
+
+
 def test_a_named_folder_that_is_not_there_is_mentioned_and_others_are_not(world: World) -> None:
     assert codes(world, skill_dirs=(world.custom,)) == ["no-folder"]
     assert codes(world) == []

@@ -127,6 +127,8 @@ def test_values_are_those_of_yaml_1_2(line: str, value: object) -> None:
         ("v: `code` first", "`code` first"),
         ("v: %x", "%x"),
         ("v: - item", "- item"),
+        (r'v: "JSON \ud83d\ude00 wrote it"', "JSON \U0001f600 wrote it"),
+        (r'v: "half \ud800 of a pair"', r"half \ud800 of a pair"),
     ],
 )
 def test_common_mistakes_are_repaired_and_remembered(line: str, value: str) -> None:
@@ -141,6 +143,23 @@ def test_a_header_that_asks_for_billions_of_values_is_refused() -> None:
     block = "\n".join(lines)
 
     header = parse(f"---\nname: x\n{block}\n---\n")
+
+    assert not header.strict
+    assert header.fields["name"] == "x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a: &a [*a]",
+        "a: &a {b: {c: *a}}",
+        "a: " + "[" * 60 + "]" * 60,
+        "a: " + "[" * 20_000 + "]" * 20_000,
+    ],
+    ids=["in itself", "in what is in itself", "sixty levels", "twenty thousand levels"],
+)
+def test_a_header_that_is_nested_without_end_costs_no_more_than_its_own_field(line: str) -> None:
+    header = parse(f"---\nname: x\n{line}\n---\n")
 
     assert not header.strict
     assert header.fields["name"] == "x"

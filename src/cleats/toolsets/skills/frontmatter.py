@@ -14,11 +14,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+import msgspec
+
 LARGEST_HEADER = 64 << 10
 """Characters of a header; the fields that agents read have a few hundred."""
 
 MOST_VALUES = 10_000
 """Values in a header once aliases are spelt out: a dozen lines can ask for billions."""
+
+DEEPEST = 50
+"""Levels in a header; an alias to what it stands in has no end of them."""
 
 _BLOCK = re.compile(r"\ufeff?\s*?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -135,7 +140,15 @@ def _entries(block: str) -> Iterator[tuple[str, str]]:
     """What can still be told from a header that no parser takes: its unindented lines."""
     for line in block.split("\n"):
         if (found := _ENTRY.fullmatch(line)) is not None:
-            yield found[1], found[2].strip("\"'")
+            yield found[1], _unquoted(found[2])
+
+
+def _unquoted(value: str) -> str:
+    """A value without its quotes; one that JSON wrote may have escapes that YAML does not know."""
+    try:
+        return msgspec.json.decode(value, type=str)
+    except ValueError:
+        return value.strip("\"'")
 
 
 class _Budget:
@@ -144,16 +157,18 @@ class _Budget:
     def __init__(self, values: int) -> None:
         self._left = values
 
-    def json(self, value: Any) -> Any:
+    def json(self, value: Any, level: int = 0) -> Any:
         self._left -= 1
         if self._left < 0:
             raise BadHeaderError("its front matter has too many values")
+        if level > DEEPEST:
+            raise BadHeaderError("its front matter is nested too deeply")
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise BadHeaderError("its front matter has a key that is not text")
-            return {key: self.json(item) for key, item in value.items()}
+            return {key: self.json(item, level + 1) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.json(item) for item in value]
+            return [self.json(item, level + 1) for item in value]
         if isinstance(value, float) and not math.isfinite(value):
             raise BadHeaderError("its front matter has a number that JSON cannot say")
         return value

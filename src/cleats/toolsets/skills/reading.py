@@ -37,6 +37,8 @@ and clocks of other machines, whose disks we may see, are a little off."""
 WRITING = 1.0
 """Seconds after its last change in which a file that makes no sense may still be being written."""
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
 NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
 # Without waiting: a pipe that somebody calls SKILL.md would hold up the server for ever.
@@ -153,8 +155,13 @@ def read_stamped(path: str) -> tuple[bytes, Stamp]:
 
 
 def _line(value: Any) -> str:
-    """A field as text on one line; a name that is a number or a date is meant as text."""
+    """A field as text on one line; a name that is a number or a date is meant as text.
+
+    What would move a terminal's cursor or ring its bell is left out.
+    """
     if isinstance(value, str):
+        if not value.isprintable():
+            value = _CONTROLS.sub(" ", value)
         return " ".join(value.split())
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
