@@ -120,7 +120,9 @@ def build(
     with Catalogue.create(folder / "catalogue.db") as catalogue:
         for file in files:
             write(catalogue, file)
-        catalogue.set_meta({"branch": "main", "fingerprint": "x", **(meta or {})})
+        catalogue.set_meta(
+            {"branch": "main", "commit": "c0ffee", "fingerprint": "x", **(meta or {})}
+        )
         catalogue.commit()
     if not parts:
         return folder
