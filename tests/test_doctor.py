@@ -47,7 +47,8 @@ def test_the_doctor_shows_what_is_set_and_the_rest_when_asked(shell: Shell) -> N
 
     assert re.search(r"^  queue +3 +environment$", short, re.MULTILINE)
     assert re.search(r"^  \d+ others +default +\(--all shows them\)$", short, re.MULTILINE)
-    assert "log_level" not in short
+    assert re.search(r"^  \d+ installed +\(--all shows them\)$", short, re.MULTILINE)
+    assert ("log_level" in short, "tantivy" in short, "tantivy" in whole) == (False, False, True)
     assert re.search(r"^  log_level +info +default$", whole, re.MULTILINE)
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict
 
 import click
 
-from cleats.cli.checkup import DEFAULT, Findings, Folder, Value, examine
+from cleats.cli.checkup import DEFAULT, Findings, Folder, Library, Value, examine
 from cleats.cli.printing import columns, echo_json, heading, size
 
 
 @click.command()
-@click.option("--all", "whole", is_flag=True, help="Show settings that have their defaults, too.")
+@click.option("--all", "whole", is_flag=True, help="Show every library and every setting.")
 @click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
 def doctor(*, whole: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to get it.
@@ -51,9 +51,7 @@ def _blocks(findings: Findings, *, whole: bool) -> Iterator[str]:
 def _tables(findings: Findings, *, whole: bool) -> dict[str, list[tuple[str, ...]]]:
     return {
         "Versions": list(findings.versions.items()),
-        "Libraries": [
-            (each.name, each.version or _bad("missing"), each.wanted) for each in findings.libraries
-        ],
+        "Libraries": _libraries(findings.libraries, whole=whole),
         "Toolsets": [
             (
                 name,
@@ -72,6 +70,15 @@ def _tables(findings: Findings, *, whole: bool) -> dict[str, list[tuple[str, ...
             for each in findings.capabilities
         ],
     }
+
+
+def _libraries(found: list[Library], *, whole: bool) -> list[tuple[str, ...]]:
+    shown = [each for each in found if whole or each.version is None]
+    rows: list[tuple[str, ...]]
+    rows = [(each.name, each.version or _bad("missing"), each.wanted) for each in shown]
+    if hidden := len(found) - len(shown):
+        rows.append((f"{hidden} installed", "", "(--all shows them)"))
+    return rows
 
 
 def _settings(values: list[Value], *, whole: bool) -> list[tuple[str, ...]]:

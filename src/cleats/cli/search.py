@@ -25,8 +25,9 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
 
     QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is
     everything. With AND, OR or NOT in capitals between words it is a formula, with (groups).
-    Quote it for your shell. Filters narrow the search and are combined with AND; without
-    `cleats index` before, or --refresh, there is nothing to search.
+    Quote it for your shell; -- comes before one that begins with a minus. Filters narrow the
+    search and are combined with AND; without `cleats index` before, or --refresh, there is
+    nothing to search.
 
     \b
     Examples:
