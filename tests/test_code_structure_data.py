@@ -134,6 +134,13 @@ def test_sql_is_cut_into_statements_that_know_their_tables() -> None:
     assert call.calls == ["clean"]
 
 
+@pytest.mark.parametrize("text", ["ARG", "ENV\n", "FROM a\nLABEL \nENV X"])
+def test_an_instruction_that_is_still_being_written_costs_nothing(text: str) -> None:
+    facts = extract("Dockerfile", text.encode(), "dockerfile", "code")
+
+    assert facts.problem == ""
+
+
 def test_a_dockerfile_is_cut_into_stages() -> None:
     facts = fixture("Dockerfile")
 

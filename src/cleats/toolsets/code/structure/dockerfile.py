@@ -43,11 +43,16 @@ def _instruction(outline: Outline, at: int, word: str, rest: str) -> None:
         for found in _STAGE.finditer(rest):
             outline.say(at, "uses", found[1])
     elif word in _NAMED:
-        pairs = _PAIR.findall(rest) or [tuple([*rest.split(None, 1), ""][:2])]
-        for key, value in pairs:
+        for key, value in _PAIR.findall(rest) or [_split(rest)]:
             outline.field(at, f"{word}.{key}", value.strip('"'))
     elif word in _PLAIN:
         outline.field(at, word, rest)
+
+
+def _split(rest: str) -> tuple[str, str]:
+    """`ENV NAME value`; one that is still being written may have neither."""
+    name, *value = rest.split(None, 1) or [""]
+    return name, "".join(value)
 
 
 def _instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:
