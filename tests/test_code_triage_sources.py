@@ -77,6 +77,13 @@ def test_a_finding_of_inspector_names_package_asset_and_account(shop: Shop) -> N
     assert network.exposure.public_endpoint == "port 22"
 
 
+def test_the_title_of_a_result_has_no_gaps_that_its_message_fills() -> None:
+    rule = {"id": "F401", "shortDescription": {"text": "`{name}` imported but unused"}}
+    item = {"result": {"message": {"text": "`sys` imported but unused"}}, "rule": rule}
+
+    assert SOURCES["sarif"].draft(item).record.vuln.title == "`sys` imported but unused"
+
+
 def test_a_result_in_sarif_brings_its_rule_its_place_and_its_weakness(shop: Shop) -> None:
     unsafe, suppressed, again = shop.records("sarif")
 

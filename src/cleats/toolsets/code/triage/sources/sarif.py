@@ -4,6 +4,7 @@ A result says little by itself: its rule, its message and its file may all be nu
 into the run. `items` looks them up, so that an item stands for itself.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
@@ -31,6 +32,7 @@ NO_FINDINGS: Final = frozenset({"pass", "notApplicable"})
 """Kinds of results that say that all is well."""
 
 PLACES: Final = 20
+_GAP: Final = re.compile(r"\{\w*\}")
 SNIPPET: Final = 1000
 
 
@@ -59,8 +61,12 @@ def draft(item: Any) -> Draft:
     named = _named(item)
     said = _message(result, rule)
     score = cvss("", at(rule, "properties", "security-severity"))
+    short = line(at(rule, "shortDescription", "text"))
     title = first(
-        at(rule, "shortDescription", "text"), line(said.partition("\n")[0], 160), at(rule, "name")
+        # One with gaps is a form that the message has filled in.
+        "" if _GAP.search(short) and said else short,
+        line(said.partition("\n")[0], 160),
+        at(rule, "name"),
     )
     vuln = Vulnerability(
         vuln_id=named,
