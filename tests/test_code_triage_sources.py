@@ -79,7 +79,9 @@ def test_a_finding_of_inspector_names_package_asset_and_account(shop: Shop) -> N
 
 def test_the_title_of_a_result_has_no_gaps_that_its_message_fills() -> None:
     rule = {"id": "F401", "shortDescription": {"text": "`{name}` imported but unused"}}
-    item = {"result": {"message": {"text": "`sys` imported but unused"}}, "rule": rule}
+    result = {"ruleId": "F401", "message": {"text": "`sys` imported but unused"}}
+    run = {"tool": {"driver": {"name": "ruff", "rules": [rule]}}, "results": [result]}
+    (item,) = SOURCES["sarif"].items({"version": "2.1.0", "runs": [run]})
 
     assert SOURCES["sarif"].draft(item).record.vuln.title == "`sys` imported but unused"
 
