@@ -91,6 +91,28 @@ def test_a_file_is_told_apart_from_what_is_not_there(shell: Shell, project: Path
     assert wrong.stderr == f"Error: one.py is a file.\nGive its folder: {project}.\n"
 
 
+def test_a_folder_with_nothing_to_index_is_told_as_such(shell: Shell) -> None:
+    folder = shell.folder / "folder"
+    folder.mkdir()
+    empty = shell.run("index", "folder")
+    (folder / ".env").write_text("TOKEN=secret\n")
+    secret = shell.run("index", "folder")
+
+    assert (empty.returncode, secret.returncode) == (0, 0)
+    assert empty.stdout == f"There is nothing to index in {folder}.\n"
+    assert secret.stdout == f"{empty.stdout}  left out  1 secret\n"
+
+
+def test_a_slip_in_a_command_of_index_is_no_folder(shell: Shell, project: Path) -> None:
+    slip = shell.run("index", "statsu")
+    (project / "statsu").mkdir()
+    folder = shell.run("index", "statsu")
+
+    assert slip.returncode == 2
+    assert "There is no folder 'statsu'; did you mean 'cleats index status'?" in slip.stderr
+    assert folder.returncode == 0
+
+
 def test_a_file_that_was_understood_in_part_is_named(shell: Shell, project: Path) -> None:
     (project / "broken.py").write_text("def f(:\n" * 3)
 

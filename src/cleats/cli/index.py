@@ -4,6 +4,7 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,10 @@ class Default(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            near = get_close_matches(args[0], self.commands, n=1) if args else []
+            if near and not Path(args[0]).exists():
+                meant = f"{ctx.command_path} {near[0]}"
+                ctx.fail(f"There is no folder {args[0]!r}; did you mean '{meant}'?")
             args = ["build", *args]
         return super().parse_args(ctx, args)
 
@@ -259,6 +264,9 @@ def _summary(root: str, done: "BuildReport") -> str:
     files = done.files
     records = done.languages.get(RECORDS, 0)
     total = sum(done.chunks.values())
+    if not files.total:
+        left = f"\n  left out  {_counted(done.skipped_reasons)}" if done.skipped_reasons else ""
+        return f"There is nothing to index in {heading(root)}.{left}"
     if not done.published:
         return f"{root} is up to date: {_amount(files.total, records, total)}."
     verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
