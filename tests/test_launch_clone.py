@@ -194,6 +194,22 @@ async def test_hugo_facts_are_read_from_any_of_its_forms(tmp_path: Path) -> None
     assert (bare["languages"], bare["unreadable_files"]) == (["en"], ["hugo.toml"])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hugo.yaml", "date: 2026-13-99\n"),
+        ("hugo.yaml", "draft: !!bool x\n"),
+        ("hugo.yaml", "- a\n"),
+        ("hugo.toml", f"a = {'1' * 5000}\n"),
+        pytest.param("hugo.json", '{"a": ' + "[" * 100_000, id="deep"),
+    ],
+)
+async def test_a_configuration_of_hugo_that_cannot_be_read_is_named(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    assert facts_of(tmp_path, {name: text})["unreadable_files"] == [name]
+
+
 async def test_a_site_with_a_configuration_for_each_build_has_a_matrix(tmp_path: Path) -> None:
     files = {
         "configs/docs.example.org/kettle.toml": "title = 'k'\n",

@@ -472,6 +472,67 @@ def test_a_product_without_headed_code_shows_what_its_documents_have(tmp_path: P
     ] == [("basic-usage", ["quickstart"])]
 
 
+ODD_PYPROJECT = """\
+[project]
+name = "kettle"
+dynamic = 3
+dependencies = 3.5
+keywords = true
+classifiers = 1
+[project.optional-dependencies]
+a = 1
+b = ["c", 2]
+"""
+ODD_POETRY = """\
+[tool.poetry]
+name = "kettle"
+version = ""
+packages = 3.5
+[tool.poetry.extras]
+a = 1
+b = [1, {c = 2}]
+"""
+ODD_COMPOSER = '{"name": "a/kettle", "version": "", "require": [1], "autoload": {"psr-4": 3.5}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "platform", "text"),
+    [
+        ("package.json", "javascript", '{"name": "kettle", "keywords": 3.5, "bin": [1]}'),
+        ("composer.json", "php", ODD_COMPOSER),
+        ("pyproject.toml", "python", ODD_PYPROJECT),
+        ("pyproject.toml", "python", ODD_POETRY),
+        ("Cargo.toml", "rust", 'bin = 3.5\n[package]\nname = "kettle"\nversion = ""\n'),
+    ],
+)
+def test_nonsense_in_a_field_of_a_manifest_costs_that_field_and_nothing_else(
+    tmp_path: Path, path: str, platform: str, text: str
+) -> None:
+    [way, *_] = read(tmp_path, {path: text}, platform).product_facts["distribution"]
+
+    assert way["identifier"].endswith("kettle")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("package.json", '{"name": ""}'),
+        pytest.param("package.json", '{"name": "kettle", "a": ' + "[" * 100_000, id="deep JSON"),
+        ("composer.json", '{"name": " "}'),
+        ("composer.json", "3"),
+        ("pyproject.toml", "[project]\nname = 3.5\n[tool.poetry]\nname = 1\n"),
+        pytest.param("pyproject.toml", f"a = {'[' * 5000}", id="deep TOML"),
+        pytest.param("Cargo.toml", f"a = {'1' * 5000}\n[package]\nname = 'a'\n", id="long number"),
+    ],
+)
+def test_a_manifest_that_says_no_name_or_cannot_be_read_speaks_for_nothing(
+    tmp_path: Path, path: str, text: str
+) -> None:
+    facts = read(tmp_path, {path: text}, "python").product_facts
+
+    assert "distribution" not in facts
+
+
 def test_a_private_package_is_not_installed_from_anywhere(tmp_path: Path) -> None:
     built = read(tmp_path, {"package.json": '{"name": "kettle", "private": true}'}, "javascript")
 

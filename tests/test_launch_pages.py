@@ -76,6 +76,10 @@ def test_a_page_without_front_matter_is_all_body() -> None:
         ("+++\ntitle = \n+++\n", 1, ""),
         ('{"title": }\n', 1, ""),
         ("---\n2026-13-99: x\ndate: 2026-13-99\n---\n", 1, ""),
+        ("---\na: !!bool x\n---\n", 1, "its tag"),
+        ("---\na: !!timestamp 3\n---\n", 1, "its tag"),
+        pytest.param(f"---\na: {'[' * 5000}\n---\n", 1, "too deeply", id="deep YAML"),
+        pytest.param(f"+++\na = {'[' * 5000}\n+++\n", 1, "too deeply", id="deep TOML"),
     ],
 )
 def test_front_matter_that_cannot_be_read_is_refused_with_its_line(

@@ -266,8 +266,12 @@ def _values(source: str, kind: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         raise FrontMatterError(error.problem or "the YAML does not parse", line) from error
-    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise FrontMatterError(str(error).split("\n", 1)[0]) from error
+    except (LookupError, AttributeError) as error:  # PyYAML, where a tag does not fit its value
+        raise FrontMatterError("a value is not of the kind that its tag names") from error
+    except RecursionError as error:
+        raise FrontMatterError("the front matter is nested too deeply") from error
     if front is None:
         return {}
     if not isinstance(front, dict) or not all(isinstance(key, str) for key in front):

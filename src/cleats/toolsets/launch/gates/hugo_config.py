@@ -1,15 +1,12 @@
 """A configuration of the site covers every planned section, parses, and keeps to the site."""
 
-import json
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
-
-import yaml
 
 from cleats.toolsets.launch.gates.builds import builds, outside
 from cleats.toolsets.launch.gates.model import Gate, Said, blocker, error
 from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.source import tables
 
 
 def check(site: Site) -> Iterator[Said]:
@@ -21,7 +18,7 @@ def check(site: Site) -> Iterator[Said]:
     for build in made:
         yield f"{build.config}: {', '.join(build.sections)}"
         try:
-            told = _read(build.config, site.text(build.config) or "")
+            told = tables.parse(build.config, site.text(build.config) or "")
         except ValueError as wrong:
             message = f"the configuration cannot be read: {wrong}"
             yield blocker("GATE_HUGO_CONFIG_INVALID", message, build.config)
@@ -32,21 +29,6 @@ def check(site: Site) -> Iterator[Said]:
         if not str(_lower(told).get("baseurl", "")) and not build.config.startswith("config/"):
             message = "the configuration has no baseURL"
             yield error("GATE_HUGO_CONFIG_BASE", message, build.config)
-
-
-def _read(name: str, text: str) -> Mapping[str, Any]:
-    try:
-        if name.endswith(".toml"):
-            told: Any = tomllib.loads(text)
-        elif name.endswith(".json"):
-            told = json.loads(text)
-        else:
-            told = yaml.safe_load(text)
-    except yaml.YAMLError as wrong:
-        raise ValueError(str(wrong).split("\n", 1)[0]) from wrong
-    if not isinstance(told, dict):
-        raise ValueError("it is no mapping")  # noqa: TRY004 - a wrong file, not a wrong argument
-    return told
 
 
 def _lower(told: Any) -> Any:

@@ -4,20 +4,17 @@ Pure: a tree of names and the texts of a few files in, signals out. The weights 
 of the design: a name that follows the convention is enough by itself, a README never is.
 """
 
-import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-import yaml
-
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.quickstart import repositories
 from cleats.toolsets.launch.quickstart.confidence import Signal
 from cleats.toolsets.launch.quickstart.repositories import Repository
+from cleats.toolsets.launch.source import tables
 
 FAMILY: Final = "family"
 PLATFORM: Final = "target_platform"
@@ -223,15 +220,9 @@ _DECLARED: Final = {
 
 def _document(name: str, text: str) -> Mapping[str, Any]:
     try:
-        if name.endswith(".toml"):
-            said: Any = tomllib.loads(text)
-        elif name.endswith(".json"):
-            said = json.loads(text)
-        else:
-            said = yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError, RecursionError):
+        return tables.parse(name, text)
+    except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _readme(texts: Mapping[str, str]) -> str:

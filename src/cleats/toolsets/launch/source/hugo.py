@@ -3,14 +3,12 @@
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-import yaml
-
+from cleats.toolsets.launch.source import tables
 from cleats.toolsets.launch.source.tree import Tree
 
 _TOP: Final = re.compile(r"(hugo|config)\.(toml|ya?ml|json)")
@@ -135,16 +133,9 @@ def _root_of(config: HugoConfig) -> str:
 def _load(tree: Tree, path: str) -> dict[str, Any] | None:
     text = tree.text(path)
     try:
-        match PurePosixPath(path).suffix:
-            case ".toml":
-                document: Any = tomllib.loads(text or "")
-            case ".json":
-                document = json.loads(text or "{}")
-            case _:
-                document = yaml.safe_load(text or "") or {}
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, yaml.YAMLError):
+        return None if text is None else tables.parse(path, text)
+    except ValueError:
         return None
-    return document if text is not None and isinstance(document, dict) else None
 
 
 def _is_build(path: str) -> bool:

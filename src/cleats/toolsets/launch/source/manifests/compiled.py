@@ -1,10 +1,9 @@
 """`go.mod`, `Cargo.toml`, `Package.swift` and CMake."""
 
 import re
-import tomllib
-from collections.abc import Mapping
 from typing import Any
 
+from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import pattern_line, toml_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.tree import Tree
@@ -38,25 +37,23 @@ def read_go(tree: Tree, path: str = "go.mod") -> Manifest | None:
 def read_cargo(tree: Tree, path: str = "Cargo.toml") -> Manifest | None:
     """The crate; what it takes from its workspace is looked up there."""
     text = tree.text(path) or ""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    document = values.table(path, text)
+    package = values.mapping(document.get("package"))
+    if not values.text(package.get("name")):
         return None
-    package = _mapping(document.get("package"))
-    if not isinstance(package.get("name"), str):
-        return None
-    shared = _mapping(_mapping(document.get("workspace")).get("package"))
+    shared = values.mapping(values.mapping(document.get("workspace")).get("package"))
 
     def said(key: str) -> Said | None:
-        value, table = package.get(key), "package"
+        value: Any = package.get(key)
+        table = "package"
         if isinstance(value, dict) and value.get("workspace"):
             value, table = shared.get(key), "workspace.package"
-        return Said(value, path, toml_line(text, table, key)) if isinstance(value, str) else None
+        return Said(value, path, toml_line(text, table, key)) if values.text(value) else None
 
-    library = _mapping(document.get("lib")).get("name")
+    library = values.mapping(document.get("lib")).get("name")
     imported = str(library or package["name"]).replace("-", "_")
-    needs = _mapping(document.get("dependencies"))
-    features = sorted(set(_mapping(document.get("features"))) - {"default"})
+    needs = values.mapping(document.get("dependencies"))
+    features = sorted(set(values.mapping(document.get("features"))) - {"default"})
     has_library = library is not None or "src/lib.rs" in tree.known
     return Manifest(
         ecosystem="cargo",
@@ -72,13 +69,13 @@ def read_cargo(tree: Tree, path: str = "Cargo.toml") -> Manifest | None:
         dependencies=tuple(
             Said(name, path, toml_line(text, "dependencies", name))
             for name in sorted(needs)
-            if not _mapping(needs[name]).get("optional")
+            if not values.mapping(needs[name]).get("optional")
         ),
         optional=dict.fromkeys(features, ()),
         commands=tuple(
-            Said(str(each["name"]), path, toml_line(text, "bin"))
-            for each in document.get("bin") or ()
-            if isinstance(each, dict) and each.get("name")
+            Said(name, path, toml_line(text, "bin"))
+            for each in values.mappings(document.get("bin"))
+            if (name := values.text(each.get("name")))
         ),
         imports=(Said(imported, path, toml_line(text, "package", "name")),) if has_library else (),
         private=package.get("publish") is False,
@@ -137,7 +134,3 @@ def read_cmake(tree: Tree, path: str = "CMakeLists.txt") -> Manifest | None:
         dependencies=None,
         installable=bool(re.search(r"^[ \t]*install\s*\(", text, re.MULTILINE | re.IGNORECASE)),
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

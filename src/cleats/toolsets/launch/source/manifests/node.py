@@ -1,9 +1,9 @@
 """`package.json`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import json_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.tree import Tree
@@ -12,11 +12,8 @@ from cleats.toolsets.launch.source.tree import Tree
 def read(tree: Tree, path: str = "package.json") -> Manifest | None:
     """The package, or None when it has no name."""
     text = tree.text(path)
-    try:
-        document = json.loads(text or "")
-    except json.JSONDecodeError:
-        return None
-    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+    document = values.table(path, text)
+    if not values.text(document.get("name")):
         return None
 
     def said(*keys: str) -> Said | None:
@@ -30,7 +27,7 @@ def read(tree: Tree, path: str = "package.json") -> Manifest | None:
     def listed(key: str) -> tuple[Said, ...]:
         return tuple(
             Said(f"{name}@{version}", path, json_line(text or "", (key, name)))
-            for name, version in sorted(_mapping(document.get(key)).items())
+            for name, version in sorted(values.mapping(document.get(key)).items())
         )
 
     return Manifest(
@@ -49,7 +46,7 @@ def read(tree: Tree, path: str = "package.json") -> Manifest | None:
         },
         dev=listed("devDependencies"),
         commands=_commands(document, path, text or ""),
-        keywords=tuple(str(word) for word in document.get("keywords") or ()),
+        keywords=tuple(values.texts(document.get("keywords"))),
         imports=tuple(filter(None, (said("name"),))),
         entry_files=_entries(tree, document, path),
         private=document.get("private") is True,
@@ -70,7 +67,7 @@ def _commands(document: Mapping[str, Any], path: str, text: str) -> tuple[Said, 
         return (Said(str(document["name"]).rsplit("/", 1)[-1], path, line, detail=given),)
     return tuple(
         Said(name, path, json_line(text, ("bin", name)), detail=str(target))
-        for name, target in sorted(_mapping(given).items())
+        for name, target in sorted(values.mapping(given).items())
     )
 
 
@@ -104,7 +101,3 @@ def _strings(value: Any) -> list[str]:
             for name in _strings(item)
         ]
     return []
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

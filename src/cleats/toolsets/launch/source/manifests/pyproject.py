@@ -2,10 +2,10 @@
 
 import ast
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import item_line, toml_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.tree import Tree
@@ -18,23 +18,21 @@ def read(tree: Tree) -> Manifest | None:
     text = tree.text(PATH)
     if text is None:
         return None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
-    if isinstance(project := document.get("project"), dict) and project.get("name"):
+    document = values.table(PATH, text)
+    project = _table(document, "project")
+    if values.text(project.get("name")):
         return _standard(tree, text, project, _table(document, "tool"))
     poetry = _table(document, "tool", "poetry")
-    if poetry.get("name"):
+    if values.text(poetry.get("name")):
         return _poetry(text, poetry)
     flit = _table(document, "tool", "flit", "metadata")
-    return _flit(tree, text, flit) if flit.get("module") else None
+    return _flit(tree, text, flit) if values.text(flit.get("module")) else None
 
 
 def _standard(
     tree: Tree, text: str, project: Mapping[str, Any], tools: Mapping[str, Any]
 ) -> Manifest:
-    dynamic = set(project.get("dynamic") or ())
+    dynamic = set(values.texts(project.get("dynamic")))
 
     def said(key: str, value: Any = None) -> Said | None:
         found = project.get(key) if value is None else value
@@ -45,7 +43,7 @@ def _standard(
     licence, licence_file = _licence(project)
     optional = {
         extra: _each(text, "project.optional-dependencies", extra, items)
-        for extra, items in _mapping(project.get("optional-dependencies")).items()
+        for extra, items in _table(project, "optional-dependencies").items()
     }
     imports = _imports(text, tools)
     name = imports[0].value if imports else str(project["name"])
@@ -60,11 +58,11 @@ def _standard(
         requires=said("requires-python"),
         dependencies=None
         if "dependencies" in dynamic
-        else _each(text, "project", "dependencies", project.get("dependencies") or ()),
+        else _each(text, "project", "dependencies", project.get("dependencies")),
         optional=optional,
         commands=_scripts(text, project),
-        classifiers=_each(text, "project", "classifiers", project.get("classifiers") or ()),
-        keywords=tuple(str(word) for word in project.get("keywords") or ()),
+        classifiers=_each(text, "project", "classifiers", project.get("classifiers")),
+        keywords=tuple(values.texts(project.get("keywords"))),
         imports=imports,
     )
 
@@ -84,7 +82,7 @@ def _scripts(text: str, project: Mapping[str, Any]) -> tuple[Said, ...]:
     return tuple(
         Said(name, PATH, toml_line(text, f"project.{table}", name), detail=str(target))
         for table in ("scripts", "gui-scripts")
-        for name, target in sorted(_mapping(project.get(table)).items())
+        for name, target in sorted(_table(project, table).items())
     )
 
 
@@ -169,12 +167,12 @@ def _poetry(text: str, poetry: Mapping[str, Any]) -> Manifest:
     table = "tool.poetry"
 
     def said(key: str) -> Said | None:
-        value = poetry.get(key)
-        return Said(value, PATH, toml_line(text, table, key)) if isinstance(value, str) else None
+        value: Any = poetry.get(key)
+        return Said(value, PATH, toml_line(text, table, key)) if values.text(value) else None
 
-    given = dict(_mapping(poetry.get("dependencies")))
+    given = dict(_table(poetry, "dependencies"))
     python = given.pop("python", None)
-    extras = {str(key): list(value) for key, value in _mapping(poetry.get("extras")).items()}
+    extras = {key: values.texts(each) for key, each in _table(poetry, "extras").items()}
     left_out = {name for items in extras.values() for name in items}
     line = f"{table}.dependencies"
 
@@ -195,14 +193,14 @@ def _poetry(text: str, poetry: Mapping[str, Any]) -> Manifest:
         optional={key: tuple(entry(name) for name in value) for key, value in extras.items()},
         commands=tuple(
             Said(name, PATH, toml_line(text, f"{table}.scripts", name), detail=str(target))
-            for name, target in sorted(_mapping(poetry.get("scripts")).items())
+            for name, target in sorted(_table(poetry, "scripts").items())
         ),
-        classifiers=_each(text, table, "classifiers", poetry.get("classifiers") or ()),
-        keywords=tuple(str(word) for word in poetry.get("keywords") or ()),
+        classifiers=_each(text, table, "classifiers", poetry.get("classifiers")),
+        keywords=tuple(values.texts(poetry.get("keywords"))),
         imports=tuple(
             Said(str(item["include"]), PATH, toml_line(text, table, "packages"))
-            for item in poetry.get("packages") or ()
-            if isinstance(item, dict) and str(item.get("include", "")).isidentifier()
+            for item in values.mappings(poetry.get("packages"))
+            if str(item.get("include", "")).isidentifier()
         ),
     )
 
@@ -251,26 +249,18 @@ def _flit(tree: Tree, text: str, flit: Mapping[str, Any]) -> Manifest:
         requires=Said(requires, PATH, toml_line(text, table, "requires-python"))
         if isinstance(requires, str)
         else None,
-        dependencies=_each(text, table, "requires", flit.get("requires") or ()),
-        classifiers=_each(text, table, "classifiers", flit.get("classifiers") or ()),
+        dependencies=_each(text, table, "requires", flit.get("requires")),
+        classifiers=_each(text, table, "classifiers", flit.get("classifiers")),
         imports=(Said(module, PATH, toml_line(text, table, "module")),),
     )
 
 
-def _each(text: str, table: str, key: str, values: Iterable[Any]) -> tuple[Said, ...]:
+def _each(text: str, table: str, key: str, given: Any) -> tuple[Said, ...]:
     start = toml_line(text, table, key)
-    return tuple(
-        Said(value, PATH, item_line(text, start, value))
-        for value in values
-        if isinstance(value, str)
-    )
+    return tuple(Said(item, PATH, item_line(text, start, item)) for item in values.texts(given))
 
 
 def _table(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     for name in names:
-        document = _mapping(document.get(name))
+        document = values.mapping(document.get(name))
     return document
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

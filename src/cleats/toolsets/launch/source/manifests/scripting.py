@@ -1,9 +1,9 @@
 """`composer.json` and gemspecs."""
 
-import json
 import re
 from typing import Any
 
+from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import json_line, pattern_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.tree import Tree
@@ -12,22 +12,19 @@ from cleats.toolsets.launch.source.tree import Tree
 def read_composer(tree: Tree, path: str = "composer.json") -> Manifest | None:
     """The package; its name is `vendor/package`."""
     text = tree.text(path) or ""
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError:
-        return None
-    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+    document = values.table(path, text)
+    if not values.text(document.get("name")):
         return None
 
     def said(key: str) -> Said | None:
-        value = document.get(key)
+        value: Any = document.get(key)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        return Said(value, path, json_line(text, (key,))) if isinstance(value, str) else None
+        return Said(value, path, json_line(text, (key,))) if values.text(value) else None
 
-    needs: dict[str, Any] = document.get("require") or {}
-    autoload = document.get("autoload") or {}
-    spaces = sorted(autoload.get("psr-4") or autoload.get("psr-0") or ())
+    needs = values.mapping(document.get("require"))
+    autoload = values.mapping(document.get("autoload"))
+    spaces = sorted(values.mapping(autoload.get("psr-4")) or values.mapping(autoload.get("psr-0")))
     line = json_line(text, ("autoload",))
     return Manifest(
         ecosystem="composer",
@@ -44,7 +41,7 @@ def read_composer(tree: Tree, path: str = "composer.json") -> Manifest | None:
             for name in sorted(needs)
             if "/" in name
         ),
-        imports=tuple(Said(str(each).rstrip("\\"), path, line) for each in spaces if each),
+        imports=tuple(Said(each.rstrip("\\"), path, line) for each in spaces if each),
     )
 
 
