@@ -92,15 +92,17 @@ def test_a_file_is_told_apart_from_what_is_not_there(shell: Shell, project: Path
 
 
 def test_a_folder_with_nothing_to_index_is_told_as_such(shell: Shell) -> None:
-    folder = shell.folder / "folder"
-    folder.mkdir()
-    empty = shell.run("index", "folder")
-    (folder / ".env").write_text("TOKEN=secret\n")
-    secret = shell.run("index", "folder")
+    (shell.folder / "bare").mkdir()
+    (shell.folder / "secret").mkdir()
+    (shell.folder / "secret" / ".env").write_text("TOKEN=secret\n")
 
-    assert (empty.returncode, secret.returncode) == (0, 0)
-    assert empty.stdout == f"There is nothing to index in {folder}.\n"
-    assert secret.stdout == f"{empty.stdout}  left out  1 secret\n"
+    bare, secret = shell.run("index", "bare"), shell.run("index", "secret")
+
+    assert (bare.returncode, secret.returncode) == (0, 0)
+    assert bare.stdout == f"There is nothing to index in {shell.folder}/bare.\n"
+    assert secret.stdout == (
+        f"There is nothing to index in {shell.folder}/secret.\n  left out  1 secret\n"
+    )
 
 
 def test_a_slip_in_a_command_of_index_is_no_folder(shell: Shell, project: Path) -> None:
