@@ -344,3 +344,19 @@ class Desk { @Get("/x") async find() {} }
     assert "Get" in chunk("typescript", source, "Desk.find").uses
     assert "Get" not in chunk("typescript", source, "Desk").uses
     assert read("typescript", source).exports == ["all"]
+
+
+def test_what_a_block_of_rust_is_for_is_named_without_how_it_is_held() -> None:
+    source = """impl Read for &'a mut (dyn io::AsyncRead + Unpin) { fn go(&self) {} }
+impl Foo for [u8] { }
+impl<T> Foo for *const Box<T> { }
+"""
+    found = [each.name for each in read("rust", source).chunks if each.kind == "impl"]
+
+    assert found == ["AsyncRead", "[u8]", "Box"]
+
+
+def test_a_call_in_csharp_is_named_without_what_it_is_generic_over() -> None:
+    source = "class A { object F() { return new Shop.Desk<int, Row<X>>(1); } }"
+
+    assert chunk("csharp", source, "A.F").calls == ["Shop.Desk"]

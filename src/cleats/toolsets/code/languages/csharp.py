@@ -32,6 +32,8 @@ _NAMESPACE = Declares("namespace")
 _FIELD = Assign(left="name", right="value", typed_field=True)
 _TUPLE = Assign(left="tuple_pattern", right="")
 _REFERENCE = re.compile(r'<(?:see|seealso|paramref|typeparamref)\s+\w+="([^"]*)"\s*/>')
+_GIVEN = re.compile(r"<[^()]*>")
+"""What a name is generic over, which a qualified one keeps."""
 _TAG = re.compile(r"</?(?:summary|remarks|para|param|returns|value|exception|c|code)\b[^>]*>")
 
 
@@ -45,6 +47,7 @@ def _settle(frame: Frame, around: Frame) -> None:
             frame.visibility = "internal"
     if frame.doc:
         frame.doc = _TAG.sub("", _REFERENCE.sub(r"\1", frame.doc)).strip()
+    frame.calls = {_GIVEN.sub("", name): None for name in frame.calls}
     frame.awaits = {name.removesuffix("().ConfigureAwait"): None for name in frame.awaits}
 
 

@@ -40,11 +40,17 @@ def _impl(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """A block is named after its type, without what the type is generic over."""
     syntax = walk.syntax
     given = syntax.child(node, "type")
-    words = syntax.text(given).partition("<")[0].lstrip("&*").split() if given != NONE else []
+    text = syntax.text(given).partition("<")[0] if given != NONE else ""
+    words = [word for word in text.strip("&*() ").replace("(", " ").split() if _names_type(word)]
     if not words:
         return False
-    declare(walk, node, node, _IMPL, words[-1].rpartition("::")[2])
+    declare(walk, node, node, _IMPL, words[0].rpartition("::")[2])
     return True
+
+
+def _names_type(word: str) -> bool:
+    """Not what is said of a reference: `&'a mut (dyn Read + Send)` is a `Read`."""
+    return word not in ("mut", "const", "dyn") and not word.startswith("'")
 
 
 def _module(walk: Walk, node: int, _flow: Flow | None) -> bool:
