@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from cleats.cli import search as command
 from cleats.cli.main import cli
 from cleats.cli.search_options import PREFIX, arguments, options
-from cleats.contract.tools import RESERVED
+from cleats.contract.binding import RESERVED
 from cleats.settings import Settings
 from cleats.toolsets.code.search.arguments import ARGUMENTS, BY_NAME, TOPICS, input_schema
 from cleats.toolsets.code.search.request import read

@@ -72,19 +72,19 @@ def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any
         from cleats.cli.asking import asked  # noqa: PLC0415
 
         return asked(settings, "search", **wanted), ""
+    from cleats.contract.binding import Binding  # noqa: PLC0415
     from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
     from cleats.toolsets.code.indexing.freshness import look  # noqa: PLC0415
+    from cleats.toolsets.code.search.arguments import input_schema  # noqa: PLC0415
     from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415
     from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
     from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
     from cleats.toolsets.code.search.query import parse  # noqa: PLC0415
     from cleats.toolsets.code.search.request import read  # noqa: PLC0415
-    from cleats.toolsets.code.search.tool import SearchTool  # noqa: PLC0415
 
     indexes = Indexes(settings)
-    [tool] = SearchTool(indexes).tools()
     parse(wanted["query"])  # an empty one is no mistake in the schema to a person
-    given = tool.bind(wanted)
+    given = Binding("search", input_schema()).bind(wanted)
     repository = indexes.repository(wanted.get("repoPath"))
     roots = Roots(repository.root)
     request = read(given, tests_lower=settings.search_tests == "lower", roots=roots)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
+from cleats.contract.binding import nearest
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Alias, Tool, Toolset, nearest
+from cleats.contract.tools import Alias, Tool, Toolset
 
 
 class Registry:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from cleats.contract.binding import RESERVED
 from cleats.contract.pointer import tokens
-from cleats.contract.tools import RESERVED
 
 Schema: TypeAlias = dict[str, Any] | bool
 

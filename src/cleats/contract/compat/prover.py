@@ -9,6 +9,7 @@ from enum import Enum, auto
 import jsonschema_rs
 from jsonschema_rs import canonical
 
+from cleats.contract.binding import RESERVED
 from cleats.contract.compat.keywords import (
     LISTS,
     MAPS,
@@ -22,7 +23,6 @@ from cleats.contract.compat.keywords import (
     old_draft,
     recursive,
 )
-from cleats.contract.tools import RESERVED
 
 
 class Verdict(Enum):
