@@ -105,6 +105,8 @@ def test_language_and_mode_follow_from_name_and_bytes(
         ("Dockerfile.dev", "dockerfile"),
         ("prod.Dockerfile", "dockerfile"),
         ("types.d.ts", "typescript"),
+        ("shop.ccm", "cpp"),
+        ("site.wsgi", "python"),
         (".env.example", "ini"),
         ("GNUmakefile", "makefile"),
         ("requirements-dev.txt", "requirements"),

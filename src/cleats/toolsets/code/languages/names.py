@@ -50,7 +50,7 @@ NAMES: Final[Mapping[str, LanguageName]] = {
     # Programming languages with a grammar of their own.
     "python": _row(
         "Python",
-        "py pyi pyw pyx pxd",
+        "py pyi pyw pyx pxd wsgi",
         "py py3 python3",
         "sconstruct sconscript wscript",
         "python pypy",
@@ -66,7 +66,7 @@ NAMES: Final[Mapping[str, LanguageName]] = {
     "c": _row("C", "c h", "clike"),
     "cpp": _row(
         "C++",
-        "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ixx cppm cu cuh ino",
+        "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ixx cppm ccm cxxm c++m cu cuh ino",
         "c++ cplusplus cxx clike cuda",
     ),
     "csharp": _row("C#", "cs csx", "c# cs dotnet"),
