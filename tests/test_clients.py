@@ -68,6 +68,27 @@ def test_the_registered_command_starts_a_server_from_anywhere(shell: Shell) -> N
     assert (served.returncode, served.stdout) == (0, b"")
 
 
+def test_the_repository_that_is_named_is_the_one_that_is_served(shell: Shell) -> None:
+    project = shell.folder / "a project"
+    project.mkdir()
+    entry = READERS["codex"](shell.run("client-config", "codex", "--repo", "a project").stdout)
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"check_status"}\n'
+
+    served = subprocess.run(
+        [entry["command"], *entry["args"], "code", "--wire", "rpc"],
+        cwd="/",
+        env={"HOME": str(shell.folder), "MCP_READY_FILE": "/dev/null"},
+        input=asked,
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+
+    assert entry["args"][-2:] == ["--repo", str(project)]
+    result = json.loads(served.stdout)["result"]
+    assert result["result"]["repository"]["repoPath"] == str(project)
+
+
 def test_a_link_to_the_script_is_registered_as_it_is(shell: Shell) -> None:
     link = shell.folder / "cleats"
     link.symlink_to(Path(sys.executable).with_name("cleats"))

@@ -124,10 +124,21 @@ CLIENTS: Mapping[str, Client] = {
 @click.command("client-config")
 @click.argument("client", required=False)
 @click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Serve only this one.")
+@click.option(
+    "--repo",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="The repository that it is for, wherever the client starts it.",
+)
 @click.option("--command", metavar="PATH", help="The `cleats` to start, if not this one.")
 @click.option("--json", "as_json", is_flag=True, help="Print block, files and commands as JSON.")
 def client_config(
-    client: str | None, *, toolsets: tuple[str, ...], command: str | None, as_json: bool
+    client: str | None,
+    *,
+    toolsets: tuple[str, ...],
+    repo: str | None,
+    command: str | None,
+    as_json: bool,
 ) -> None:
     """Print the block that registers this server in CLIENT; without one, list the clients.
 
@@ -140,12 +151,13 @@ def client_config(
       cleats client-config claude-code
       cleats client-config vscode > .vscode/mcp.json
       cleats client-config cursor --toolset code --toolset skills
+      cleats client-config claude-desktop --repo ~/src/app
     """  # noqa: D301 - click reads the backspace
     if toolsets:
         from cleats.cli.tools import check_toolsets  # noqa: PLC0415 - only for their names
 
         check_toolsets(toolsets)
-    launch = _launch(command, toolsets)
+    launch = _launch(command, [*toolsets, *(["--repo", repo] if repo else [])])
     if client is None:
         _list(launch, as_json=as_json)
         return
@@ -160,9 +172,9 @@ def client_config(
     click.echo(chosen.block(launch))
 
 
-def _launch(command: str | None, toolsets: Sequence[str]) -> Launch:
+def _launch(command: str | None, given: Sequence[str]) -> Launch:
     words = [_located(command) or command] if command else running()
-    return Launch(words[0], (*words[1:], "serve", *toolsets))
+    return Launch(words[0], (*words[1:], "serve", *given))
 
 
 def running() -> list[str]:

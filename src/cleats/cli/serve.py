@@ -3,9 +3,11 @@
 import gc
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from cleats.cli.skill_options import applied, skill_options
 from cleats.runtime import starting
@@ -25,10 +27,20 @@ DEPRECATION = (
     help="MCP (the default); plain JSON-RPC lines whose method is the tool; or the deprecated "
     "Content-Length frames of clients that know nothing newer.",
 )
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The repository that calls are about which name none; this folder by default.",
+)
 @skill_options
 @click.pass_obj
 def serve(
-    settings: Settings, /, toolsets: tuple[str, ...], wire: str | None, **options: Any
+    settings: Settings,
+    /,
+    toolsets: tuple[str, ...],
+    wire: str | None,
+    repo: Path | None,
+    **options: Any,
 ) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
@@ -39,6 +51,7 @@ def serve(
     \b
     Examples:
       cleats serve code
+      cleats serve code --repo ~/src/app
       cleats serve skills --skill-dir ./skills --no-plugins
       cleats serve assets --wire rpc
       cleats serve code --wire legacy
@@ -47,6 +60,8 @@ def serve(
     from cleats.transports.stdio import claimed  # noqa: PLC0415
 
     settings = applied(settings, **options)
+    if repo is not None:
+        settings = replace(settings, project_dir=repo.absolute())
     wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
     with claimed() as descriptors:
         gc.disable()  # until the app has imported and built everything
