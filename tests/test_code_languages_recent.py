@@ -360,3 +360,28 @@ def test_a_call_in_csharp_is_named_without_what_it_is_generic_over() -> None:
     source = "class A { object F() { return new Shop.Desk<int, Row<X>>(1); } }"
 
     assert chunk("csharp", source, "A.F").calls == ["Shop.Desk"]
+
+
+@pytest.mark.parametrize("lang", ["javascript", "typescript"])
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("export default async function () { throw new TypeError(); }", "function"),
+        ("export default async (req) => { throw new TypeError(); }", "function"),
+        ("/** Says. */\nexport default class { async run() { throw new TypeError(); } }", "class"),
+    ],
+)
+def test_what_is_exported_without_a_name_is_a_chunk(lang: str, source: str, kind: str) -> None:
+    found = read(lang, source)
+    first = found.chunks[0]
+
+    assert (first.kind, first.name, first.start, found.exports) == (kind, "default", 0, ["default"])
+    assert found.chunks[-1].is_async
+    assert found.chunks[-1].throws == ["TypeError"]
+
+
+def test_a_value_that_is_exported_is_no_declaration() -> None:
+    source = 'export default { a: 1 };\nexport { f as "name of f" };\n'
+
+    assert kinds("javascript", source) == {}
+    assert read("javascript", source).exports == ["name of f"]

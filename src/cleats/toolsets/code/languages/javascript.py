@@ -70,7 +70,7 @@ def exported(walk: Walk, node: int, _flow: Flow | None) -> bool:
         if named == NONE:
             named = syntax.child(specifier, "name")
         if named != NONE:
-            walk.exports[syntax.text(named)] = None
+            walk.exports[syntax.text(named).strip("\"'")] = None
     return True
 
 
@@ -167,6 +167,7 @@ DECLARES = {
 }
 
 CARRIERS = {
+    "export_statement": Carrier("default", "value"),
     "variable_declarator": Carrier("name", "value"),
     "field_definition": Carrier("property", "value", kind="method"),
     "pair": Carrier("key", "value", kind="method", lines=3),
