@@ -126,7 +126,8 @@ def test_what_is_no_text_file_is_refused(upkeep: Upkeep, monkeypatch: pytest.Mon
     os.mkfifo(upkeep.world.root / "pipe")
     monkeypatch.setattr(excerpt, "LARGEST", 20)
 
-    for path in ("blob.bin", "pipe", "app", ".", "x\0y", "n" * 5000, "README.md"):
+    endless = "n/" * 500_000
+    for path in ("blob.bin", "pipe", "app", ".", "x\0y", "n" * 5000, endless, "README.md"):
         upkeep.error("show_file", ErrorCode.INVALID_REQUEST, path=path)
 
 

@@ -413,6 +413,22 @@ def test_a_picture_is_served_as_one_and_other_bytes_as_a_blob(world: World) -> N
     assert blob["resource"]["blob"] == "/wA="
 
 
+def test_what_is_longer_than_any_of_its_kind_is_answered_and_not_worked_on(world: World) -> None:
+    """Each of these kept the server busy for minutes, and some of them all its clients."""
+    world.user("pdf")
+    many = " ".join(map(str, range(100_000)))
+
+    with world.serving() as peer:
+        file = asked(peer, "skill_file", name="pdf", path="a/" * 400_000)
+        found = asked(peer, "skill_search", query=f"pdf {many}")
+        peer.request("uri", "resources/read", {"uri": "skill://user/" + "a/" * 400_000})
+        resource = peer.answer("uri")
+
+    assert file["structuredContent"]["code"] == "INVALID_REQUEST"
+    assert found["content"][0]["text"].startswith("- pdf: ")
+    assert "error" in resource
+
+
 def test_a_skill_linked_from_elsewhere_is_found_once(world: World) -> None:
     path = skill(world.folder / "elsewhere" / "pdf")
     for place in (world.claude / "skills", world.home / ".agents" / "skills"):

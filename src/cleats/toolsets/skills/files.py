@@ -12,6 +12,7 @@ from mimetypes import MimeTypes
 from typing import NamedTuple
 
 from cleats.contract.errors import ErrorCode
+from cleats.contract.pathnames import is_usable
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
 from cleats.toolsets.skills.reading import LARGEST, is_young, read_stamped
@@ -163,10 +164,12 @@ def fenced(skill: Skill, below: str) -> str:
     """The real path of something in a skill.
 
     Raises:
-        BundledFileError: FORBIDDEN, it is not in the skill's folder.
+        BundledFileError: FORBIDDEN, it is not in the skill's folder; INVALID_REQUEST, it is none.
     """
+    if not is_usable(below):
+        raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.")
     fence = os.path.realpath(skill.folder)
-    if "\0" in below or os.path.isabs(below) or posixpath.normpath(below).startswith(".."):
+    if os.path.isabs(below) or posixpath.normpath(below).startswith(".."):
         raise _outside(skill, below)
     path = os.path.realpath(os.path.join(fence, below))
     if not _is_within(path, fence):

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 from anyio import to_thread
 
 from cleats.contract.listing import Page, page
+from cleats.contract.pathnames import LONGEST
 from cleats.contract.prompts import Prompt, PromptArgument
 from cleats.contract.resources import FOLDER, Contents, Resource, Template
 from cleats.contract.skills import MOST_BYTES, MOST_FILES, SkillEntry, SkillFile
@@ -25,6 +26,9 @@ from cleats.toolsets.skills.library import Library
 from cleats.toolsets.skills.skill import FILE, Problem, Skill
 
 log = logging.getLogger(__name__)
+
+LONGEST_URI = 3 * LONGEST
+"""Characters: every one of a path may be written as three."""
 
 MARKDOWN = "text/markdown"
 ARGUMENTS = "$ARGUMENTS"
@@ -120,6 +124,8 @@ class Publications:
 
     def _locate(self, uri: str) -> tuple[Skill | None, str]:
         """The innermost skill that a URI is in, and the path within it."""
+        if len(uri) > LONGEST_URI:
+            return None, ""
         roots = self.shelf.roots
         root, below = uri, ""
         while root.count("/") > 2:

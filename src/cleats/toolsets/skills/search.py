@@ -20,6 +20,10 @@ TYPO = 75.0
 NAME, NAME_PART, NAME_TYPO, ABOUT, ABOUT_PART, TEXT = 8.0, 5.0, 3.0, 3.0, 2.0, 1.0
 """What a word is worth by where it stands."""
 
+MOST_WORDS = 100
+"""Different words of a query that are looked for: every one is looked for in every text, and a
+question that needs more of them is a document."""
+
 AROUND = 60
 """Characters shown on each side of a hit in the text."""
 
@@ -35,11 +39,12 @@ class Match:
 
 def search(skills: Sequence[Skill], query: str, limit: int) -> list[Match]:
     """The skills that fit a query best, best first."""
-    words = list(dict.fromkeys(WORD.findall(query.casefold())))
+    words = list(dict.fromkeys(WORD.findall(query.casefold())))[:MOST_WORDS]
     if not words:
         return []
     pages = [_Page(skill) for skill in skills]
-    typos = {word: _misspelt(word, pages) for word in words}
+    known = sorted({each for page in pages for each in (*page.names, *page.words)})
+    typos = {word: _misspelt(word, pages, known) for word in words}
     scores = [[page.score(word, typos[word]) for word in words] for page in pages]
     rarity = [
         math.log(1 + len(pages) / (1 + sum(row[n] > 0 for row in scores)))
@@ -99,9 +104,8 @@ class _Page:
         return ""
 
 
-def _misspelt(word: str, pages: Sequence[_Page]) -> str | None:
+def _misspelt(word: str, pages: Sequence[_Page], known: Sequence[str]) -> str | None:
     """The word that was most likely meant; None when this one is used somewhere."""
     if any(word in page.name or word in page.about for page in pages):
         return None
-    known = {each for page in pages for each in (*page.names, *page.words)}
-    return next(iter(alike(word, sorted(known), least=TYPO, limit=1)), None)
+    return next(iter(alike(word, known, least=TYPO, limit=1)), None)
