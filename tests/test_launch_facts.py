@@ -10,6 +10,7 @@ from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.source import rst
 from cleats.toolsets.launch.source.api import node
 from cleats.toolsets.launch.source.api.model import Surface
+from cleats.toolsets.launch.source.manifests import setuptools, xml
 from tests.launch_source import PYPROJECT, claims, read, tree
 
 Files = dict[str, str | bytes]
@@ -531,6 +532,58 @@ def test_a_manifest_that_says_no_name_or_cannot_be_read_speaks_for_nothing(
     facts = read(tmp_path, {path: text}, "python").product_facts
 
     assert "distribution" not in facts
+
+
+def test_an_element_is_found_however_deep_it_lies() -> None:
+    root = xml.parse("<a><b/>" + "<a>" * 5000 + "<b/>" + "</a>" * 5000 + "<b/></a>")
+
+    assert root is not None
+    assert len(list(root.all("a"))) == 5000
+    assert len(list(root.all("b"))) == 3
+
+
+LONG = "+".join(["1"] * 6000)
+"""A sum that is too deep for most Pythons to take apart."""
+
+
+def test_an_older_manifest_without_a_name_speaks_for_nothing(tmp_path: Path) -> None:
+    assert setuptools.read(tree(tmp_path, {"setup.cfg": "[metadata]\nname =\n"})) is None
+
+
+def test_commands_of_a_setup_program_that_are_none_are_left_out(tmp_path: Path) -> None:
+    given = "{'console_scripts': [{'a': '='}, '= x', 'boil = kettle:boil'], (1, [2]): 3}"
+    odd = tree(tmp_path / "a", {"setup.py": f"setup(name='kettle', entry_points={given})\n"})
+    whole = tree(tmp_path / "b", {"setup.cfg": CFG_COMMANDS})
+    bare = "setup(name='kettle', entry_points={'console_scripts': 3})\n"
+    none = tree(tmp_path / "c", {"setup.py": bare})
+
+    made = [setuptools.read(each) for each in (odd, whole, none)]
+
+    told = [[said.value for said in each.commands] if each else None for each in made]
+    assert told == [["boil"], ["boil"], []]
+
+
+CFG_COMMANDS = """\
+[metadata]
+name = kettle
+[options.entry_points]
+console_scripts =
+    =
+    boil = kettle:boil
+"""
+
+
+def test_programs_that_are_nested_deeply_do_not_end_their_reader(tmp_path: Path) -> None:
+    files: Files = {
+        "pyproject.toml": PYPROJECT,
+        "kettle/__init__.py": f'def boil(water={"+".join(["1"] * 450)}):\n    """Boil it."""\n',
+        "examples/boil.py": f"x = {LONG}\n",
+        "setup.py": f"x = {LONG}\n",
+    }
+
+    built = read(tmp_path, files)
+
+    assert built.product_facts["api_surface_summary"]
 
 
 def test_a_private_package_is_not_installed_from_anywhere(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from cleats.toolsets.launch.drafting.context import Context
 from cleats.toolsets.launch.drafting.forms import claims, is_short, plain, shown
 from cleats.toolsets.launch.drafting.material import Material, Snippet
 from cleats.toolsets.launch.drafting.symbols import table
+from cleats.toolsets.launch.source import programs
 
 STARTERS = (
     "quickstart",
@@ -170,9 +171,8 @@ def used_names(code: str) -> frozenset[str]:
 
     A word in the code proves nothing: `console.print` is not the `print` of the package.
     """
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+    tree = programs.parse(code)
+    if tree is None:
         return frozenset()
     known: dict[str, str] = {}
     for node in ast.walk(tree):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cleats.toolsets.launch.snippets import prompts
 from cleats.toolsets.launch.snippets.model import normal
-from cleats.toolsets.launch.source import documents, languages
+from cleats.toolsets.launch.source import documents, languages, programs
 from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.document_claims import (
     clean_title,
@@ -119,9 +119,8 @@ def _sessions(tree: Tree, symbol: Mapping[str, Any], node: Definition | None) ->
 
 def _definitions(tree: Tree, path: str) -> dict[int, Definition]:
     """The classes and functions of a file by their lines."""
-    try:
-        module = ast.parse(tree.text(path) or "")
-    except (SyntaxError, ValueError, RecursionError):
+    module = programs.parse(tree.text(path))
+    if module is None:
         return {}
     return {each.lineno: each for each in ast.walk(module) if isinstance(each, Definition)}
 
@@ -134,9 +133,8 @@ def tests(tree: Tree, roots: Sequence[str], imports: Sequence[str]) -> Iterator[
         if not name.startswith("test") or not name.endswith(".py") or found >= TESTS:
             continue
         text = tree.text(path) or ""
-        try:
-            module = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError):
+        module = programs.parse(text)
+        if module is None:
             continue
         lines = text.split("\n")
         for node in module.body:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cleats.toolsets.launch.snippets.finding import Found, tag_of
+from cleats.toolsets.launch.source import programs
 
 _INSTALL: Final = re.compile(
     r"^\s*(?:sudo )?(?:python3? -m )?(pip3?|pipx|uv|npm|yarn|pnpm|cargo|go|gem|composer|dotnet"
@@ -70,12 +71,11 @@ def uses_product(found: Found, product: Product) -> bool:
 def only_imports(found: Found) -> bool:
     """Whether code does nothing but say what it would use."""
     if found.language == "python":
-        try:
-            body = ast.parse(found.code).body
-        except (SyntaxError, ValueError, RecursionError):
-            return False
+        module = programs.parse(found.code)
         words = (ast.Import, ast.ImportFrom, ast.Expr)
-        return all(isinstance(each, words) and not _acts(each) for each in body)
+        return module is not None and all(
+            isinstance(each, words) and not _acts(each) for each in module.body
+        )
     if found.language in ("javascript", "typescript"):
         return not _IMPORTS.sub("", found.code).strip()
     return False
@@ -120,7 +120,5 @@ def _named(code: str) -> set[str]:
 
 
 def _nodes(code: str) -> list[ast.AST]:
-    try:
-        return list(ast.walk(ast.parse(code)))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
+    module = programs.parse(code)
+    return list(ast.walk(module)) if module else []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from cleats.toolsets.launch.source import languages, prose, rst
+from cleats.toolsets.launch.source import languages, programs, prose, rst
 from cleats.toolsets.launch.source.claims import Citation, Ledger
 from cleats.toolsets.launch.source.document_claims import slug
 from cleats.toolsets.launch.source.roots import EXAMPLES
@@ -107,12 +107,9 @@ def _said(tree: Tree, path: str) -> tuple[str, int]:
     """The first sentence of an example's own docstring, and its line."""
     if not path.endswith(".py"):
         return "", 0
-    try:
-        module = ast.parse(tree.text(path) or "")
-    except (SyntaxError, ValueError):
-        return "", 0
-    doc = ast.get_docstring(module)
-    if not doc:
+    module = programs.parse(tree.text(path))
+    doc = ast.get_docstring(module) if module else None
+    if not module or not doc:
         return "", 0
     first = prose.sentences(rst.plain(doc.split("\n\n")[0]))
     text = first[0] if first else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from cleats.toolsets.launch.source import programs
 from cleats.toolsets.launch.source.api.model import Surface
 from cleats.toolsets.launch.source.claims import Citation
 from cleats.toolsets.launch.source.roots import kind_of
@@ -92,9 +93,8 @@ def _in_function(name: str) -> tuple[str, str] | None:
 
 
 def _in_constants(tree: Tree, path: str) -> Iterator[tuple[str, Citation, str]]:
-    try:
-        module = ast.parse(tree.text(path) or "")
-    except (SyntaxError, ValueError, RecursionError):
+    module = programs.parse(tree.text(path))
+    if module is None:
         return
     for node, owner in _assignments(module):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

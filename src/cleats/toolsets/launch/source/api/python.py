@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from cleats.toolsets.launch.source import prose, rst
+from cleats.toolsets.launch.source import programs, prose, rst
 from cleats.toolsets.launch.source.api.model import Surface, Symbol
 from cleats.toolsets.launch.source.roots import kind_of
 from cleats.toolsets.launch.source.tree import Tree
@@ -240,7 +240,7 @@ def _arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str:
             places.pop(0)
     room = len(bare.posonlyargs) + len(bare.args)
     bare.defaults = bare.defaults[max(0, len(bare.defaults) - room) :]
-    return ast.unparse(bare)
+    return programs.written(bare)
 
 
 def _module_names(tree: Tree, root: str, package: str) -> list[tuple[str, str]]:
@@ -257,12 +257,7 @@ def _module_names(tree: Tree, root: str, package: str) -> list[tuple[str, str]]:
 
 def _parse(tree: Tree, path: str) -> ast.Module | None:
     text = tree.text(path)
-    if text is None:
-        return None
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    return None if text is None else programs.parse(text)
 
 
 def _statements(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -287,4 +282,4 @@ def _strings(node: ast.expr) -> list[str]:
 
 
 def _is_overload(node: Definition) -> bool:
-    return any("overload" in ast.unparse(each) for each in node.decorator_list)
+    return any("overload" in programs.written(each) for each in node.decorator_list)

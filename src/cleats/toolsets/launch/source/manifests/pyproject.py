@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cleats.toolsets.launch.source import programs
 from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import item_line, toml_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
@@ -154,11 +155,8 @@ def _flit_description(tree: Tree, dynamic: set[str], name: str) -> Said | None:
         return None
     module = name.replace("-", "_")
     for path in (f"{module}/__init__.py", f"src/{module}/__init__.py", f"{module}.py"):
-        try:
-            doc = ast.get_docstring(ast.parse(tree.text(path) or ""))
-        except (SyntaxError, ValueError):
-            continue
-        if doc:
+        program = programs.parse(tree.text(path))
+        if program and (doc := ast.get_docstring(program)):
             return Said(doc.split("\n\n")[0].replace("\n", " "), path, basis="source_code")
     return None
 

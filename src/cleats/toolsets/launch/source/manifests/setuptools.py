@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cleats.toolsets.launch.source import programs
+from cleats.toolsets.launch.source.manifests import values
 from cleats.toolsets.launch.source.manifests.lines import pattern_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.manifests.pyproject import version_at, version_in
@@ -42,7 +44,7 @@ def _read_cfg(tree: Tree) -> Manifest | None:
         parser.read_string(text or "")
     except configparser.Error:
         return None
-    if not parser.has_option("metadata", "name"):
+    if not parser.get("metadata", "name", fallback="").strip():
         return None
 
     def said(section: str, *keys: str) -> Said | None:
@@ -79,6 +81,7 @@ def _read_cfg(tree: Tree) -> Manifest | None:
         commands=tuple(
             Said(_command(item.value), path, item.line, detail=_target(item.value))
             for item in scripts
+            if _command(item.value)
         ),
         classifiers=listed("metadata", "classifiers"),
         keywords=tuple(re.split(r"[,\s]+", parser.get("metadata", "keywords", fallback=""))),
@@ -102,12 +105,9 @@ def _cfg_version(tree: Tree, given: Said | None) -> Said | None:
 
 def _read_py(tree: Tree) -> Manifest | None:
     path = "setup.py"
-    try:
-        module = ast.parse(tree.text(path) or "")
-    except (SyntaxError, ValueError):
-        return None
-    call = next((node for node in ast.walk(module) if _is_setup(node)), None)
-    if not isinstance(call, ast.Call):
+    module = programs.parse(tree.text(path))
+    call = next((node for node in ast.walk(module) if _is_setup(node)), None) if module else None
+    if module is None or not isinstance(call, ast.Call):
         return None
     names = _constants(module)
     given, is_whole = _keywords(call, module)
@@ -139,7 +139,7 @@ def _read_py(tree: Tree) -> Manifest | None:
         return None
     extras = value("extras_require")
     points = value("entry_points")
-    scripts = points.get("console_scripts", ()) if isinstance(points, dict) else ()
+    scripts = values.texts(values.mapping(points).get("console_scripts"))
     line = given["entry_points"].lineno if "entry_points" in given else 1
     lines = _item_lines(given["entry_points"]) if "entry_points" in given else {}
     return Manifest(
@@ -161,7 +161,7 @@ def _read_py(tree: Tree) -> Manifest | None:
         commands=tuple(
             Said(_command(item), path, lines.get(item, line), detail=_target(item))
             for item in scripts
-            if "=" in str(item)
+            if "=" in item and _command(item)
         ),
         classifiers=listed("classifiers") or (),
         keywords=tuple(str(value("keywords") or "").replace(",", " ").split()),
@@ -247,11 +247,9 @@ def _literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Dict):
-        return {
-            _literal(key, names): _literal(value, names)
-            for key, value in zip(node.keys, node.values, strict=True)
-            if key is not None
-        }
+        pairs = zip(node.keys, node.values, strict=True)
+        found = ((_literal(key, names), value) for key, value in pairs if key is not None)
+        return {key: _literal(value, names) for key, value in found if isinstance(key, str)}
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(item, names) for item in node.elts]
     try:
@@ -269,11 +267,11 @@ def _item_lines(node: ast.expr) -> dict[str, int]:
 
 
 def _command(entry: str) -> str:
-    return str(entry).partition("=")[0].strip()
+    return entry.partition("=")[0].strip()
 
 
 def _target(entry: str) -> str:
-    return str(entry).partition("=")[2].strip()
+    return entry.partition("=")[2].strip()
 
 
 def _is_name(word: str) -> bool:

@@ -26,10 +26,12 @@ class Element:
 
     def all(self, name: str) -> Iterator["Element"]:
         """Every element of this name, at any depth."""
-        for child in self.children:
+        waiting = self.children[::-1]
+        while waiting:  # not by calling itself: a file may be nested as deep as it likes
+            child = waiting.pop()
             if child.name == name:
                 yield child
-            yield from child.all(name)
+            waiting += child.children[::-1]
 
 
 def parse(text: str | None) -> Element | None:
