@@ -252,6 +252,13 @@ def test_the_rules_of_a_language_are_those_of_all_that_are_for_it(tmp_path: Path
     assert "own.launch" not in {rule.id for rule in rules.of("go")}
 
 
+def test_any_member_of_a_source_is_one_and_no_method_is() -> None:
+    for name in ("request.sort", "request.sort.by", "request.sort[]"):
+        assert meets("$request.*", name, through=True)
+    for name in ("request", "request.user()", "request.user().name"):
+        assert not meets("$request.*", name, through=True)
+
+
 @pytest.mark.parametrize("lang", sorted(LANGUAGES))
 def test_no_pattern_is_of_two_sanitizers_because_only_the_first_would_count(lang: str) -> None:
     patterns = [

@@ -59,7 +59,7 @@ class Book:
         for rule in rules:
             through = isinstance(rule, SourceRule)
             patterns = [compiled(text, through=through) for text in rule.patterns]
-            called += [(pattern, rule) for pattern in patterns]
+            called += [(pattern, rule) for pattern in patterns if not pattern.members]
             if isinstance(rule, SourceRule):
                 read += [(pattern, rule) for pattern in patterns if not pattern.called]
                 if rule.parameters:

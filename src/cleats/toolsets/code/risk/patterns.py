@@ -9,7 +9,8 @@ writes between the parts of a name.
 - `input()`: a call, never a mere read of that name.
 - `run@subprocess`: only in a file that imports `subprocess`.
 
-A pattern of a source also meets what is reached through it: `req.body` meets `req.body.name`.
+A pattern of a source also meets what is reached through it: `req.body` meets `req.body.name`. One
+that ends with `*` is about members, not about methods: `req.*` does not meet `req.user().name`.
 """
 
 import re
@@ -42,6 +43,11 @@ class Pattern(Struct):
     through: bool
     shape: re.Pattern[str] | None = None
 
+    @property
+    def members(self) -> bool:
+        """Whether it is about any member of something that is a source, but about no method."""
+        return self.through and not self.called and self.body.endswith("*")
+
     def meets(self, name: str) -> bool:
         """Whether it is about a name, given in its canonical form."""
         body = self.body
@@ -55,8 +61,10 @@ class Pattern(Struct):
 
     def _shape(self) -> re.Pattern[str]:
         head = {"": "", "*.": r".+\.", "**.": r"(?:.*\.)?"}[self.head]
-        middle = "[^.]*".join(re.escape(part) for part in self.body.split("*"))
+        middle = r"[^.(\[]*".join(re.escape(part) for part in self.body.split("*"))
         tail = "" if not self.through else r"(?:\(\).*)?" if self.called else r"(?:[.\[(].*)?"
+        if self.members:
+            tail = r"(?:[.\[].*)?"
         return re.compile(head + middle + tail)
 
 
