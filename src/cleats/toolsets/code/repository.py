@@ -8,8 +8,9 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 
@@ -20,8 +21,7 @@ SLUG = 24
 """Characters of the folder's name that make an id readable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A folder whose files are indexed together."""
 
     root: Path

@@ -5,10 +5,11 @@ Imported when a server starts, so whatever opens an index is imported when it is
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
@@ -276,8 +277,7 @@ class Indexes:
         return await builder.run(order, report)
 
 
-@dataclass
-class _Watched:
+class _Watched(Struct):
     lookout: "Lookout"
     catch_up: Callable[[], object]
     seen: "Freshness | None" = None

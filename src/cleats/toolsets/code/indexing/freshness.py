@@ -9,11 +9,11 @@ such as a rule to ignore files that lies elsewhere, is found at the next full lo
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.indexing.basis import Form
@@ -86,8 +86,7 @@ def _commit(head: Stand | None) -> str | None:
     return head[0] if head else None
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(Struct, frozen=True):
     """What a full look saw of a folder."""
 
     found: list[Found]

@@ -1,12 +1,12 @@
 """The requests of a search, one after the other, and what is done when an index goes away."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from anyio import to_thread
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.opensearch.cluster import (

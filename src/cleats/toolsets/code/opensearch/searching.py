@@ -6,10 +6,11 @@ so that what the cluster rounds does not show.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError

@@ -5,8 +5,9 @@ reference pages are all read from `ARGUMENTS`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 Topic = Literal["query", "place", "declaration", "body", "risk", "history", "records", "results"]
 TOPICS: Final[Mapping[Topic, str]] = {
@@ -53,8 +54,7 @@ TOP: Final = 10
 """More than the five of a terminal program: an agent reads ten hits faster than it asks twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One row: a name, the words for people, and what it filters if it does."""
 
     name: str

@@ -5,11 +5,11 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from cleats.toolsets.code.facts import Chunk
 from cleats.toolsets.code.store import schema
@@ -46,8 +46,7 @@ IDLE: Final = 4
 """Connections that wait for the next search."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """Where a chunk is and what it is called."""
 
     file: int
@@ -70,8 +69,7 @@ class Row:
         return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-@dataclass(frozen=True)
-class More:
+class More(Struct, frozen=True):
     """All that is known of a chunk and its file."""
 
     chunk: Chunk

@@ -1,11 +1,11 @@
 """Why nothing is left to search: what each filter lets through, and what it could have asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from cleats.toolsets.code.search.arguments import BY_NAME
 from cleats.toolsets.code.search.filters import Filter, Holds
@@ -21,8 +21,7 @@ FEW: Final = 12
 """Values that are all named when none is near."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(Struct, frozen=True):
     """What one argument lets through by itself, in the modes that are asked for."""
 
     argument: str

@@ -4,15 +4,15 @@ An expression names fields and words that are already in their indexed form, so 
 follows it finds the same chunks. Boosts say how much a match counts; they never decide whether.
 """
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.query_tree import And, Node, Not, Or, Phrase, Term
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """The field has the word."""
 
     field: str
@@ -20,8 +20,7 @@ class Word:
     boost: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """The field has the words next to each other, in this order."""
 
     field: str
@@ -29,25 +28,21 @@ class Sequence:
     boost: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Struct, frozen=True):
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
+class Without(Struct, frozen=True):
     """Everything that does not match."""
 
     part: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
-class Bonus:
+class Bonus(Struct, frozen=True):
     """A constant for what matches, whatever it weighs otherwise."""
 
     part: "Expression"

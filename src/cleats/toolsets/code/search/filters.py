@@ -6,11 +6,12 @@ one that fits.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cleats.toolsets.code.search.columns import Columns
 from cleats.toolsets.code.search.digest import ASYNC, GENERATOR, RETURNS
@@ -23,8 +24,7 @@ PATIENCE: Final = 2.0
 FLAGS: Final[Mapping[str, int]] = {"async": ASYNC, "generator": GENERATOR, "returns": RETURNS}
 
 
-@dataclass(frozen=True, slots=True)
-class Holds:
+class Holds(Struct, frozen=True):
     """A value holds, is, ends with or begins with one of these texts: see `SHAPES`."""
 
     texts: tuple[str, ...]
@@ -32,43 +32,37 @@ class Holds:
     cased: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A piece of a path, or of the name of a file."""
 
     text: str
     in_name: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Fits:
+class Fits(Struct, frozen=True):
     """A value fits a pattern, or has a part."""
 
     patterns: tuple[re.Pattern[str] | Part, ...]
     cased: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Lacks:
+class Lacks(Struct, frozen=True):
     """It does not fit."""
 
     test: Fits
 
 
-@dataclass(frozen=True, slots=True)
-class Least:
+class Least(Struct, frozen=True):
     """A number is known, and not below this."""
 
     number: float
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(Struct, frozen=True):
     """A flag is set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of this name is there, and holds one of these texts if there are any."""
 
     key: str
@@ -78,8 +72,7 @@ class Field:
 Test: TypeAlias = Holds | Fits | Lacks | Least | Set | Field
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """One argument as a test of a column."""
 
     argument: str

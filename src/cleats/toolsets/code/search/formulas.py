@@ -8,8 +8,9 @@ is all that there is.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.toolsets.code.search.query_tree import (
     OPERATORS,
@@ -48,8 +49,7 @@ def unquoted(quoted: re.Match[str]) -> str:
     return _ESCAPED.sub(r"\1", quoted["words"]).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     """`word`, `phrase`, `and`, `or`, `not`, `(` or `)`."""
     text: str

@@ -5,11 +5,11 @@ score can be explained: it is the sum of its parts and nothing else.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.search.vocabulary import Ids
@@ -19,8 +19,7 @@ K: Final = 20
 good as ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """One list: chunks, best first, with the scores it was made by."""
 
     name: str
@@ -29,8 +28,7 @@ class Ranked:
     scores: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(Struct, frozen=True):
     """One chunk in the fused list."""
 
     position: int

@@ -7,8 +7,9 @@ from the root of the machine is one in the repository, or a mistake.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cleats.toolsets.code.search.arguments import Argument
 from cleats.toolsets.code.search.filters import Fits, Lacks, Part
@@ -17,8 +18,7 @@ from cleats.toolsets.code.search.patterns import glob, is_glob, refused, regex
 NOWHERE = re.compile(r"(?!)")
 
 
-@dataclass(frozen=True, slots=True)
-class Roots:
+class Roots(Struct, frozen=True):
     """Where paths from the root of the machine may lead."""
 
     own: Path | None = None

@@ -15,7 +15,8 @@ nobody meant. `search and replace` is no formula, and `-x`, `--option` and `-1` 
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cleats.toolsets.code.search.formulas import QUOTED, formula, unquoted
 from cleats.toolsets.code.search.query_tree import (
@@ -53,8 +54,7 @@ def parse(text: str) -> Query:
             return meant
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A run without spaces, or a phrase."""
 
     text: str

@@ -1,8 +1,9 @@
 """What a query means, as a tree; its text reads back as the same tree."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 
@@ -29,8 +30,7 @@ class QueryError(ToolError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One word, compared by its stem; one of several parts is a phrase of them."""
 
     text: str
@@ -39,8 +39,7 @@ class Term:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Words next to each other, as they are."""
 
     text: str
@@ -50,32 +49,28 @@ class Phrase:
         return f'"{escaped}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     node: "Node"
 
     def __str__(self) -> str:
         return f"NOT {_grouped(self.node)}"
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     nodes: tuple["Node", ...]
 
     def __str__(self) -> str:
         return " AND ".join(f"({n})" if isinstance(n, Or) else str(n) for n in self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     nodes: tuple["Node", ...]
 
     def __str__(self) -> str:
         return " OR ".join(map(str, self.nodes))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Words of which any may be missing, within what has the phrases and nothing that is barred.
 
     Without words and phrases it is everything, as far as nothing of it is barred.

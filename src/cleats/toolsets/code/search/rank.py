@@ -9,8 +9,9 @@ this name before everything.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.expressions import (
@@ -68,8 +69,7 @@ OF_TESTS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """One list to be made."""
 
     name: str
@@ -77,8 +77,7 @@ class Ranking:
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What a search does."""
 
     rankings: tuple[Ranking, ...]

@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
 from time import time
 from typing import Any, Final
+
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code import kinds
@@ -44,8 +45,7 @@ _MOMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """Everything a search needs to know."""
 
     text: str

@@ -4,10 +4,11 @@ The same masks serve every backend and the vectors, so a filter means the same e
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.facts import Mode
@@ -34,8 +35,7 @@ ALL_WORDS: Final = 0.02
 """Points for having every word of a short question: about what the first places are apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One chunk that was found, and where it is."""
 
     fused: Fused
@@ -43,8 +43,7 @@ class Hit:
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a search found, by mode, best first."""
 
     request: Request
