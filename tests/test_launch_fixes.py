@@ -400,7 +400,7 @@ def test_the_worst_open_issue_with_a_rule_is_taken_first() -> None:
         later,
         issue("GATE_HUGO_BUILD_FAILED", "blocker"),
         issue("GATE_LINT_TAB", "warn"),
-        bad.resolved(),
+        replace(bad, status="RESOLVED"),
         plain,
     )
 

@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+from cleats.toolsets.launch.resources import Artifacts
+from cleats.toolsets.launch.service import Launches
 from tests.launch_client import CONFIG, Client, client
 from tests.web import CLEATS, Web, serving
 
@@ -78,6 +83,18 @@ def test_what_is_not_in_the_index_is_no_resource(asked: Client, run_id: str, uri
     answer = ask(asked, "resources/read", uri=uri.format(run_id=run_id))
 
     assert answer["error"]["code"] == -32002
+
+
+def test_a_resource_that_cannot_be_looked_for_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    (tmp_path / "launch").mkdir()
+    (tmp_path / "launch" / "runs.sqlite").write_bytes(b"this is no database\n" * 500)
+    known = Artifacts(Launches(settings))
+
+    with pytest.raises(ToolError) as caught:
+        anyio.run(known.read, "resource://run/r_00000000/snapshot.json")
+
+    assert caught.value.code is ErrorCode.INTERNAL
 
 
 # Over HTTP: the payload in the envelope, the status by the code, no place of this machine.

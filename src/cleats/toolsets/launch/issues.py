@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 Severity: TypeAlias = Literal["blocker", "error", "warn", "info"]
@@ -90,10 +90,6 @@ class Issue:
     def sort_key(self) -> tuple[int, str, str, int, str]:
         """The worst first, then by gate, place and id."""
         return (SEVERITIES.index(self.severity), self.gate, self.path, self.line, self.issue_id)
-
-    def resolved(self) -> Self:
-        """The same finding, gone."""
-        return replace(self, status="RESOLVED")
 
     def as_json(self) -> dict[str, Any]:
         """Fit the schema `issue`; what is not known is left out."""

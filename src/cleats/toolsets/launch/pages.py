@@ -214,11 +214,6 @@ def row_lines(body: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def anchor_of(text: str) -> str:
-    """Turn a heading into the anchor it gets when no other heading of its page has it."""
-    return _anchor(text, set())
-
-
 class _UniqueKeys(yaml.SafeLoader):
     """YAML as Hugo reads it: a key that stands twice is an error, not a choice."""
 

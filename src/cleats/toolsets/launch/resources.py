@@ -6,9 +6,9 @@ of a configuration is a resource too, so that a client can fill one in.
 
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from cleats.contract.errors import ToolError
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.listing import Page, page
 from cleats.contract.resources import Contents, Resource, Template
 from cleats.toolsets.launch import artifacts
@@ -26,6 +26,9 @@ MAIN: Final = (
 
 LATEST: Final = 50
 """Runs whose artifacts are listed."""
+
+_ABSENT: Final = frozenset({ErrorCode.RUN_NOT_FOUND, ErrorCode.INVALID_INPUT})
+"""What says that a run or a name is not there, and so no resource of ours."""
 
 
 class Artifacts:
@@ -68,7 +71,9 @@ class Artifacts:
             return None
         try:
             found = await self._launches.read(run_id, unquote(name))
-        except ToolError:  # neither the run nor the name is there: not ours to give
+        except ToolError as error:
+            if error.code not in _ABSENT:
+                raise
             return None
         return Contents(uri, found.content_type, found.data)
 
@@ -83,8 +88,3 @@ def _schema() -> Resource:
         mime_type="application/schema+json",
         description="What the run_config of launch_start_run may hold.",
     )
-
-
-def uri_of(run_id: str, name: str) -> str:
-    """The address of an artifact."""
-    return f"{RUN}{run_id}/{quote(name)}"

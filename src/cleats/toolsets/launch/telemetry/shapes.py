@@ -5,9 +5,6 @@ from typing import Any, Final
 
 STATUSES: Final = ("running", "success", "failure", "partial", "timeout", "cancelled")
 
-JOBS: Final = ("launch", "worker", "gate", "llm_call", "commit_service", "mcp_tool_call")
-"""The kinds of work that we record ourselves; others may send others."""
-
 _TEXT: Final = {"type": "string", "maxLength": 4096}
 _MOMENT: Final = {
     "type": "string",
