@@ -89,7 +89,12 @@ ASKED = {
 }
 GIVEN = {
     "python": ['request.args["q"] if ok else "b"', 'request.args["q"] or "b"'],
-    "javascript": ['ok ? req.query.a : "2"', 'req.query.a || "2"', '"x" + req.query.a'],
+    "javascript": [
+        "req.query.length",
+        'ok ? req.query.a : "2"',
+        'req.query.a || "2"',
+        '"x" + req.query.a',
+    ],
     "typescript": ['ok ? req.query.a : "2"'],
     "java": [
         'ok ? request.getParameter("a") : "2"',

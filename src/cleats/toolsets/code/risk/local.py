@@ -27,8 +27,8 @@ MOST_STEPS = 3_000
 
 R = TypeVar("R")
 _RESULTS = frozenset({"return", "yield"})
-_MEASURES = (".length", ".Length", ".byteLength", ".size", ".count", ".Count")
-"""Members that are numbers wherever they are known."""
+_MEASURES = (".length", ".Length", ".byteLength")
+"""Members that are numbers, unless they are what a stranger was asked for: `req.query.length`."""
 _CALLABLE = frozenset({"function", "method", "constructor", "property", "macro"})
 
 
@@ -162,7 +162,7 @@ class _Body:
         return 0
 
     def _read(self, name: str, line: int) -> int:
-        if name.endswith(_MEASURES):
+        if name.endswith(_MEASURES) and not self._is_source(name.rpartition(".")[0]):
             return 0
         hits = self.book.reads.known.get(name)
         for pattern, rule in self.book.reads(name) if hits is None else hits:
@@ -174,6 +174,10 @@ class _Body:
         if value is None:
             value = self._held(name)
         return value | self.parts.get(name, 0) if self.parts else value
+
+    def _is_source(self, name: str) -> bool:
+        """Whether a name is a source as a whole, and not something in one."""
+        return any(pattern.whole(name) for pattern, _ in self.book.reads(name))
 
     def _call(
         self,

@@ -59,6 +59,10 @@ class Pattern(Struct):
             self.shape = self._shape()
         return self.shape.fullmatch(name) is not None
 
+    def whole(self, name: str) -> bool:
+        """Whether it is about a name itself, and not about what is reached through it."""
+        return compiled(self.head + self.body, through=False).meets(canonical(name))
+
     def _shape(self) -> re.Pattern[str]:
         head = {"": "", "*.": r".+\.", "**.": r"(?:.*\.)?"}[self.head]
         middle = r"[^.(\[]*".join(re.escape(part) for part in self.body.split("*"))
