@@ -149,3 +149,15 @@ def test_arguments_of_a_program_are_less_than_the_program() -> None:
     }
 
     assert severities == {"req.body.name": "high", "'ls', [req.body.name]": "medium"}
+
+
+def test_only_what_is_written_to_a_client_is_a_page() -> None:
+    source = (
+        'package main\nimport ("fmt"; "io"; "os"{})\n'
+        'func f(w {}) {{ fmt.Fprintf(w, "%s", os.Getenv("HOME")) }}\n'
+    ).format
+
+    assert flows({"a.go": source("", "io.Writer")}, "go") == set()
+    assert flows({"a.go": source('; "net/http"', "http.ResponseWriter")}, "go") == {
+        "os.Getenv->fmt.Fprintf"
+    }

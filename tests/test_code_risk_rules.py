@@ -7,6 +7,7 @@ import pytest
 
 from cleats.toolsets.code.languages.registry import LANGUAGES
 from cleats.toolsets.code.risk import rules as module
+from cleats.toolsets.code.risk.book import book_of
 from cleats.toolsets.code.risk.patterns import Lookup, compiled, imported
 from cleats.toolsets.code.risk.rules import SanitizerRule, SinkRule, SourceRule, load
 
@@ -257,6 +258,20 @@ def test_any_member_of_a_source_is_one_and_no_method_is() -> None:
         assert meets("$request.*", name, through=True)
     for name in ("request", "request.user()", "request.user().name"):
         assert not meets("$request.*", name, through=True)
+
+
+@pytest.mark.parametrize("lang", sorted(LANGUAGES))
+def test_no_call_that_is_a_source_is_dropped(lang: str) -> None:
+    rules = load()
+    names = [
+        pattern.partition("@")[0].removesuffix("()").replace("*", "x")
+        for rule in rules.of(lang)
+        if isinstance(rule, SourceRule)
+        for pattern in rule.patterns
+    ]
+    callees = {name: book_of(rules, lang).callee(name) for name in names}
+
+    assert [name for name, callee in callees.items() if callee.effect == "drops"] == []
 
 
 @pytest.mark.parametrize("lang", sorted(LANGUAGES))
