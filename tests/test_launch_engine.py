@@ -373,6 +373,20 @@ async def test_what_cannot_work_ends_the_run_unless_somebody_can_put_it_right(
     assert bool(runs.store.snapshot(run.run_id)["issues"]) == (code != "ILLEGAL_STATE")
 
 
+async def test_a_step_that_fails_leaves_what_says_why_and_nothing_else(tmp_path: Path) -> None:
+    runs = engine(tmp_path)
+    fault = {"code": "INVALID_INPUT", "leaves": {"why.json": {"line": 3}}}
+    run = await start(runs, config(test={"raise": {"clone": fault}}))
+
+    await refused(runs.resume(run.run_id))
+
+    known = (await runs.snapshot(run.run_id))["artifacts_index"]
+    folder = RunFolder(tmp_path / "runs" / run.run_id)
+    assert list(known) == ["why.json"]
+    assert json.loads(folder.get(known["why.json"]["sha256"])) == {"line": 3}
+    assert runs.store.get(run.run_id).state is State.FAILED
+
+
 async def test_crashes_and_kills_of_a_worker_are_told_apart(tmp_path: Path) -> None:
     runs = engine(tmp_path)
     crashing = await start(runs, config(test={"crash": {"clone": 1}}))

@@ -5,7 +5,7 @@ in it, `fix` takes away the first that it has a rule for (BAD9 has none, that fo
 WORSE behind, which a second gate finds). `config["test"]` says what goes wrong:
 
     block    {step: path}: at the first attempt make `path`, and wait until it is gone
-    raise    {step: {times, code, retryable, details}}: fail so often, then work
+    raise    {step: {times, code, retryable, details, leaves}}: fail so often, then work
     crash    {step: anything}: raise what no worker should
     errno    {step: number}: fail once as the system does with this number
     kill     {step: anything}: die
@@ -49,6 +49,9 @@ async def run(job: Job) -> Mapping[str, Any]:
 
 def _trouble(job: Job, plan: Mapping[str, Any]) -> None:
     if (fault := plan.get("raise", {}).get(job.step)) and job.attempt <= fault.get("times", 99):
+        for name, document in fault.get("leaves", {}).items():
+            job.leave(name, document)
+        job.write("half.txt", "Half of it.")
         raise ToolError(
             ErrorCode[fault["code"]],
             f"{job.step} fails in {job.root}/work",

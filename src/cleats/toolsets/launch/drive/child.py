@@ -26,7 +26,10 @@ _COMMAND = (sys.executable, "-P", "-m", "cleats.toolsets.launch.workers")
 
 
 class WorkerError(ToolError):
-    """A failure that a worker reported, with the events of what it had done by then."""
+    """A failure that a worker reported, with the events of what it had done by then.
+
+    `artifacts` are those that say why it failed.
+    """
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         super().__init__(
@@ -37,6 +40,7 @@ class WorkerError(ToolError):
             details=said.get("details"),
         )
         self.events = drafts(said.get("events", ()))
+        self.artifacts: Mapping[str, str] = said.get("artifacts", {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,8 +217,9 @@ class Course:
     async def _failed(self, work: Work, item: Item, error: ToolError, span: Branch) -> None:
         """Record a failure, and pass it on unless the run goes on all the same."""
         span.error = error.code.name
-        told = error.events if isinstance(error, WorkerError) else ()
-        before = self.trail.told(span, told)
+        before: list[Draft] = []
+        if isinstance(error, WorkerError):
+            before = self.trail.told(span, error.events) + records.written(work, error.artifacts)
         gone = Draft(
             "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": records.told(error)}
         )

@@ -101,7 +101,7 @@ def finished(
     after a fix the report before it.
     """
     kept = [draft for draft in result.events if not draft.type.startswith("ISSUE_")]
-    drafts = [*kept, *(_written(name, sha, work) for name, sha in sorted(result.artifacts.items()))]
+    drafts = [*kept, *written(work, result.artifacts)]
     if work.kind.name == "clone":
         drafts.append(Draft("INPUTS_CLONED", dict(result.facts)))
     if work.kind.name == "request":
@@ -152,17 +152,21 @@ def told(error: ToolError) -> dict[str, Any]:
     return {"code": error.code.name, "message": error.message, "retryable": error.retryable}
 
 
-def _written(name: str, sha256: str, work: Work) -> Draft:
-    return Draft(
-        "ARTIFACT_WRITTEN",
-        {
-            "name": name,
-            "path": f"objects/{sha256}",
-            "sha256": sha256,
-            "schema_id": artifacts.schema_of(name) or artifacts.content_type(name),
-            "writer_worker": work.kind.worker,
-        },
-    )
+def written(work: Work, made: Mapping[str, str]) -> list[Draft]:
+    """What a worker wrote: names and hashes."""
+    return [
+        Draft(
+            "ARTIFACT_WRITTEN",
+            {
+                "name": name,
+                "path": f"objects/{sha256}",
+                "sha256": sha256,
+                "schema_id": artifacts.schema_of(name) or artifacts.content_type(name),
+                "writer_worker": work.kind.worker,
+            },
+        )
+        for name, sha256 in sorted(made.items())
+    ]
 
 
 def _healed(known: Snapshot, work: Work) -> list[Draft]:

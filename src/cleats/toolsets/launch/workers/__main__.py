@@ -39,7 +39,7 @@ def main() -> None:
         except Exception as crash:  # noqa: BLE001 - the last line has to be said
             known = disk.trouble(crash) if isinstance(crash, OSError) else crash
             if isinstance(known, ToolError):
-                told = {**known.as_json(), "hint": known.hint, "events": job.events}
+                told = {**known.as_json(), "artifacts": job.left, "events": job.events}
                 said = json.dumps({"error": told}, default=str)
             else:
                 sys.stderr.buffer.write(job.hushed(traceback.format_exc().encode()))

@@ -54,6 +54,8 @@ class Job:
     settings: Mapping[str, Any] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     """What this job has written: names and hashes."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Of these, what counts although the job fails."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """What this job has to say for the log of the run, in order."""
     say: Callable[[Mapping[str, Any]], None] = field(default=_silence, repr=False, compare=False)
@@ -127,6 +129,15 @@ class Job:
         elif isinstance(data, str):
             data = data.encode()
         self.outputs[name] = RunFolder(self.root).put(self.hushed(data))
+
+    def leave(self, name: str, data: Mapping[str, Any]) -> None:
+        """Write an artifact that counts also when the job fails, since it says why.
+
+        Raises:
+            ToolError: as `write`.
+        """
+        self.write(name, data)
+        self.left[name] = self.outputs[name]
 
     def hushed(self, data: bytes) -> bytes:
         """Bytes without the secrets of the job: whoever is sent one may repeat it in an answer."""

@@ -28,7 +28,7 @@ async def run(job: Job) -> Mapping[str, Any]:
     within_budgets(bundle, job.config["budgets"])
     if found := patches.conflicts(bundle, fence):
         listed = [conflict.as_json() for conflict in found]
-        job.write("patch_conflicts.json", {"schema_version": "1.0", "conflicts": listed})
+        job.leave("patch_conflicts.json", {"schema_version": "1.0", "conflicts": listed})
         raise patches.conflict_error(found)
     job.write("patch_bundle.json", bundle)
     name = str(job.config["product_name"])
