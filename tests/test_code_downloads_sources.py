@@ -55,6 +55,7 @@ def test_a_path_and_a_file_url_are_files_of_this_machine(tmp_path: Path) -> None
         "a\0b",
         "https://example.org/\r\nHost: evil",
         "~nobody-has-this-name/x",
+        pytest.param("a/" * 500_000, id="an endless path"),
     ],
 )
 def test_what_is_no_source_is_refused_with_a_hint(text: str, tmp_path: Path) -> None:

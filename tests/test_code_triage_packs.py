@@ -267,6 +267,7 @@ def test_a_pack_is_written_where_it_may_be(shop: Shop) -> None:
         ("NOTES.md/one.json", ErrorCode.INVALID_REQUEST),
         ("a\0.json", ErrorCode.INVALID_REQUEST),
         ("x" * 300 + ".json", ErrorCode.INVALID_REQUEST),
+        pytest.param("x/" * 500_000 + "y.json", ErrorCode.INVALID_REQUEST, id="an endless path"),
         (".", ErrorCode.FORBIDDEN),
     ],
 )

@@ -300,7 +300,7 @@ def test_a_relative_repository_is_looked_for_in_the_default_one(fenced: tuple[We
     assert web.get("/status?repo=../outside").status == 403
 
 
-@pytest.mark.parametrize("given", ["a\0b", "a" * 300, "a/" * 3000, "a/" * 500_000])
+@pytest.mark.parametrize("given", ["a\0b", "a" * 300, "a/" * 3000, "a/" * 500_000], ids=str.__len__)
 def test_a_path_that_cannot_be_one_is_an_invalid_request(tmp_path: Path, given: str) -> None:
     with pytest.raises(ToolError) as raised:
         Fence(tmp_path).find(given)

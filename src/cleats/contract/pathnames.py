@@ -7,6 +7,12 @@ LONGEST: Final = 4096
 length: a megabyte of it would keep a server busy for minutes."""
 
 
-def is_usable(path: str) -> bool:
-    """Whether a file could have this path."""
-    return len(path) <= LONGEST and "\0" not in path
+def usable(path: str) -> str:
+    """The path, if a file could have it.
+
+    Raises:
+        ValueError: none could.
+    """
+    if len(path) > LONGEST or "\0" in path:
+        raise ValueError("it is no usable path")
+    return path

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import usable
 from cleats.contract.violations import Validator
 from cleats.toolsets.code import jsonc
 from cleats.toolsets.code.repository import Repository
@@ -117,7 +118,7 @@ class Workspace:
 
 def _resolved(given: str, base: Path) -> Path:
     try:
-        return (base / Path(given).expanduser()).resolve()
+        return (base / Path(usable(given)).expanduser()).resolve()
     except (OSError, ValueError, RuntimeError):
         raise _wrong(repr(given), "it is no usable path") from None
 
@@ -176,7 +177,7 @@ def _member(path: Path, said: Mapping[str, Any]) -> Member:
 def _place(path: Path, given: str) -> Path:
     """A folder that a workspace names, from where the file is."""
     try:
-        return (path.parent / Path(given).expanduser()).resolve()
+        return (path.parent / Path(usable(given)).expanduser()).resolve()
     except (OSError, ValueError, RuntimeError):
         raise _wrong(path, f"{given!r} is no usable path") from None
 

@@ -12,7 +12,7 @@ from mimetypes import MimeTypes
 from typing import NamedTuple
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.pathnames import is_usable
+from cleats.contract.pathnames import usable
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
 from cleats.toolsets.skills.reading import LARGEST, is_young, read_stamped
@@ -166,8 +166,10 @@ def fenced(skill: Skill, below: str) -> str:
     Raises:
         BundledFileError: FORBIDDEN, it is not in the skill's folder; INVALID_REQUEST, it is none.
     """
-    if not is_usable(below):
-        raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.")
+    try:
+        usable(below)
+    except ValueError:
+        raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.") from None
     fence = os.path.realpath(skill.folder)
     if os.path.isabs(below) or posixpath.normpath(below).startswith(".."):
         raise _outside(skill, below)

@@ -5,14 +5,13 @@ over `/mcp`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import is_usable
+from cleats.contract.pathnames import usable
 from cleats.contract.tools import Context, Handler, Tool, Toolset
 
 REPOSITORY: Final = "repoPath"
@@ -155,11 +154,11 @@ class Fence:
 
 
 def _resolved(name: str, place: Path) -> tuple[Path, bool]:
-    if is_usable(str(place)):
-        with suppress(OSError, ValueError, RuntimeError):  # a loop of links, a long name
-            resolved = place.resolve()
-            return resolved, resolved.is_dir()
-    raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} is no usable path")
+    try:
+        resolved = Path(usable(str(place))).resolve()
+        return resolved, resolved.is_dir()
+    except (OSError, ValueError, RuntimeError):  # a loop of links, a long name
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} is no usable path") from None
 
 
 def _outside(what: str) -> ToolError:

@@ -85,8 +85,10 @@ def query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     arguments: dict[str, Any] = {}
     wrong: list[Violation] = []
-    for name in request.query_params:
-        given = request.query_params.getlist(name)
+    named: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        named.setdefault(name, []).append(value)
+    for name, given in named.items():
         try:
             arguments[name] = _value(given, _kinds(properties.get(name, {})))
         except ValueError as error:

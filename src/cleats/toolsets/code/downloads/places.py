@@ -12,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import usable
 from cleats.toolsets.code.store.cache import REPOSITORIES
 from cleats.toolsets.code.store.locks import Lock, claim
 
@@ -58,7 +59,7 @@ class Places:
             ToolError: INVALID_REQUEST.
         """
         try:
-            return (self.repository / Path(given).expanduser()).resolve()
+            return (self.repository / Path(usable(given)).expanduser()).resolve()
         except (OSError, ValueError, RuntimeError):
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,

@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import usable
 from cleats.settings import Settings
 
 PORTS: Final = {"http": 80, "https": 443}
@@ -94,7 +95,7 @@ def _checked(parts: SplitResult, text: str) -> str:
 
 def _path(text: str, base: Path) -> Path:
     try:
-        return (base / Path(text).expanduser()).resolve()
+        return (base / Path(usable(text)).expanduser()).resolve()
     except (OSError, ValueError, RuntimeError):
         raise _bad(text, "it is no usable path") from None
 

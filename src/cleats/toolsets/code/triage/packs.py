@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import usable
 from cleats.toolsets.code.triage import batch
 
 SUFFIX: Final = ".json"
@@ -29,7 +30,7 @@ def target(given: str, root: Path, folders: Sequence[Path]) -> Path:
             INVALID_REQUEST, it can be no file.
     """
     try:
-        asked = root / given
+        asked = root / usable(given)
         place = asked.parent.resolve() / asked.name
         fences = [folder.resolve() for folder in folders]
         existing = _status(place)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import is_usable
+from cleats.contract.pathnames import usable
 
 PRIVATE: Final = ".git"
 SHOWN: Final = 80
@@ -29,13 +29,14 @@ def inside(root: Path, given: str) -> Path:
         ToolError: FORBIDDEN outside of it; NOT_FOUND, there is none; INVALID_REQUEST, it is no
             plain file.
     """
-    place = _resolved(root / given) if is_usable(given) else None
-    if place is None:
+    try:
+        place = (root / usable(given)).resolve()
+    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a long name
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"{given[:SHOWN]!r} is no usable path.",
             hint="Give the path of a file, from the root of the repository.",
-        )
+        ) from None
     if not place.is_relative_to(root):
         raise _forbidden(given, "leads out of the repository")
     path = place.relative_to(root)
@@ -43,13 +44,6 @@ def inside(root: Path, given: str) -> Path:
         raise _forbidden(given, "is in git's own folder")
     _check(place, given)
     return path
-
-
-def _resolved(path: Path) -> Path | None:
-    try:
-        return path.resolve()
-    except (OSError, ValueError, RuntimeError):  # a loop of links, a long name
-        return None
 
 
 def opened(root: Path, path: Path) -> BinaryIO:
