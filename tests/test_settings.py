@@ -97,6 +97,20 @@ def test_a_file_above_the_repository_is_not_read(home: Home) -> None:
     assert home.load().queue == Settings().queue
 
 
+def test_a_folder_that_may_not_be_looked_at_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refused)  # root, who runs tests, may look everywhere
+
+    with pytest.raises(SettingError, match="cannot be looked at") as caught:
+        home.load()
+
+    assert str(caught.value).startswith(str(home.repository))
+
+
 def test_outside_a_repository_only_the_folder_itself_is_read(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

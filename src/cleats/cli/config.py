@@ -47,11 +47,16 @@ def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Sourc
         SettingError: a file cannot be read.
     """
     found = [_environment(environ)]
-    repository = repository_file(start or _here())
+    try:
+        repository = repository_file(start or _here())
+        user = user_file(environ) if user_file(environ).is_file() else None
+    except PermissionError as error:
+        raise SettingError(
+            f"{error.filename}: cannot be looked at; go to a folder that you may enter"
+        ) from None
     if repository is not None:
         found.append(Source(str(repository), _toml(repository), trusted=False))
-    user = user_file(environ)
-    if user.is_file():
+    if user is not None:
         found.append(Source(str(user), _toml(user)))
     return found
 

@@ -178,7 +178,7 @@ def shard_folders(folder: Path) -> list[Path]:
         raise ToolError(
             ErrorCode.NO_INDEX,
             "The index was built by another version of this program.",
-            hint="Call build_index, or run `cleats index --full`, in the repository.",
+            hint="Call build_index, or run `cleats index`, in the repository.",
         )
     return [folder / FOLDER / name for name in table["shards"]]
 
