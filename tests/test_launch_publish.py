@@ -181,6 +181,21 @@ def test_a_refusal_says_honestly_whether_another_try_can_help(
     assert change.branch not in world.branches()
 
 
+@pytest.mark.parametrize("place", ["blobs", "trees", "commits", "pulls"])
+def test_an_answer_of_a_forge_that_is_not_its_own_is_a_failure_to_publish(
+    world: Forge, tmp_path: Path, place: str
+) -> None:
+    publisher, change = by_github(world, tmp_path)
+    world.fail = {place: [200]}
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
+    assert caught.value.retryable
+    assert "The forge answered" in caught.value.message
+
+
 @over_http
 def test_a_token_that_is_not_valid_is_refused_and_never_told(
     world: Forge, tmp_path: Path, driver: Maker

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+from cleats.contract.errors import ToolError
 from cleats.toolsets.launch.publish.exchange import Reply, Service
 from cleats.toolsets.launch.publish.port import Change, Requested, refused
 
@@ -35,7 +36,7 @@ class GitHub:
             repo = _repository(change.repo_url)
             base = await self._get(service, f"{repo}/git/commits/{change.base_sha}", "the base")
             entries = [await self._entry(service, repo, file) for file in change.files]
-            made = {"base_tree": base["tree"]["sha"], "tree": entries}
+            made = {"base_tree": self._text(base, "the base", "tree", "sha"), "tree": entries}
             tree = await self._post(service, f"{repo}/git/trees", made, "the tree")
             who = _signature(change)
             commit = await self._post(
@@ -43,14 +44,14 @@ class GitHub:
                 f"{repo}/git/commits",
                 {
                     "message": f"{change.message}\n\n{change.body}".strip() + "\n",
-                    "tree": tree["sha"],
+                    "tree": self._text(tree, "the tree", "sha"),
                     "parents": [change.base_sha],
                     "author": who,
                     "committer": who,
                 },
                 "the commit",
             )
-            sha: str = commit["sha"]
+            sha = self._text(commit, "the commit", "sha")
             await self._branch(service, repo, change, sha)
             return sha
 
@@ -61,7 +62,8 @@ class GitHub:
                 return found
             base = change.base_branch
             if not base:
-                base = (await self._get(service, repo, "the repository"))["default_branch"]
+                what = "the repository"
+                base = self._text(await self._get(service, repo, what), what, "default_branch")
             body = {
                 "title": change.title,
                 "body": f"{change.body}\n\nCommit: {commit}\n",
@@ -72,7 +74,7 @@ class GitHub:
             reply = await service.ask("POST", f"{repo}/pulls", body)
             if reply.status == 422:  # made, perhaps, by a request whose answer we did not get
                 found = await self._found(service, repo, change)
-            return found or _requested(self._good(reply, "the request"))
+            return found or self._requested(self._good(reply, "the request"))
 
     async def _entry(self, service: Service, repo: str, file: Any) -> Mapping[str, Any]:
         entry = {"path": file.path, "mode": "100644", "type": "blob"}
@@ -80,7 +82,7 @@ class GitHub:
             return {**entry, "sha": None}
         sent = {"content": b64encode(file.content).decode(), "encoding": "base64"}
         blob = await self._post(service, f"{repo}/git/blobs", sent, "a file")
-        return {**entry, "sha": blob["sha"]}
+        return {**entry, "sha": self._text(blob, "a file", "sha")}
 
     async def _branch(self, service: Service, repo: str, change: Change, sha: str) -> None:
         branch = change.branch
@@ -91,7 +93,7 @@ class GitHub:
             self._good(made, "the branch")
             return
         there = await self._get(service, f"{repo}/git/ref/heads/{quote(branch)}", "the branch")
-        found = there["object"]["sha"]
+        found = self._text(there, "the branch", "object", "sha")
         if found in change.earlier:
             moved = {"sha": sha, "force": True}
             path = f"{repo}/git/refs/heads/{quote(branch)}"
@@ -107,8 +109,11 @@ class GitHub:
         owner = repo.split("/")[2]
         query = f"state=all&head={quote(f'{owner}:{change.branch}', safe='')}"
         reply = await service.ask("GET", f"{repo}/pulls?{query}")
-        body = reply.body if reply.ok else self._good(reply, "the list of requests")
-        return _requested(body[0]) if body else None
+        what = "the list of requests"
+        body = self._good(reply, what)
+        if not isinstance(body, list):
+            raise self._odd(what, "requests")
+        return self._requested(body[0]) if body else None
 
     async def _get(self, service: Service, path: str, what: str) -> Any:
         return self._good(await service.ask("GET", path), what)
@@ -120,6 +125,23 @@ class GitHub:
         if not reply.ok or reply.body is None:
             raise self.service.refusal(reply, what)
         return reply.body
+
+    def _requested(self, body: Any) -> Requested:
+        number = body.get("number") if isinstance(body, Mapping) else None
+        if not isinstance(number, int):
+            raise self._odd("the request", "number")
+        return Requested(self._text(body, "the request", "html_url"), number)
+
+    def _text(self, body: Any, what: str, *names: str) -> str:
+        """A text in an answer, which may be anybody's: something in between may have answered."""
+        for name in names:
+            body = body.get(name) if isinstance(body, Mapping) else None
+        if not isinstance(body, str) or not body:
+            raise self._odd(what, ".".join(names))
+        return body
+
+    def _odd(self, what: str, name: str) -> ToolError:
+        return refused(f"{self.service.name} answered {what} without {name}.", retryable=True)
 
 
 def _repository(url: str) -> str:
@@ -133,7 +155,3 @@ def _signature(change: Change) -> dict[str, str]:
     name, address = change.author
     date = datetime.fromtimestamp(change.moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"name": name, "email": address, "date": date}
-
-
-def _requested(body: Mapping[str, Any]) -> Requested:
-    return Requested(body["html_url"], body["number"])
