@@ -385,3 +385,22 @@ def test_a_value_that_is_exported_is_no_declaration() -> None:
 
     assert kinds("javascript", source) == {}
     assert read("javascript", source).exports == ["name of f"]
+
+
+@pytest.mark.parametrize(
+    ("lang", "source"),
+    [
+        ("kotlin", "fun f(y: Any) {\n val x = y as Row\n}\n"),
+        ("swift", "func f(y: Any) {\n let x = y as! Row\n}\n"),
+        ("rust", "fn f(y: u8) { let x = y as Row; }"),
+        ("java", "class A { void f(Object y) { var x = (Row) y; } }"),
+        ("csharp", "class A { void F(object y) { var x = y as Row; } }"),
+        ("cpp", "void f(int y) { auto x = (Row) y; }"),
+        ("go", "package a\nfunc f(y any) {\n x := y.(Row)\n}\n"),
+        ("typescript", "function f(y: unknown) { const x = <Row>y; }"),
+    ],
+)
+def test_a_cast_says_the_type_of_what_it_is_given_to(lang: str, source: str) -> None:
+    types = [each for found in read(lang, source).chunks for each in found.types]
+
+    assert Typed("local", "x", "Row", "call") in types

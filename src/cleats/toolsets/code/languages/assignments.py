@@ -200,6 +200,11 @@ def infer(walk: Walk, node: int, where: Where, name: str, origin: Origin = "lite
     kind = syntax.kinds[node]
     if kind in language.literals:
         add_type(walk, where, name, language.literals[kind], origin)
+    elif kind in language.casts:
+        part = language.casts[kind]
+        said = syntax.child(node, part) if part else syntax.last(node)
+        text = type_text(walk, said) if said != NONE else ""
+        add_type(walk, where, name, "" if text == "const" else text, "call")
     elif language.made is not None and (given := language.made(syntax, node)):
         add_type(walk, where, name, " ".join(given.split())[:LONGEST_TYPE], "call")
     elif kind in language.calls:

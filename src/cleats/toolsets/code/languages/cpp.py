@@ -217,6 +217,7 @@ CPP = Language(
     texts=frozenset({"string_content", "raw_string_content"}),
     literals={**c.LITERALS, "raw_string_literal": "char *", "lambda_expression": "lambda"},
     made=_made,
+    casts={"cast_expression": "type"},
     verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
     choices={"conditional_expression": ("condition",)},
     returns=frozenset({"return_statement", "co_return_statement"}),

@@ -146,11 +146,8 @@ def _counted(walk: Walk, node: int, flow: Flow | None) -> bool:
 
 
 def _made(syntax: Syntax, node: int) -> str:
-    given = NONE
-    if syntax.kinds[node] in ("cast_expression", "array_creation_expression"):
-        given = syntax.child(node, "type")
-    elif syntax.kinds[node] == "as_expression":
-        given = syntax.child(node, "right")
+    is_array = syntax.kinds[node] == "array_creation_expression"
+    given = syntax.child(node, "type") if is_array else NONE
     return syntax.text(given) if given != NONE else ""
 
 
@@ -259,6 +256,7 @@ CSHARP = Language(
         "raw_string_literal": "string",
         "interpolated_string_expression": "string",
     },
+    casts={"cast_expression": "type", "as_expression": "right"},
     verdicts={"binary_expression": COMPARISONS, "prefix_unary_expression": frozenset({"!"})},
     choices={"conditional_expression": ("condition",), "switch_expression": (0,)},
     made=_made,

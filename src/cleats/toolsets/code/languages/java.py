@@ -238,6 +238,7 @@ JAVA = Language(
         "true": "boolean",
         "false": "boolean",
     },
+    casts={"cast_expression": "type"},
     verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
     choices={"ternary_expression": ("condition",), "switch_expression": ("condition",)},
     made=lambda _syntax, _node: "",

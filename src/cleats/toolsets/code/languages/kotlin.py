@@ -295,6 +295,7 @@ KOTLIN = Language(
         "number_literal": "Int",
         "float_literal": "Double",
     },
+    casts={"as_expression": ""},
     verdicts={
         "binary_expression": COMPARISONS,
         "in_expression": frozenset(),

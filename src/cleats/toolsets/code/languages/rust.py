@@ -352,6 +352,7 @@ RUST = Language(
     },
     made=_made,
     nothing=frozenset({"unit_expression"}),
+    casts={"type_cast_expression": "type"},
     verdicts={"binary_expression": COMPARISONS, "unary_expression": frozenset({"!"})},
     returns=frozenset({"return_expression"}),
     awaits=frozenset({"await_expression"}),

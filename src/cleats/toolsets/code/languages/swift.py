@@ -326,6 +326,7 @@ SWIFT = Language(
         "array_literal": "Array",
         "dictionary_literal": "Dictionary",
     },
+    casts={"as_expression": ""},
     verdicts=dict.fromkeys(
         ("equality_expression", "comparison_expression", "check_expression"), frozenset()
     ),

@@ -182,6 +182,8 @@ class Language(Struct, frozen=True):
     """The literal text in strings."""
     literals: Mapping[str, str] = {}
     """Kinds of literals and the type a value of that kind has."""
+    casts: Mapping[str, str] = {}
+    """Expressions that say their own type, and the child that is it; the last one when empty."""
     made: "Callable[[Syntax, int], str] | None" = None
     """The type that an expression gives away. Without it, a call of a capitalised name makes an
     object of that type; calls with a prefix always do."""

@@ -19,16 +19,14 @@ _HERITAGE = frozenset(
 )
 
 _SHAPES = ("interface_declaration", "type_alias_declaration")
-_CASTS = ("as_expression", "satisfies_expression", "type_assertion")
 
 
 def _made(syntax: Syntax, node: int) -> str:
-    """What a cast says, or the class that is called."""
+    """What `<Row>x` says, or the class that is called."""
     kind = syntax.kinds[node]
-    if kind in _CASTS:
-        given = syntax.child(node, "type_arguments") if kind == "type_assertion" else NONE
-        text = syntax.text(given if given != NONE else syntax.last(node)).strip("<>")
-        return "" if text == "const" else text
+    if kind == "type_assertion":
+        given = syntax.child(node, "type_arguments")
+        return syntax.text(given)[1:-1] if given != NONE else ""
     function = syntax.child(node, "function") if kind == "call_expression" else NONE
     if function == NONE or syntax.kinds[function] != "identifier":
         return ""
@@ -117,6 +115,7 @@ TYPESCRIPT = replace(
             "interface_body",
         }
     ),
+    casts={"as_expression": "", "satisfies_expression": ""},
     made=_made,
     hooks={**JAVASCRIPT.hooks, "interface_body": _fields, "object_type": _fields},
     ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
