@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.peer import ENVELOPE
+from tests.peer import ENVELOPE, LIMIT
 from tests.waiting import until
 from tests.web import MCP_ACCEPT, Reply, Web, handshake, serving
 
@@ -43,6 +44,12 @@ def calling(tool: str, arguments: dict[str, Any], request_id: Any = 7, **more: A
     params = {"name": tool, "arguments": arguments, **more}
     message = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
     return json.dumps(message).encode()
+
+
+def began(home: Path, name: str) -> bool:
+    """Whether a call of `hold` runs."""
+    order = home / "order"
+    return order.exists() and f"began {name}\n" in order.read_text()
 
 
 # What is no message
@@ -97,6 +104,25 @@ def test_an_error_that_the_sdk_itself_answers_has_a_string_code_too(
     assert reply.json["error"]["data"]["code"] == "INVALID_REQUEST"
 
 
+def test_an_id_that_is_in_use_is_refused_and_its_first_request_answered(
+    web: Web, session: dict[str, str], home: Path
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        held = calling("hold", {"folder": str(home), "name": "first"}, 77)
+        first = pool.submit(web.ask, "POST", "/mcp", held, session)
+        until(lambda: began(home, "first"))
+        for again in (77, "77"):
+            reply = web.ask("POST", "/mcp", calling("echo", {"text": "x"}, again), session)
+
+            assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
+            assert reply.json["id"] == again
+            assert "still running" in reply.json["error"]["message"]
+        (home / "go-first").touch()
+
+        assert b'"isError":false' in first.result(LIMIT).body
+    assert web.ask("POST", "/mcp", calling("echo", {"text": "x"}, 77), session).status == 200
+
+
 # A client that leaves
 
 
@@ -125,7 +151,7 @@ def test_a_client_of_2025_that_disconnects_leaves_its_call_running(
 ) -> None:
     body = calling("hold", {"folder": str(home), "name": "on"}, "held-on")
     with left_running(web, session, body):
-        until((home / "order").exists)
+        until(lambda: began(home, "on"))
     for _ in range(3):
         assert web.ask("POST", "/mcp", calling("echo", {"text": "x"}), session).status == 200
     (home / "go-on").touch()

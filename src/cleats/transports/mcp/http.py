@@ -31,21 +31,51 @@ class McpEndpoint:
         self._manager = manager
         self._pin = pin
         self._limit = limit
+        self._open: set[tuple[bytes, str]] = set()
+        """The requests that sessions wait for, by session and id."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "POST":
-            body, more = await self._read(receive)
-            if not more:  # else it is too large, which the SDK says
-                message = messages.read(body)
-                if isinstance(message, jsonrpc.Malformed):
-                    # The SDK takes NaN, takes a request with a bad id for a notification, and
-                    # loses the session over a body that is nested too deeply.
-                    answer = Response(messages.refused(message), 400, None, "application/json")
-                    await answer(scope, receive, send)
-                    return
-                if self._pin and isinstance(message, jsonrpc.Request):
-                    scope, body = _pinned(scope, body, message)
-            receive = _replayed(body, more=more, receive=receive)
+        if scope["method"] != "POST":
+            await self._serve(scope, receive, send)
+            return
+        body, more = await self._read(receive)
+        message = None if more else messages.read(body)  # too large, which the SDK says
+        if isinstance(message, jsonrpc.Request):
+            await self._request(scope, body, message, receive, send)
+        elif isinstance(message, jsonrpc.Malformed):
+            # The SDK takes NaN, takes a request with a bad id for a notification, and loses the
+            # session over a body that is nested too deeply.
+            await _refused(message)(scope, receive, send)
+        else:
+            await self._serve(scope, _replayed(body, more=more, receive=receive), send)
+
+    async def _request(
+        self,
+        scope: Scope,
+        body: bytes,
+        request: jsonrpc.Request,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        if self._pin:
+            scope, body = _pinned(scope, body, request)
+        receive = _replayed(body, more=False, receive=receive)
+        session = dict(scope["headers"]).get(b"mcp-session-id")
+        if session is None:
+            await self._serve(scope, receive, send)
+            return
+        key = (session, str(request.id))
+        if key in self._open:  # the SDK would answer neither of the two, ever
+            reason = f"the id {key[1]!r} belongs to a request that is still running"
+            await _refused(messages.refusal(reason, request.id))(scope, receive, send)
+            return
+        self._open.add(key)
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self._open.discard(key)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, _coded(send))
 
     async def _read(self, receive: Receive) -> tuple[bytes, bool]:
@@ -58,6 +88,10 @@ class McpEndpoint:
             body += message.get("body", b"")
             more = message.get("more_body", False)
         return bytes(body), more
+
+
+def _refused(message: jsonrpc.Malformed) -> Response:
+    return Response(messages.refused(message), 400, None, "application/json")
 
 
 def _pinned(scope: Scope, body: bytes, request: jsonrpc.Request) -> tuple[Scope, bytes]:
