@@ -69,9 +69,15 @@ class McpEndpoint:
             reason = f"the id {key[1]!r} belongs to a request that is still running"
             await _refused(messages.refusal(reason, request.id))(scope, receive, send)
             return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                self._open.discard(key)  # who has the end of the answer may use the id again
+            await send(message)
+
         self._open.add(key)
         try:
-            await self._serve(scope, receive, send)
+            await self._serve(scope, receive, answer)
         finally:
             self._open.discard(key)
 
