@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.search import segments
+from cleats.toolsets.code.search import segments, words
 from cleats.toolsets.code.search.digest import Texts
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
@@ -25,8 +25,8 @@ def many(count: int, seed: int = 0) -> list[File]:
     dice = random.Random(seed)
     files = []
     for number in range(count):
-        words = " ".join(dice.choices(["load", "store", "parse", "error", "cart", "item"], k=8))
-        body = f"def work_{number}(): {words}"
+        said = " ".join(dice.choices(["load", "store", "parse", "error", "cart", "item"], k=8))
+        body = f"def work_{number}(): {said}"
         file = File(f"pkg{number % 7}/file_{number}.py", body, author=f"Author {number % 3}")
         files.append(file.piece("function", f"work_{number}", body, calls=[f"call{number % 5}"]))
     return files
@@ -155,6 +155,25 @@ def test_shards_together_rank_like_one(tmp_path: Path) -> None:
         ]
         assert sets[0] == sets[1]
         assert len(sets[0]) > 20
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"mode": "code"}, {"path": "pkg1/"}, {"calls": "call3"}, {"path": "file_29"}, {"top": 1}],
+)
+def test_however_few_chunks_are_fetched_at_a_time_the_answer_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
+) -> None:
+    engine = Engine.open(build(tmp_path / "all", [*many(300), *shop()]))
+    named = answers(engine, **arguments)
+
+    monkeypatch.setattr(words, "FEW", 0)
+    together = answers(engine, **arguments)
+    monkeypatch.setattr(words, "MANY", 0)
+    alone = answers(engine, **arguments)
+
+    assert named == together == alone
+    assert any(answer["code"] for answer in named)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": "pkg1/"}])

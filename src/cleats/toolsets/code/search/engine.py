@@ -120,7 +120,7 @@ class Engine:
             from cleats.toolsets.code.search.fts import Fts  # noqa: PLC0415
 
             return Fts.open(self.folder, self.order)
-        return words.Words(self.folder, self.starts, self.order)
+        return words.Words(self.folder, self.starts, self._modes, self.order)
 
     def mask(self, wanted: Sequence[Filter]) -> Mask | None:
         """The chunks that pass every filter; None when there is no filter."""
@@ -182,9 +182,12 @@ class Engine:
         return np.concatenate(keys)
 
     @cached_property
+    def _modes(self) -> NDArray[np.uint8]:
+        return self._joined([columns.modes for columns in self.columns])
+
+    @cached_property
     def _by_mode(self) -> dict[Mode, Mask]:
-        modes = self._joined([columns.modes for columns in self.columns])
-        return {mode: modes == number for number, mode in enumerate(MODES)}
+        return {mode: self._modes == number for number, mode in enumerate(MODES)}
 
     @cached_property
     def _meaning(self) -> vectors.Meaning | None:

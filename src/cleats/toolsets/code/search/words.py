@@ -16,11 +16,11 @@ from cleats.toolsets.code.search.segments import FOLDER, POSITIONAL, SCHEMA, SHA
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
 FEW: Final = 500
-"""Chunks that a filter may leave to be named one by one in a query; above that, more is fetched
-than needed and thrown away."""
+"""Chunks of a mode, or that a filter leaves of it, to be named one by one in a query; above that,
+more is fetched than needed and thrown away."""
 
-SMALL: Final = 16_384
-"""Chunks below which it is quickest to fetch all that match and to filter that."""
+MANY: Final = 1_000
+"""Chunks that are fetched at most to find those of several modes with one query."""
 
 MORE: Final = 8
 """Times as much is fetched when what was fetched is not enough."""
@@ -39,12 +39,19 @@ class Words:
     name = "tantivy"
     kind = "bm25-fielded"
 
-    def __init__(self, folder: Path, starts: Sequence[int], order: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        starts: Sequence[int],
+        modes: NDArray[np.uint8],
+        order: NDArray[np.int64],
+    ) -> None:
         """Open the index of a generation.
 
         Args:
             folder: The generation.
             starts: The position of the first chunk of each shard.
+            modes: The mode of every chunk.
             order: That of chunks that score the same.
         """
         index = tantivy.Index.open(str(folder / FOLDER))
@@ -52,6 +59,7 @@ class Words:
         self._searcher = index.searcher()
         self._chunks = int(self._searcher.num_docs)
         self._starts = np.asarray(starts, np.int64)
+        self._modes = modes
         self._order = order
         self._leaves = _Leaves(self._searcher)
 
@@ -60,41 +68,62 @@ class Words:
     ) -> dict[int, _Listed]:
         """The best chunks of each mode that match, within its mask if it has one; best first."""
         query = self._leaves.translated(expression)
-        if self._chunks <= SMALL and all(mask is not None for mask in modes.values()):
-            found, scores = self._search(query, self._chunks)
-            return {
-                mode: self._first(found, scores, mask[found], limit)  # type: ignore[index]
-                for mode, mask in modes.items()
-            }
-        return {mode: self._of_mode(query, mode, mask, limit) for mode, mask in modes.items()}
+        within = {
+            mode: self._modes == mode if mask is None else mask for mode, mask in modes.items()
+        }
+        sizes = {mode: int(np.count_nonzero(mask)) for mode, mask in within.items()}
+        few = {mode: mask for mode, mask in within.items() if sizes[mode] <= FEW}
+        many = {mode: mask for mode, mask in within.items() if sizes[mode] > FEW}
+        listed = self._named(query, few, limit) if few else {}
+        listed |= self._together(query, many, sizes, limit) if many else {}
+        return {
+            mode: listed.get(mode) or self._alone(query, mode, within[mode], limit)
+            for mode in modes
+        }
 
-    def _of_mode(self, query: Query, mode: int, mask: Mask | None, limit: int) -> _Listed:
-        clauses = [(Occur.Must, query), (Occur.Must, _has_mode(mode))]
-        if mask is None:
-            return self._best(clauses, limit + limit // 4, None, limit)
-        left = np.flatnonzero(mask)
-        if len(left) <= FEW:
-            clauses.append((Occur.Must, self._among(left)))
-            return self._best(clauses, len(left) + 1, None, limit)
-        return self._best(clauses, int(limit * len(mask) / len(left) * 1.5) + 50, mask, limit)
-
-    def _among(self, positions: NDArray[np.int64]) -> Query:
+    def _named(self, query: Query, modes: Mapping[int, Mask], limit: int) -> dict[int, _Listed]:
+        """All that match of the few chunks of these modes, each of which is named."""
+        positions = np.flatnonzero(np.any(list(modes.values()), axis=0))
         shards = np.searchsorted(self._starts, positions, side="right") - 1
         places = (shards << SHARD_BITS) + positions - self._starts[shards]
-        among = Query.term_set_query(SCHEMA, "place", places.tolist())
-        return Query.const_score_query(among, 0.0)
+        among = Query.const_score_query(Query.term_set_query(SCHEMA, "place", places.tolist()), 0.0)
+        found, scores = self._search(_both(query, among), len(positions))
+        return {
+            mode: self._first(found, scores, mask[found], limit) for mode, mask in modes.items()
+        }
 
-    def _best(self, clauses: _Clauses, fetch: int, mask: Mask | None, limit: int) -> _Listed:
+    def _together(
+        self, query: Query, modes: Mapping[int, Mask], sizes: Mapping[int, int], limit: int
+    ) -> dict[int, _Listed]:
+        """The modes of which one query finds enough, because many chunks are of them.
+
+        Without a condition Tantivy passes over whatever cannot be among the best.
+        """
+        fetched = {mode: self._fetched(sizes[mode], limit) for mode in modes}
+        fetch = max((each for each in fetched.values() if each <= MANY), default=0)
+        if not fetch:
+            return {}
+        found, scores = self._search(query, fetch)
+        sure = _sure(scores, fetch)
+        kept = {mode: sure & modes[mode][found] for mode, each in fetched.items() if each <= fetch}
+        return {
+            mode: self._first(found, scores, some, limit)
+            for mode, some in kept.items()
+            if len(found) < fetch or np.count_nonzero(some) >= limit
+        }
+
+    def _fetched(self, size: int, limit: int) -> int:
+        """How many of all chunks most likely hold `limit` of so many."""
+        return int(limit * self._chunks / max(1, size) * 1.5) + 50
+
+    def _alone(self, query: Query, mode: int, mask: Mask, limit: int) -> _Listed:
         """Fetch more and more until nothing is left that could be among the best."""
-        query = Query.boolean_query(clauses)
+        of_mode = _both(query, _has_mode(mode))
+        fetch = self._fetched(int(np.count_nonzero(mask)), limit)
         while True:
-            found, scores = self._search(query, fetch)
-            is_all = len(found) < fetch
-            # Those that score like the last one may be cut off in the middle.
-            kept = scores > (-np.inf if is_all else scores[-1])
-            if mask is not None:
-                kept &= mask[found]
-            if is_all or np.count_nonzero(kept) >= limit:
+            found, scores = self._search(of_mode, fetch)
+            kept = _sure(scores, fetch) & mask[found]
+            if len(found) < fetch or np.count_nonzero(kept) >= limit:
                 return self._first(found, scores, kept, limit)
             fetch = min(fetch * MORE, self._chunks + 1)
 
@@ -112,6 +141,15 @@ class Words:
         places = np.array(self._searcher.fast_field_values("place", list(addresses)), np.int64)
         found = self._starts[places >> SHARD_BITS] + (places & ((1 << SHARD_BITS) - 1))
         return found.astype(np.int32), np.array(scores, np.float32)
+
+
+def _sure(scores: Scores, fetch: int) -> Mask:
+    """What is in its place: those that score like the last one may be cut off in the middle."""
+    return scores > (scores[-1] if len(scores) >= fetch else -np.inf)
+
+
+def _both(query: Query, condition: Query) -> Query:
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, condition)])
 
 
 @cache
