@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.search import segments, words
+from cleats.toolsets.code.search import segments, vectors, words
 from cleats.toolsets.code.search.digest import Texts
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
@@ -230,6 +231,22 @@ def test_the_order_of_files_in_the_catalogue_does_not_matter(
     two = Engine.open(build(tmp_path / "two", shuffled))
 
     assert answers(one, **arguments) == answers(two, **arguments)
+
+
+def test_rows_that_are_widened_block_by_block_are_as_close_as_those_kept_wide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dice = np.random.default_rng(7)
+    sizes = (1, vectors.BLOCK, 2 * vectors.BLOCK + 5)
+    shards = [dice.integers(-127, 128, (size, 16), np.int8) for size in sizes]
+    direction = dice.random(16, np.float32)
+    kept = vectors.Meaning(shards).cosines(direction)
+
+    monkeypatch.setattr(vectors, "KEPT", 0)
+    widened = vectors.Meaning(shards).cosines(direction)
+
+    assert len(kept) == sum(sizes)
+    assert kept.tobytes() == widened.tobytes()
 
 
 def test_an_empty_repository_is_searched_in_vain(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Every row is looked at, so a filter is a matter of leaving some out, and the ans
 stay on disk as they are stored; what a comparison needs is widened block by block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cleats.toolsets.code.dense.measures import LENGTH
 from cleats.toolsets.code.search.filling import VECTORS
 
-BLOCK: Final = 4096
+BLOCK: Final = 1024
 """Rows widened at a time: they fit into the processor's cache."""
 
 KEPT: Final = 16_384
@@ -44,15 +44,22 @@ class Meaning:
         """How close every chunk is to a direction of length 1."""
         scaled = direction / np.float32(LENGTH)
         # Not a matrix product: that would start threads, which take longer than the sum.
-        return np.concatenate([np.einsum("ij,j->i", rows, scaled) for rows in self._blocks()])
-
-    def _blocks(self) -> Iterator[NDArray[np.float32]]:
         if sum(map(len, self._shards)) <= KEPT:
-            yield self._wide
-            return
-        for rows in self._shards:
-            for at in range(0, len(rows), BLOCK):
-                yield rows[at : at + BLOCK].astype(np.float32)
+            close: NDArray[np.float32] = np.einsum("ij,j->i", self._wide, scaled)
+            return close
+        room = np.empty((BLOCK, len(direction)), np.float32)
+        return np.concatenate([self._compared(rows, scaled, room) for rows in self._shards])
+
+    def _compared(
+        self, rows: Vectors, scaled: NDArray[np.float32], room: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        close = np.empty(len(rows), np.float32)
+        for at in range(0, len(rows), BLOCK):
+            block = rows[at : at + BLOCK]
+            wide = room[: len(block)]  # new memory for every block would take as long as the sums
+            np.copyto(wide, block)
+            np.einsum("ij,j->i", wide, scaled, out=close[at : at + BLOCK])
+        return close
 
     @cached_property
     def _wide(self) -> NDArray[np.float32]:
