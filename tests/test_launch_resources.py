@@ -97,6 +97,19 @@ def test_a_resource_that_cannot_be_looked_for_is_not_said_to_be_missing(tmp_path
     assert caught.value.code is ErrorCode.INTERNAL
 
 
+def test_who_lists_resources_is_told_that_the_store_is_damaged(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "launch").mkdir(parents=True)
+    (data / "launch" / "runs.sqlite").write_bytes(b"this is no database\n" * 500)
+
+    with client(tmp_path, CLEATS_DATA_DIR=str(data)) as asked:
+        error = ask(asked, "resources/list")["error"]
+
+    assert error["data"]["code"] == "INTERNAL"
+    assert "is damaged" in error["message"]
+    assert error["data"]["hint"]
+
+
 # Over HTTP: the payload in the envelope, the status by the code, no place of this machine.
 
 

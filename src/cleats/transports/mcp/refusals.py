@@ -45,6 +45,8 @@ def coded(number: int, data: Any) -> dict[str, Any]:
 
 def from_exception(crash: Exception, what: str) -> MCPError:
     """Whatever a handler of the SDK raised, fit for the wire. Unknown ones say nothing inside."""
+    if isinstance(crash, ToolError):  # of a toolset that was asked for a resource or a prompt
+        return MCPError(crash.code.rpc, crash.message, crash.as_json())
     known = handler_exception_to_error_data(crash)
     if known is not None:
         return MCPError(known.code, known.message, coded(known.code, known.data))
