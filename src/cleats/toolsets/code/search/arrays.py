@@ -75,10 +75,10 @@ def _views(
     import numpy as np  # noqa: PLC0415
 
     plain = whole.view(np.ndarray)  # slices of a memmap drag a slow class along
-    for name, (kind, shape, at) in table.items():
+    for name, (kind, [count], at) in table.items():
         dtype = np.dtype(kind)
-        size = dtype.itemsize * int(np.prod(shape))
-        yield name, plain[begin + at : begin + at + size].view(dtype).reshape(shape)
+        start = begin + at
+        yield name, plain[start : start + count * dtype.itemsize].view(dtype)
 
 
 def group(arrays: "Mapping[str, NDArray[Any]]") -> "dict[str, dict[str, NDArray[Any]]]":
