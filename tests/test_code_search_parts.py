@@ -177,6 +177,29 @@ def test_however_few_chunks_are_fetched_at_a_time_the_answer_is_the_same(
     assert any(answer["code"] for answer in named)
 
 
+def test_no_more_is_ever_fetched_than_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tantivy makes room for all that it is asked for."""
+    engine = Engine.open(build(tmp_path / "all", [*many(300), *shop()]))
+    ranker = engine.backend("tantivy")
+    assert isinstance(ranker, words.Words)
+    asked: list[int] = []
+    search = ranker._search
+
+    def noted(query: Any, limit: int) -> Any:
+        asked.append(limit)
+        return search(query, limit)
+
+    monkeypatch.setattr(words, "FEW", 0)
+    monkeypatch.setattr(words, "MANY", 0)
+    monkeypatch.setattr(ranker, "_search", noted)
+
+    answers(engine)
+
+    assert max(asked) == engine.chunks + 1
+
+
 @pytest.mark.parametrize("arguments", [{}, {"path": "pkg1/"}])
 def test_of_many_that_score_the_same_the_first_paths_are_found(
     tmp_path: Path, arguments: dict[str, Any]

@@ -114,7 +114,7 @@ class Words:
 
     def _fetched(self, size: int, limit: int) -> int:
         """How many of all chunks most likely hold `limit` of so many."""
-        return int(limit * self._chunks / max(1, size) * 1.5) + 50
+        return min(int(limit * self._chunks / max(1, size) * 1.5) + 50, self._chunks + 1)
 
     def _alone(self, query: Query, mode: int, mask: Mask, limit: int) -> _Listed:
         """Fetch more and more until nothing is left that could be among the best."""
