@@ -33,6 +33,7 @@ def test_types_namespaces_and_methods_in_and_out_of_line_are_chunks() -> None:
         "shop.desk.Box": "class",
         "shop.desk.Box.Box": "constructor",
         "shop.desk.Box.~Box": "method",
+        "shop.desk.Box.get": "method",
         "shop.desk.Box.operator[]": "method",
         "shop.desk.Box.operator bool": "method",
         "shop.desk.Box.Inner": "struct",

@@ -124,6 +124,8 @@ FILE_CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"branch": "main"}, "desk.py:tally", ""),
     ({"mode": "code"}, "desk.py:tally", "README.md:refunds"),
     ({"mode": "prose"}, "README.md:refunds", "desk.py:tally"),
+    ({"param": "orderId", "lang": "php"}, "desk.php:fetchorder", "desk.php:plain"),
+    ({"param": "$orderId"}, "desk.php:fetchorder", "desk.js:fetchorder"),
     ({"type": "FunctionDeclaration", "lang": "py"}, "desk.py:tally", "desk.py:orderdesk"),
 ]
 

@@ -28,6 +28,7 @@ SPECIFIERS = {
     "union_specifier": Declares("struct"),
     "enum_specifier": Declares("enum"),
 }
+_PURE = Declares("method", parameters=(), result=("type",), body=("default_value",))
 _CONSTANT = Declares("constant", parameters=(), body=())
 _CONSTANT_LINES = 3
 _ALIAS = Declares("type", parameters=(), result=(), body=())
@@ -132,7 +133,8 @@ def parameters_of(walk: Walk, node: int, _flow: Flow | None) -> bool:
     while at != NONE and syntax.kinds[at].endswith("_declarator"):
         at = syntax.parents[at]
     kind = syntax.kinds[at] if at != NONE else ""
-    is_own = kind == "function_definition" and own_declarator(syntax, at) == node
+    is_head = kind in ("function_definition", "field_declaration")
+    is_own = is_head and own_declarator(syntax, at) == node
     if not is_own and kind not in ("lambda_expression", "operator_cast"):
         return False
     for child in syntax.children(node):
@@ -232,8 +234,19 @@ def initialised(walk: Walk, node: int, _flow: Flow | None) -> bool:
 
 
 def fields(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """The fields of a type, and prototypes of its methods."""
+    """The fields of a type, and prototypes of its methods.
+
+    One that is `= 0` is all there is of its method.
+    """
     syntax = walk.syntax
+    declarator = syntax.child(node, "declarator")
+    is_pure = NONE not in (declarator, syntax.child(node, "default_value"))
+    if is_pure and is_prototype(syntax, declarator):
+        own = own_declarator(syntax, node)
+        if own != NONE and (name := _function_name(syntax, node, own)):
+            frame = declare(walk, node, node, _PURE, name)
+            frame.modifiers["abstract"] = None
+            return True
     for child in syntax.children(node):
         if syntax.fields[child] != "declarator":
             walk.visit(child, None)

@@ -58,7 +58,8 @@ def _type(walk: Walk, node: int, _flow: Flow | None) -> bool:
         return False
     row = _STRUCT if kind == "struct_type" else _INTERFACE
     frame = declare(walk, node, node, row, syntax.text(named))
-    frame.signature += f" {row.kind}"
+    alias = " =" if syntax.kinds[node] == "type_alias" else ""
+    frame.signature += f"{alias} {row.kind}"
     return True
 
 
@@ -73,7 +74,11 @@ def _interface(walk: Walk, node: int, _flow: Flow | None) -> bool:
         inner = sole(walk, child)
         if is_declared and inner != child and syntax.kinds[inner] in _EMBEDDED:
             walk.frame.bases.append(syntax.text(inner))
-        walk.use(child)
+        named = syntax.child(child, "name") if syntax.kinds[child] == "method_elem" else NONE
+        if is_declared and named != NONE:
+            declare(walk, child, child, _METHOD, syntax.text(named))
+        else:
+            walk.use(child)
     return True
 
 
@@ -246,6 +251,7 @@ GO = Language(
     hooks={
         "method_declaration": _method,
         "type_spec": _type,
+        "type_alias": _type,
         "interface_type": _interface,
         "field_declaration": _field,
         "call_expression": _called,

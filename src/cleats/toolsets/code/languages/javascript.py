@@ -41,9 +41,18 @@ def _visibility(frame: Frame, around: Frame) -> str:
         return "private"
     if around.kind in TYPES:
         return "protected" if frame.name.startswith("_") else "public"
-    if "export" in frame.modifiers or frame.kind == "method":
+    if "export" in frame.modifiers or frame.kind in ("method", "property", "constructor"):
         return "public"
+    if around.kind == "namespace":
+        return "public" if _is_ambient(around) else "internal"
     return "internal" if frame.top else ""
+
+
+def _is_ambient(frame: Frame | None) -> bool:
+    """Whether it is in `declare namespace`, where everything is exported."""
+    while frame is not None and "declare" not in frame.modifiers:
+        frame = frame.around
+    return frame is not None
 
 
 def imported(syntax: Syntax, node: int) -> list[str]:

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from cleats.toolsets.code.languages.assignments import add_type, type_text
+from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.javascript import (
     ASSIGNS,
     CARRIERS,
@@ -19,6 +20,10 @@ _HERITAGE = frozenset(
 )
 
 _SHAPES = ("interface_declaration", "type_alias_declaration")
+_JOINTS = ("union_type", "intersection_type", "parenthesized_type")
+_METHOD = Declares("method", body=())
+_CONSTRUCTOR = Declares("constructor", result=("type",), body=())
+_FUNCTION = Declares("function", body=())
 
 
 def _made(syntax: Syntax, node: int) -> str:
@@ -34,19 +39,82 @@ def _made(syntax: Syntax, node: int) -> str:
     return name if name[:1].isupper() else ""
 
 
-def _fields(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """What an interface, or a type that is an object, says of its members."""
+def _shape(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """An interface, or a type made of objects: their methods are declarations.
+
+    A union of hundreds is as many levels deep, so it is gone through and not down.
+    """
     syntax = walk.syntax
-    if syntax.kinds[syntax.parents[node]] not in (
-        "interface_declaration",
-        "type_alias_declaration",
-    ):
+    if syntax.kinds[syntax.parents[node]] not in _SHAPES:
         return False
+    at, stop = node, syntax.stops[node]
+    while at < stop:
+        kind = syntax.kinds[at]
+        if kind in ("interface_body", "object_type"):
+            _members(walk, at, "")
+        elif kind in _JOINTS:
+            at += 1
+            continue
+        else:
+            walk.visit(at, None)
+        at = syntax.stops[at]
+    return True
+
+
+def _members(walk: Walk, node: int, prefix: str) -> None:
+    syntax = walk.syntax
     for child in syntax.children(node):
-        name, given = syntax.child(child, "name"), syntax.child(child, "type")
-        if syntax.kinds[child] == "property_signature" and NONE not in (name, given):
-            add_type(walk, "field", syntax.text(name), type_text(walk, given), "annotation")
-    return False
+        kind = syntax.kinds[child]
+        if kind == "method_signature":
+            if name := _named(walk, child, prefix):
+                declare(walk, child, child, _METHOD, name)
+        elif kind == "property_signature":
+            _property(walk, child, prefix)
+        elif kind == "construct_signature":
+            declare(walk, child, child, _CONSTRUCTOR, f"{prefix}new")
+        elif kind in walk.language.comments:
+            walk.visit(child, None)
+        else:
+            walk.use(child)
+
+
+def _named(walk: Walk, node: int, prefix: str) -> str:
+    name = walk.syntax.child(node, "name")
+    return prefix + walk.syntax.text(name).strip("\"'")[:200] if name != NONE else ""
+
+
+def _property(walk: Walk, node: int, prefix: str) -> None:
+    """One whose type is a function is a method; one that is an object has members itself."""
+    syntax = walk.syntax
+    name, given = _named(walk, node, prefix), syntax.child(node, "type")
+    inner = given + 1 if given != NONE and given + 1 < syntax.stops[given] else NONE
+    if not name or inner == NONE:
+        walk.use(node)
+        return
+    kind = syntax.kinds[inner]
+    if kind == "function_type":
+        declare(walk, node, inner, _METHOD, name)
+        return
+    add_type(walk, "field", name, type_text(walk, given), "annotation")
+    if kind == "object_type":
+        _members(walk, inner, f"{name}.")
+    else:
+        walk.use(given)
+
+
+def _ambient(walk: Walk, node: int, _flow: Flow | None) -> bool:
+    """`declare const f: () => void` tells of a function whose body is elsewhere."""
+    syntax = walk.syntax
+    name, given = syntax.child(node, "name"), syntax.child(node, "type")
+    if NONE in (name, given) or syntax.child(node, "value") != NONE:
+        return False
+    inner, start = given + 1, syntax.starts[syntax.parents[node]]
+    if inner >= syntax.stops[given] or syntax.kinds[inner] != "function_type":
+        return False
+    if not syntax.data.startswith(b"const", start):
+        return False
+    declare(walk, node, inner, _FUNCTION, syntax.text(name))
+    return True
 
 
 TYPESCRIPT = replace(
@@ -66,6 +134,7 @@ TYPESCRIPT = replace(
         "module": Declares("namespace"),
         "function_signature": Declares("function"),
         "abstract_method_signature": Declares("method"),
+        "method_signature": Declares("method"),
     },
     carriers={
         **{kind: row for kind, row in CARRIERS.items() if kind != "field_definition"},
@@ -117,7 +186,11 @@ TYPESCRIPT = replace(
     ),
     casts={"as_expression": "", "satisfies_expression": ""},
     made=_made,
-    hooks={**JAVASCRIPT.hooks, "interface_body": _fields, "object_type": _fields},
+    hooks={
+        **JAVASCRIPT.hooks,
+        **dict.fromkeys(("interface_body", "object_type", *_JOINTS), _shape),
+        "variable_declarator": _ambient,
+    },
     ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
 )
 

@@ -49,7 +49,7 @@ COLUMNS: Final[Mapping[str, _Values]] = {
     "name": lambda c, _: (c.name,),
     "lang": lambda c, f: (c.lang or f.lang,),
     "signature": lambda c, _: (c.signature,),
-    "param": lambda c, _: c.params,
+    "param": lambda c, f: _parameters(c.params, c.lang or f.lang),
     "decorator": lambda c, _: c.decorators,
     "extends": lambda c, _: c.bases,
     "visibility": lambda c, _: (c.visibility, *c.modifiers),
@@ -198,6 +198,11 @@ def _counts(chunks: Iterable[Chunk], get: Callable[[Chunk], int]) -> bytes:
 
 def _flags(chunk: Chunk) -> int:
     return ASYNC * chunk.is_async + GENERATOR * chunk.is_generator + RETURNS * bool(chunk.returns)
+
+
+def _parameters(names: list[str], lang: str) -> list[str]:
+    """To some the `$` of a variable of PHP is part of its name, to others it is not."""
+    return [*names, *(name.removeprefix("$") for name in names)] if lang == "php" else names
 
 
 def _declared_result(chunk: Chunk) -> list[str]:
