@@ -125,6 +125,22 @@ def test_every_operation_is_needed(base: Any, new: Any) -> None:
         assert strict(apply(base, fewer)) != strict(new)
 
 
+@requirement("d:diff:keys")
+@LAW
+@given(VALUES, VALUES)
+def test_the_order_in_which_keys_are_written_does_not_show(base: Any, new: Any) -> None:
+    assert diff(turned(base), turned(new)) == diff(base, new)
+
+
+def turned(value: Any) -> Any:
+    """The same with the keys of every object written backwards."""
+    if isinstance(value, list):
+        return [turned(each) for each in value]
+    if isinstance(value, dict):
+        return {key: turned(value[key]) for key in reversed(value)}
+    return value
+
+
 @requirement("d:diff:arrays")
 @pytest.mark.parametrize(
     ("base", "new", "patch"),

@@ -289,6 +289,18 @@ def test_the_path_is_put_below_the_url(base: str, path: str, asked: str) -> None
     assert server.seen[0][0] == asked
 
 
+@requirement("d:backend:path", "d:environment")
+def test_the_variable_of_the_path_says_where_assets_are_posted(tmp_path: Path) -> None:
+    with (
+        serving(OK) as server,
+        publisher("rpc", tmp_path, server.url, SYN_BACKEND_ASSETS_PATH="/own/place") as c,
+    ):
+        found = c.call("populate_backend", asset=TONE)
+
+    assert found == {"ok": True, "asset_id": "7", "backend_url": server.url}
+    assert [path for path, _, _ in server.seen] == ["/own/place"]
+
+
 def test_a_password_in_the_url_is_used_and_neither_answered_nor_logged(tmp_path: Path) -> None:
     with serving(OK) as server:
         url = server.url.replace("//", "//user:p%40ss@")

@@ -46,6 +46,23 @@ def test_the_variables_win_over_the_submodule(tmp_path: Path, wire: Wire) -> Non
     assert [row["path"] for row in examples] == ["mine/own.schema.json"]
 
 
+@requirement("d:sources:environment", "d:sources:submodule")
+def test_a_variable_wins_over_its_own_half_of_the_submodule_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = clone(tmp_path / "libs" / "synesthetic-schemas").relative_to(tmp_path)
+    write(tmp_path / "mine" / "own.schema.json", {})
+    monkeypatch.chdir(tmp_path)
+
+    found = [locate(Settings(schemas_dir="mine")), locate(Settings(examples_dir="mine"))]
+
+    shown = [
+        (each.schemas and each.schemas.shown, each.examples and each.examples.shown)
+        for each in found
+    ]
+    assert shown == [("mine", f"{base}/examples"), (f"{base}/jsonschema", "mine")]
+
+
 @requirement("d:sources:none", "d:sources:no-fixtures")
 @pytest.mark.parametrize("wire", WIRES)
 def test_with_neither_listings_are_empty_and_nothing_is_found(tmp_path: Path, wire: Wire) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cleats import __version__, app
+from cleats import app
 from cleats.contract.payload import FLAT
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.settings import Settings
 from tests import golden_files
 from tests.assets_world import SHOWCASE, WIRES, Client, Wire, World, client, compact, failed
 from tests.requirements import requirement
+from tests.shell import PATIENCE
 
 TOOLS = [
     "diff_assets",
@@ -77,6 +80,29 @@ def test_list_examples_gives_all_by_component_and_path(
         ("tone", "set/examples/drafts/Tone_Broken.json"),
     ]
     assert set(answer) == {"ok", "examples"}
+
+
+@requirement("d:list-schemas:order", "d:list-examples:order")
+def test_names_come_before_paths_and_paths_before_folders(world: World) -> None:
+    """A hyphen sorts before the dot of a suffix, and files are met before the folders below."""
+    for name in ("a", "a-b", "B"):
+        world.schema(f"{name}.schema.json", {"version": "1"})
+    for path in ("z/a.json", "a-b.json", "x.json", "b/x.json"):
+        world.example(path, {"schema": "a" if path != "a-b.json" else "B"})
+
+    tools = {t.name: t for t in app.catalogue(_settings(world), ["assets"])}
+    schemas = _run(tools["list_schemas"])["schemas"]
+    examples = _run(tools["list_examples"], component="all")["examples"]
+
+    assert [row["name"] for row in schemas] == ["B", "a", "a-b"]
+    inside = [(row["component"], row["path"]) for row in examples]
+    base = world.examples.as_posix()
+    assert inside == [
+        ("B", f"{base}/a-b.json"),
+        ("a", f"{base}/b/x.json"),
+        ("a", f"{base}/x.json"),
+        ("a", f"{base}/z/a.json"),
+    ]
 
 
 @requirement("d:list-examples:filter")
@@ -399,15 +425,26 @@ def test_files_are_read_when_the_server_starts_and_nothing_is_written(
         world.schema("a.schema.json", {"type": "string"})
         world.schema("b.schema.json", {})
         (world.examples / "a.json").unlink()
-        files = sorted(world.folder.rglob("*"))
+        kept = contents(tmp_path)
         after = [c.call(tool) for tool in ("list_schemas", "list_examples")]
         example = c.call("get_example", path="a.json")
         verdict = c.call("validate_asset", asset=1, schema="a")
+        c.call("get_schema", name="a")
+        c.call("validate_many", assets=[1, "x"], schema="a")
+        c.call("diff_assets", base={}, new=[])
+        c.call("populate_backend", asset=1)
+        left = contents(tmp_path)
 
     assert before == after
     assert example == {"ok": True, "example": 1, "schema": "a", "validated": True}
     assert verdict == {"ok": True, "errors": []}
-    assert sorted(world.folder.rglob("*")) == files
+    assert left == kept
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, which is also the home of the server, and what is in it."""
+    files = (each for each in folder.rglob("*") if each.is_file())
+    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
 
 
 @requirement("d:get-example:validated", "d:list-schemas")
@@ -477,8 +514,17 @@ def test_an_example_that_nothing_names_keeps_the_name_of_its_file_where_no_asset
 
 
 @requirement("d:package:version")
-def test_the_package_says_its_version() -> None:
-    assert __version__ == TOOLING_VERSION
+def test_the_package_says_its_version(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "import cleats; print(cleats.__version__)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+
+    assert said.stdout == f"{TOOLING_VERSION}\n"
 
 
 def test_assets_can_be_served_beside_another_toolset(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from tests.requirements import requirement
@@ -81,3 +82,21 @@ def test_requirements_txt_is_the_lock_and_the_lock_has_what_the_package_needs() 
 
     assert [line for line in listed if not line.startswith("#")] == ["-r requirements/dev.txt"]
     assert [name for name in needed if f"\n{name}==" not in f"\n{lock}"] == []
+
+
+@requirement("d:package:install")
+def test_every_locked_version_is_one_that_the_package_takes() -> None:
+    lock = (ROOT / "requirements" / "dev.txt").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    locked = dict(re.findall(r"^([\w.-]+)==(\S+)", lock, re.MULTILINE))
+
+    needed = [Requirement(line) for line in project["dependencies"]]
+
+    assert [str(each) for each in needed if not each.specifier.contains(locked[each.name])] == []
+
+
+@requirement("d:python")
+def test_python_3_11_is_enough() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["requires-python"] == ">=3.11"

@@ -119,6 +119,11 @@ def test_an_id_that_is_a_string_or_a_number_comes_back_unchanged(
         (b'{"jsonrpc":"2.0","id":5,"method":"echo","params":[1]}', -32600, 5),
         (b'[{"jsonrpc":"2.0","id":1,"method":"echo"}]', -32600, None),
         (b"[]", -32600, None),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"a"}{"jsonrpc":"2.0","id":2,"method":"b"}',
+            -32700,
+            None,
+        ),
         (b"7", -32600, None),
         (b"{", -32700, None),
         (b'{"jsonrpc":"2.0","id":NaN,"method":"echo"}', -32700, None),
@@ -276,13 +281,15 @@ def test_a_line_of_one_mebibyte_passes_and_one_byte_more_does_not(tmp_path: Path
     frame = b'{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"%s"}}'
     largest = frame % (b"x" * (MIB - len(frame % b"")))
     assert len(largest) == MIB
+    wide = frame % ("é" * (MIB // 2)).encode()  # over the limit in bytes, half of it in characters
 
     with line(tmp_path) as peer:
-        peer.send(largest + b"\n" + largest.replace(b"x", b"xx", 1) + b"\n" + largest + b"\r\n")
-        answers = [peer.receive() for _ in range(3)]
+        peer.send(largest + b"\n" + largest.replace(b"x", b"xx", 1) + b"\n")
+        peer.send(wide + b"\n" + largest + b"\r\n")
+        answers = [peer.receive() for _ in range(4)]
 
-    assert answers[0]["result"]["ok"] is answers[2]["result"]["ok"] is True
-    assert answers[1] == TOO_LARGE
+    assert answers[0]["result"]["ok"] is answers[3]["result"]["ok"] is True
+    assert answers[1] == answers[2] == TOO_LARGE
 
 
 @requirement("d:rpc:size-guard")

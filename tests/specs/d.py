@@ -6,7 +6,7 @@ SENTENCES = {
     "d:tools:over-stdio": "§1 All tools are available over stdio using JSON-RPC 2.0.",
     "d:guard:validated-first": "§1 An asset is validated before it is persisted.",
     "d:guard:schemas-unchanged": "§1 Schemas are not mutated.",
-    "d:stateless": "§2 The adapter persists nothing.",
+    "d:stateless": "§2 The adapter persists nothing; all resources are read from files.",
     "d:sources:environment": "§2 SYN_SCHEMAS_DIR and SYN_EXAMPLES_DIR come first.",
     "d:sources:submodule": "§2 Then the submodule's jsonschema and examples.",
     "d:sources:none": "§2 Without either, listings are empty and get_* is not found.",
@@ -19,8 +19,8 @@ SENTENCES = {
     # d: transport (§3)
     "d:rpc:version": '§3 Every request and response has "jsonrpc": "2.0".',
     "d:rpc:lines": "§3 One UTF-8 JSON object per line, ended by a newline.",
-    "d:rpc:no-batch": "§3 Batches are not supported.",
-    "d:rpc:size-guard": "§3, §8 A request over 1 MiB is rejected before it is parsed.",
+    "d:rpc:no-batch": "§3 Batches are not supported: exactly one request per line.",
+    "d:rpc:size-guard": "§3, §8 Over 1 MiB of UTF-8 a request is rejected before it is parsed.",
     "d:rpc:ids": "§3 An id is a string or a number and is echoed unchanged.",
     "d:rpc:stdout": "§3 stdout carries JSON-RPC frames only.",
     "d:rpc:stderr": "§3 Logs, diagnostics and tracebacks go to stderr.",
@@ -55,6 +55,7 @@ SENTENCES = {
     "d:errors:pointers": "§5 Paths are absolute RFC 6901 pointers, with / everywhere.",
     "d:errors:order": "§5 Errors are sorted by path, then message.",
     "d:diff:ops": "§5 The operations are add, remove and replace.",
+    "d:diff:keys": "§5 Object keys are processed in sorted order.",
     "d:diff:arrays": "§5 Arrays are replaced wholesale by one replace.",
     "d:diff:order": "§5 Items are sorted by path, then remove, add, replace.",
     "d:diff:valid": "§5 A patch is always valid.",
@@ -66,6 +67,7 @@ SENTENCES = {
     "d:error:too-large": "§6 Too large: validation_failed, payload_too_large at the root.",
     # d: environment, dependencies (§7, §8)
     "d:environment": "§7 Each variable has its name and its default.",
+    "d:python": "§8 Python 3.11 or later is enough.",
     "d:draft": "§8 Validation is draft 2020-12.",
     "d:base-uri": "§8 Without $id the base URI is derived from the path of the file.",
     # d: aliases (§9)
