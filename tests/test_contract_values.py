@@ -240,6 +240,19 @@ def test_a_launch_answer_is_the_tools_own_object_with_ok_first() -> None:
     assert json.dumps(body) == '{"ok": true, "run_id": "r_1"}'
 
 
+@requirement("e:code:internal")
+@pytest.mark.parametrize("details", [None, {"reason": "x"}, {"cause_class": "Ours"}])
+def test_an_internal_failure_of_a_launch_always_names_its_class(details: Any) -> None:
+    error = ToolError(ErrorCode.INTERNAL, "no", details=details)
+    error.__cause__ = KeyError("x")
+
+    body = LAUNCH.seal(Failed(error), Meta()).body
+
+    assert body is not None
+    cause = "Ours" if details and "cause_class" in details else "KeyError"
+    assert body["error"]["details"] == {**(details or {}), "cause_class": cause}
+
+
 def test_a_launch_failure_always_has_its_four_fields_and_the_run_when_it_is_known() -> None:
     wrong = ToolError(ErrorCode.INVALID_REQUEST, "no", hint="Look.", details=[{"keyword": "type"}])
 

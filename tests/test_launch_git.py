@@ -10,6 +10,7 @@ from cleats.toolsets.launch.patching.worktree import changed_paths
 from cleats.toolsets.launch.source import git
 from cleats.toolsets.launch.source.git_faults import Fault, fault_of
 from tests.git_world import Checkout, sprung, trap
+from tests.requirements import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -119,6 +120,19 @@ async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> No
 )
 async def test_what_git_says_is_understood(said: str, fault: str) -> None:
     assert fault_of(said) is Fault(fault)
+
+
+@requirement("e:code:internal")
+async def test_a_full_disk_is_an_internal_failure_that_names_its_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git, "_ROOM", 1 << 80)
+
+    with pytest.raises(ToolError) as failed:
+        await git.Git(ENV, tmp_path).ask("", "config", "--get", "no.such")
+
+    assert failed.value.code is ErrorCode.INTERNAL
+    assert failed.value.details == {"reason": "no_room", "cause_class": "OSError"}
 
 
 async def test_nothing_of_a_repository_or_its_address_runs_a_program(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_typescript_is_told_from_javascript_by_its_configuration() -> None:
     assert found["target_platform"].value == "typescript"
 
 
+@requirement("e:repo:signals")
 def test_a_repository_may_say_itself_what_it_is() -> None:
     texts = {"launch.toml": 'family = "pdf"\ntarget_platform = "golang"\n'}
 
@@ -224,8 +225,10 @@ def test_a_guess_counts_only_above_the_threshold_with_no_rival_near_it(
     assert list(made.candidates) == sorted(made.candidates, key=lambda each: (-each[1], each[0]))
 
 
+@requirement("e:repo:threshold")
 def test_exactly_eighty_percent_does_not_exceed_eighty_percent() -> None:
     assert guess("family", [Signal("family", "a", "x", 0.8)]).value == ""
+    assert guess("family", [Signal("family", "a", "x", 0.8001)]).value == "a"
 
 
 # Against repositories that git can reach: bare ones on this machine under the names of GitHub.
@@ -281,6 +284,24 @@ def test_doubt_is_answered_with_the_fields_the_candidates_and_every_signal(tmp_p
         "README title",
     }
     assert first.value.details == second.value.details
+
+
+@requirement("e:repo:threshold")
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [('family = "3d"', ["target_platform"]), ('target_platform = "go"', ["family"])],
+)
+def test_one_field_that_is_sure_is_not_enough(
+    tmp_path: Path, said: str, missing: list[str]
+) -> None:
+    repo = repository(tmp_path / "src", {"launch.toml": said})
+    env = github(tmp_path, {"o/stuff": repo.root})
+
+    with pytest.raises(ToolError) as caught:
+        derive(f"{GITHUB}/o/stuff", env)
+
+    assert caught.value.code is ErrorCode.INVALID_INPUT
+    assert caught.value.details["missing_fields"] == missing
 
 
 @requirement("e:repo:not-found")

@@ -143,6 +143,7 @@ def said(body: dict[str, Any]) -> str:
 
 
 @requirement(
+    "e:answer:run-id",
     "e:code:illegal-state",
     "e:validate:state",
     "e:fix:state",

@@ -15,9 +15,11 @@ from tests import golden_files
 from tests.launch_client import CONFIG, TOOLS, Client, client, code
 from tests.launch_remotes import GITHUB, github, repository
 from tests.requirements import requirement
+from tests.span_world import of_home
 from tests.waiting import until
 
 PICTURE = "89504e470d0a1a0aff00"
+NOBODY = "r_2000-01-01T00-00-00Z_00000000"
 
 
 @dataclass
@@ -68,6 +70,20 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 @requirement("e:start", "e:answer:ok")
 def test_a_run_starts_at_once_and_says_its_id_and_state(story: Story) -> None:
     assert story.said["start"] == {"ok": True, "run_id": story.run_id, "state": "CREATED"}
+
+
+@requirement("e:answer:ok", "e:answer:run-id", "e:answer:error", "e:error:shape")
+def test_every_answer_says_ok_and_its_run_and_every_failure_why(story: Story) -> None:
+    for name, answer in story.said.items():
+        assert answer["ok"] in (True, False)
+        assert ("error" in answer) is not answer["ok"]
+        assert answer.get("run_id") == (None if name == "other" else story.run_id), name
+    refused = [each["error"] for each in story.said.values() if not each["ok"]]
+    assert len(refused) == 5
+    for error in refused:
+        assert [*error] == ["code", "message", "retryable", "details"]
+        assert (type(error["code"]), type(error["message"])) == (str, str)
+        assert (type(error["retryable"]), type(error["details"])) == (bool, dict)
 
 
 @requirement("e:start:idempotent")
@@ -233,13 +249,15 @@ def test_a_failed_gate_is_a_verdict_in_the_report_and_no_error(story: Story) -> 
 @requirement("e:code:run-not-found")
 @pytest.mark.parametrize(
     "verb",
-    ["get_status", "validate", "fix_next", "resume", "cancel", "open_pr"],
+    ["get_status", "get_artifact", "validate", "fix_next", "resume", "cancel", "open_pr"],
 )
 def test_an_id_that_no_run_has_is_not_found_by_any_tool(story: Story, verb: str) -> None:
-    answer = story.client.on("r_2000-01-01T00-00-00Z_00000000", verb)
+    more = {"artifact_name": "page_plan.json"} if verb == "get_artifact" else {}
+
+    answer = story.client.on(NOBODY, verb, **more)
 
     assert code(answer) == "RUN_NOT_FOUND"
-    assert answer["run_id"] == "r_2000-01-01T00-00-00Z_00000000"
+    assert answer["run_id"] == NOBODY
 
 
 @requirement("e:code:invalid-input")
@@ -420,6 +438,50 @@ def test_a_run_can_be_followed_from_a_call_to_its_span_and_its_events(tmp_path: 
     assert cancel[0] == "0af7651916cd43dd8448eb211c80319c"
 
 
+@requirement("e:telemetry:call")
+def test_every_call_of_every_tool_leaves_a_span_however_it_ends(tmp_path: Path) -> None:
+    given = {"artifact_name": "x", "run_config": {}, "url": "x", "github_repo_url": "x"}
+    with client(tmp_path) as asked:
+        for tool in TOOLS:
+            needs = tool.input.get("required", ())
+            asked.call(tool.name, **{name: given.get(name, NOBODY) for name in needs})
+        asked.call("launch_start_run_from_url", url="x")
+        asked.peer.call("refused", "launch_get_status")
+        asked.peer.answer("refused")
+        asked.peer.end_input()
+        asked.peer.wait()
+
+    seen = [
+        (span.attributes["cleats.tool"], span.attributes["cleats.outcome"])
+        for span in of_home(tmp_path)
+    ]
+    failing = [tool.name for tool in TOOLS if tool.name != "launch_list_runs"]
+    assert sorted(seen) == sorted(
+        [
+            *((name, "Failed") for name in [*failing, "launch_start_run_from_url"]),
+            ("launch_list_runs", "Done"),
+            ("launch_get_status", "Rejected"),
+        ]
+    )
+
+
+@requirement("e:telemetry:work-items")
+def test_a_worker_that_fails_is_a_work_item_that_failed(story: Story) -> None:
+    story.client.trouble(**{"raise": {"facts": {"code": "TOOLCHAIN_MISSING", "times": 1}}})
+    run_id = story.client.start()
+    story.client.on(run_id, "resume")
+
+    items = [e for e in story.client.events(run_id) if e["type"].startswith("WORK_ITEM_")]
+
+    assert [e["type"].removeprefix("WORK_ITEM_") for e in items] == [
+        *("STARTED", "FINISHED", "STARTED", "FINISHED", "STARTED", "FAILED")
+    ]
+    started, failed = (each["payload"] for each in items[-2:])
+    assert started["scope_key"] == "facts"
+    assert failed["work_item_id"] == started["work_item_id"]
+    assert failed["error"]["code"] == "TOOLCHAIN_MISSING"
+
+
 def test_a_run_goes_on_in_the_background_to_its_first_decision(tmp_path: Path) -> None:
     with client(tmp_path) as asked:
         run_id = asked.start(drive={"mode": "auto"})
@@ -496,9 +558,14 @@ def test_a_product_page_alone_starts_a_run(quick: Client) -> None:
 
 @requirement("e:url:alias")
 def test_the_old_name_of_the_quickstart_still_works(quick: Client) -> None:
-    answer = quick.call("launch_start_run_from_url", url=PAGE)
+    new = quick.call("launch_start_run_from_product_url", url=PAGE, idempotency_key="old")
+    old = quick.call("launch_start_run_from_url", url=PAGE, idempotency_key="old")
 
-    assert answer["derived_config"]["product_slug"] == "3d"
+    assert old["derived_config"]["product_slug"] == "3d"
+    assert (old["run_id"], old["derived_config"]) == (new["run_id"], new["derived_config"])
+    alias = TOOLS.alias("launch_start_run_from_url")
+    assert alias is not None
+    assert alias.deprecated
 
 
 @requirement("e:url:idempotent")

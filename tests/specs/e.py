@@ -37,7 +37,7 @@ SENTENCES = {
     # Of launch_start_run_from_github_repo_url
     "e:repo:start": "A repository URL alone starts a run when inference is unambiguous.",
     "e:repo:deterministic": "Discovery is deterministic.",
-    "e:repo:signals": "Name, README and package files are read, with a confidence for each field.",
+    "e:repo:signals": "Name, README, configuration and package files give each a confidence.",
     "e:repo:ambiguous": "Ambiguous: INVALID_INPUT with missing_fields and suggested_values.",
     "e:repo:no-run": "Ambiguous: no run is created.",
     "e:repo:defaults": "Defaults: locales [en], layout_mode auto, allow_inference false.",

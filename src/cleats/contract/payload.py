@@ -192,6 +192,8 @@ def _launch_error(error: ToolError) -> dict[str, Any]:
     details = error.details or {}
     if not isinstance(details, Mapping):  # the violations of a schema are a list
         details = {"violations": details}
+    if error.code is ErrorCode.INTERNAL:  # whoever raised it need not know that this is bound
+        details = {"cause_class": type(error.__cause__ or error).__name__, **details}
     return {
         "code": ErrorCode.INVALID_INPUT.name if refused else error.code.name,
         "message": error.message,

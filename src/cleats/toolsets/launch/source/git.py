@@ -323,7 +323,7 @@ def _failed(fault: Fault, url: str, what: str) -> ToolError:
         fault.code,
         f"{about}{what}: {fault.meaning}.",
         retryable=fault.passes,
-        details={"reason": fault.value},
+        details=fault.details,
     )
 
 

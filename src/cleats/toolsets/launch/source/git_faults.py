@@ -27,6 +27,12 @@ class Fault(Enum):
         }.get(self, ErrorCode.REPO_NOT_FOUND)
 
     @property
+    def details(self) -> dict[str, str]:
+        """What a caller is told; an internal failure always names its class."""
+        told = {"reason": self.value}
+        return {**told, "cause_class": "OSError"} if self.code is ErrorCode.INTERNAL else told
+
+    @property
     def passes(self) -> bool:
         """Whether the same may work later."""
         return self in {Fault.NETWORK, Fault.DISK}
