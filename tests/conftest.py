@@ -1,10 +1,13 @@
 """Fixtures that every test may use."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.held import let_go
 
 if TYPE_CHECKING:
     from tests.shell import Shell
@@ -19,6 +22,12 @@ settings.register_profile(
     "explore", settings.get_profile("laws"), derandomize=False, max_examples=1000
 )
 settings.load_profile("laws")
+
+
+@pytest.fixture(autouse=True)
+def _what_a_test_opened_is_closed() -> Iterator[None]:
+    yield
+    let_go()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.store.port import Run, RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.workers.job import Job
+from tests.held import held
 from tests.servers import launch_worker
 
 ROOT = Path(__file__).parent.parent
@@ -100,7 +101,7 @@ def engine(
 ) -> Engine:
     """An engine with the small worker, in processes or `inline`, on a store below `tmp_path`."""
     made = Engine(
-        store or SqliteStore(tmp_path / "runs.db"),
+        store or held(SqliteStore(tmp_path / "runs.db")),
         tmp_path / "runs",
         modules=MODULES,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

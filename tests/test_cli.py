@@ -188,7 +188,7 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", code, str(gone)],
+        [sys.executable, "-P", "-c", code, str(gone)],
         cwd=gone,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,7 +121,8 @@ def test_without_a_client_they_are_listed(shell: Shell) -> None:
 def test_the_list_has_the_file_of_this_system(
     platform: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.platform", platform)
+    here = SimpleNamespace(platform=platform, argv=sys.argv, executable=sys.executable)
+    monkeypatch.setattr(clients, "sys", here)  # Python itself goes on where it is
 
     listed = CliRunner().invoke(clients.client_config).stdout.splitlines()
 

@@ -19,6 +19,7 @@ from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.telemetry.api import Api
 from cleats.toolsets.launch.telemetry.ledger import Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
+from tests.held import held
 from tests.launch_client import client
 from tests.launch_world import RUN_ID, config, engine, start
 
@@ -41,7 +42,7 @@ def new(key: str = "") -> NewRun:
 
 
 def test_a_store_without_room_says_so_and_works_once_there_is_some(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "runs.db")
+    store = held(SqliteStore(tmp_path / "runs.db"))
     store.list()
     store._writer.execute("PRAGMA max_page_count = 10")
 
@@ -57,7 +58,7 @@ def test_a_store_without_room_says_so_and_works_once_there_is_some(tmp_path: Pat
 
 def test_a_store_that_is_damaged_says_so_at_once(tmp_path: Path) -> None:
     (tmp_path / "runs.db").write_bytes(b"this is no database\n" * 500)
-    store = SqliteStore(tmp_path / "runs.db")
+    store = held(SqliteStore(tmp_path / "runs.db"))
 
     with pytest.raises(ToolError, match="damaged") as caught:
         store.list()
@@ -72,7 +73,7 @@ def test_a_store_that_cannot_be_opened_is_not_waited_for(
     (tmp_path / "runs.db-journal").mkdir()
 
     with pytest.raises(ToolError, match="cannot be used now") as caught:
-        SqliteStore(tmp_path / "runs.db").list()
+        held(SqliteStore(tmp_path / "runs.db")).list()
 
     assert facts(caught.value) == (ErrorCode.INTERNAL, True, "SQLITE_CANTOPEN")
     assert str(tmp_path) not in str(caught.value)
@@ -137,7 +138,7 @@ def test_records_that_cannot_be_kept_do_not_end_the_server(tmp_path: Path) -> No
     place = tmp_path / DATA
     place.mkdir(parents=True)
     (place / "telemetry.sqlite").write_bytes(b"this is no database\n" * 500)
-    kept = Ledger(place / "telemetry.sqlite")
+    kept = held(Ledger(place / "telemetry.sqlite"))
 
     there = anyio.run(Sender(kept).flush)
     with client(tmp_path) as asked:
@@ -155,7 +156,7 @@ def test_records_that_cannot_be_read_are_not_available(
     tmp_path: Path, method: str, path: str
 ) -> None:
     (tmp_path / "t.sqlite").write_bytes(b"this is no database\n" * 500)
-    kept = Ledger(tmp_path / "t.sqlite")
+    kept = held(Ledger(tmp_path / "t.sqlite"))
     api = Api(lambda: kept, lambda _run_id: None, lambda _run_id: [])
     [run] = [each.run for each in api.routes() if (each.method, each.path) == (method, path)]
 

@@ -30,6 +30,7 @@ from cleats.toolsets.launch.store.port import (
 )
 from cleats.toolsets.launch.store.postgres import PostgresStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
+from tests.held import held
 from tests.launch_world import ROOT
 from tests.postgres import away, database
 from tests.requirements import requirement
@@ -357,13 +358,13 @@ def test_a_changed_snapshot_is_noticed_and_told_again_by_the_log(tmp_path: Path)
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "runs.db").list()
+    held(SqliteStore(tmp_path / "runs.db")).list()
     with sqlite3.connect(tmp_path / "runs.db") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
 
     with pytest.raises(ToolError, match="newer version"):
-        SqliteStore(tmp_path / "runs.db").list()
+        held(SqliteStore(tmp_path / "runs.db")).list()
 
 
 STARTS = """

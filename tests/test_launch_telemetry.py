@@ -26,6 +26,7 @@ from cleats.toolsets.launch.telemetry.ledger import Collector as Somebody
 from cleats.toolsets.launch.telemetry.ledger import Ledger
 from cleats.toolsets.launch.telemetry.sender import Sender
 from cleats.toolsets.launch.telemetry.watch import Watch
+from tests.held import held
 from tests.launch_world import RUN_ID
 from tests.requirements import requirement
 
@@ -83,7 +84,7 @@ def collecting() -> Iterator[Collector]:
 
 def a_run(tmp_path: Path) -> SqliteStore:
     """A store with one run that went all the way."""
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = held(SqliteStore(tmp_path / "runs.sqlite"))
     config = {"product_name": "Shop", "family": "shop", "target_platform": "python"}
     new = NewRun(
         run_id=RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h"
@@ -112,7 +113,9 @@ def a_run(tmp_path: Path) -> SqliteStore:
 
 def watch(tmp_path: Path, store: SqliteStore, collector: Collector | None = None) -> Watch:
     to = None if collector is None else Somebody(collector.url, "WORD")
-    return Watch(tmp_path, lambda: store, to, lambda: {"WORD": "word"})
+    made = Watch(tmp_path, lambda: store, to, lambda: {"WORD": "word"})
+    held(made.ledger)
+    return made
 
 
 def test_a_journal_becomes_a_record_of_the_run_and_one_for_all_that_happened_in_it(
@@ -145,14 +148,14 @@ def test_a_journal_that_is_read_in_pieces_gives_the_same_records(tmp_path: Path)
 
     pieces.catch_up(RUN_ID)
     pieces.catch_up(RUN_ID)
-    again = Watch(tmp_path / "b", lambda: store)
+    again = watch(tmp_path / "b", store)
     again.catch_up(RUN_ID)
 
     assert again.ledger.of_run(RUN_ID) == whole.ledger.of_run(RUN_ID)
 
 
 def test_two_who_read_the_same_journal_at_once_write_it_down_once(tmp_path: Path) -> None:
-    first, second = Ledger(tmp_path / "t.sqlite"), Ledger(tmp_path / "t.sqlite")
+    first, second = held(Ledger(tmp_path / "t.sqlite")), held(Ledger(tmp_path / "t.sqlite"))
 
     told = [each.keep([RECORD], read=("r", 0, 5)) for each in (first, second)]
 
@@ -162,7 +165,7 @@ def test_two_who_read_the_same_journal_at_once_write_it_down_once(tmp_path: Path
 
 @requirement("e:telemetry:work-items")
 def test_what_was_done_for_a_run_that_is_cancelled_ends_with_it(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = held(SqliteStore(tmp_path / "runs.sqlite"))
     new = NewRun(run_id=RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
     store.create(new, [Draft("RUN_CREATED", {"required_sections": ["docs"]})], TRACE)
     lease = store.acquire(RUN_ID, "me", 60)
@@ -184,7 +187,7 @@ def test_what_was_done_for_a_run_that_is_cancelled_ends_with_it(tmp_path: Path) 
 def test_a_record_names_the_section_that_a_step_wrote_and_no_other_step_as_one(
     tmp_path: Path,
 ) -> None:
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = held(SqliteStore(tmp_path / "runs.sqlite"))
     new = NewRun(run_id=RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
     first = Draft("RUN_CREATED", {"required_sections": ["docs"]})
     store.create(new, [first, begun("W5", "draft:docs"), begun("W7", "validate:1")], TRACE)
@@ -227,7 +230,7 @@ def test_a_collector_that_is_away_gets_everything_later_in_order_and_once(tmp_pa
 def test_a_collector_that_refuses_a_record_is_not_asked_again(tmp_path: Path) -> None:
     with collecting() as collector:
         collector.status = 422
-        kept = Ledger(tmp_path / "t.sqlite")
+        kept = held(Ledger(tmp_path / "t.sqlite"))
         kept.keep([RECORD], to=Somebody(collector.url))
 
         assert anyio.run(Sender(kept).flush)
@@ -237,7 +240,7 @@ def test_a_collector_that_refuses_a_record_is_not_asked_again(tmp_path: Path) ->
 
 def test_a_collector_that_is_away_does_not_keep_another_from_its_records(tmp_path: Path) -> None:
     with collecting() as collector:
-        kept = Ledger(tmp_path / "t.sqlite")
+        kept = held(Ledger(tmp_path / "t.sqlite"))
         kept.keep([RECORD], to=Somebody("http://127.0.0.1:9"))
         kept.keep([{**RECORD, "event_id": str(UUID(int=7))}], to=Somebody(collector.url))
 
@@ -249,7 +252,7 @@ def test_a_collector_that_is_away_does_not_keep_another_from_its_records(tmp_pat
 
 def test_only_one_process_sends_at_a_time(tmp_path: Path) -> None:
     with collecting() as collector:
-        kept = Ledger(tmp_path / "t.sqlite")
+        kept = held(Ledger(tmp_path / "t.sqlite"))
         kept.keep([RECORD], to=Somebody(collector.url))
         kept.claim("another process", 1e11, 30)
 
@@ -303,7 +306,7 @@ def test_a_call_about_a_run_is_told_where_the_run_is_and_repeats_no_address(
         async with watching.running():
             watching.called(record)
             watching.called({**record, "event_id": "other", "parent_run_id": "r_not_there"})
-        kept = Ledger(tmp_path / "telemetry.sqlite")
+        kept = held(Ledger(tmp_path / "telemetry.sqlite"))
         return [json.loads(each.body) for each in kept.waiting("https://there.example", 10)]
 
     [sent] = anyio.run(run)
@@ -316,7 +319,7 @@ def test_an_outbox_that_grows_too_large_loses_its_oldest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledgers, "OUTBOX_CAP", 1000)
-    kept, to = Ledger(tmp_path / "t.sqlite"), Somebody("https://there.example")
+    kept, to = held(Ledger(tmp_path / "t.sqlite")), Somebody("https://there.example")
 
     for number in range(20):
         record = {**RECORD, "event_id": str(UUID(int=number)), "item_name": str(number)}
@@ -350,7 +353,7 @@ def test_what_a_server_did_not_get_to_is_written_down_when_it_ends(tmp_path: Pat
 
     anyio.run(run)
 
-    assert len(Ledger(tmp_path / "telemetry.sqlite").of_run(RUN_ID)) == 5
+    assert len(held(Ledger(tmp_path / "telemetry.sqlite")).of_run(RUN_ID)) == 5
 
 
 class Asked:

@@ -21,6 +21,7 @@ import pytest
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.snapshot import replay
 from cleats.toolsets.launch.store.sqlite import SqliteStore
+from tests.held import held
 from tests.launch_client import CONFIG, REAL, Client, client
 from tests.launch_sites import committed, sample
 from tests.waiting import until
@@ -50,7 +51,7 @@ class World:
 
     @property
     def store(self) -> SqliteStore:
-        return SqliteStore(self.home / ".local/share/cleats/launch/runs.sqlite")
+        return held(SqliteStore(self.home / ".local/share/cleats/launch/runs.sqlite"))
 
     def config(self) -> dict[str, Any]:
         source, site = self.home / "source", self.home / "site"
