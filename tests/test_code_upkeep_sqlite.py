@@ -1,5 +1,6 @@
 """`build_sqlite_index` and `compact_sqlite_index`: the same index, with more or in less space."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from cleats import app
 from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Cancelled, Outcome
+from cleats.runtime import process
 from cleats.runtime.call import Call
 from cleats.runtime.progress import Progress, Report
 from cleats.runtime.vitals import Vitals
@@ -61,6 +63,28 @@ def test_the_sqlite_index_is_added_to_the_index_as_it_is(upkeep: Upkeep) -> None
     assert after["meta"] == {**before["meta"], "sqlite": True}
     assert upkeep.world.build(incremental=True).files.added == 1
     assert upkeep.world.meta()["sqlite"]
+
+
+@requirement("a:kill:grace")
+def test_every_process_of_a_tool_has_the_grace_that_is_set(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep.more["grace"] = 0.7
+    run, graces = process.run, []
+
+    async def noted(argv: Sequence[str], **how: Any) -> process.Completed:
+        graces.append(how.get("grace"))
+        return await run(argv, **how)
+
+    monkeypatch.setattr(process, "run", noted)
+    library = upkeep.world.cache / "vec0.so"
+    library.write_bytes(b"\x7fELF and so on")
+
+    upkeep.result("build_index", mode="code")
+    upkeep.result("build_sqlite_index")
+    upkeep.result("verify_extensions", path=str(library))
+
+    assert graces == [0.7, 0.7, 0.7]
 
 
 @requirement("b:tools:required:build_sqlite_index")

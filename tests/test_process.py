@@ -20,6 +20,7 @@ from anyio.lowlevel import checkpoint
 
 import cleats
 from cleats.runtime import process, supervisor, tree
+from cleats.settings import Settings
 from tests import trees
 from tests.requirements import requirement
 
@@ -358,6 +359,11 @@ async def test_a_command_leads_a_session_and_a_group_of_its_own() -> None:
 
     pid, group, session = done.stdout.split()
     assert pid == group == session
+
+
+@requirement("a:kill:grace")
+def test_the_grace_is_two_seconds_unless_it_is_set() -> None:
+    assert process.GRACE == Settings().grace == 2.0
 
 
 @requirement("a:kill:term-grace-kill", "a:kill:all-descendants")

@@ -37,6 +37,7 @@ def announced(peer: Peer, method: str) -> dict[str, Any]:
     return frame
 
 
+@requirement("c:refresh:rescan")
 def test_the_timer_is_set_to_thirty_seconds() -> None:
     assert Settings().skill_refresh == 30.0
 

@@ -57,6 +57,7 @@ SENTENCES = {
     "a:kill:one-primitive": "Part 2 §2 Only the shared primitive ends processes.",
     "a:kill:posix-group": "Part 2 §3.1 The child leads a group of its own, which is signalled.",
     "a:kill:term-grace-kill": "Part 2 §3.2 SIGTERM, a bounded grace, then SIGKILL.",
+    "a:kill:grace": "Part 2 §3.2, §6 The grace is 2 s, and a setting for every tool.",
     "a:kill:exit-race-ignored": "Part 2 §3.3 A process that exits in between is no error.",
     "a:kill:setsid-grandchild": "Part 2 §3.3 A descendant in another group is ended too.",
     "a:kill:windows-taskkill": "Part 2 §4.1 On Windows taskkill /T /F ends the tree.",

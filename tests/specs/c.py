@@ -10,7 +10,7 @@ SENTENCES = {
     "c:init:registry": "It builds the registry.",
     "c:init:progress": "It logs the progress of that to stderr.",
     # The tool
-    "c:tool:name": "The tool list has a tool named skill.",
+    "c:tool:name": "The tool list has a single tool named skill.",
     "c:tool:list": "Its description lists all skills with name and description.",
     "c:tool:input": "Its input schema requires name, a string.",
     "c:dynamic:updated": "After a refresh the description has the current list.",

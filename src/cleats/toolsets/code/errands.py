@@ -64,10 +64,17 @@ def carry_out(kind: type[Ordered], work: Callable[[Ordered, Report], Any]) -> No
             say(Line(done=done))
 
 
-async def send(
-    module: str, order: Struct, kind: type[T], on_progress: Callable[[Progress], None], who: str
+async def send(  # noqa: PLR0917 - read as one sentence where it is called
+    module: str,
+    order: Struct,
+    kind: type[T],
+    on_progress: Callable[[Progress], None],
+    who: str,
+    grace: float,
 ) -> T:
     """Have a module carry out an order in another process, which ends with this call.
+
+    When the call is cut short, the process has `grace` seconds to stop by itself.
 
     Raises:
         ToolError: it could not be done, or the process died.
@@ -88,7 +95,8 @@ async def send(
 
     # -P: it may be started in a checkout, whose modules are not ours.
     argv = [sys.executable, "-P", "-m", module]
-    ended = await process.run(argv, stdin=msgspec.json.encode(order), on_output=listen)
+    given = msgspec.json.encode(order)
+    ended = await process.run(argv, stdin=given, grace=grace, on_output=listen)
     line = read(ended.stdout.splitlines()[-1]) if ended.stdout else None
     if line is not None and line.done is not None:
         return line.done

@@ -132,7 +132,8 @@ class DownloadTools:
         else:
             context.progress(f"Loading {path.name}", phase="load")
             names = {name: given[name] for name in ("table", "column", "encoding", "options")}
-            steps = await verification.tried(Trial(path=str(path), module=module, **names))
+            trial = Trial(path=str(path), module=module, **names)
+            steps = await verification.tried(trial, self.settings.grace)
         return {
             "repoPath": str(repository.root),
             "config": config,

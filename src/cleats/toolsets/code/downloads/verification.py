@@ -25,7 +25,7 @@ def untried(reason: str) -> dict[str, dict[str, Any]]:
     }
 
 
-async def tried(trial: Trial) -> dict[str, dict[str, Any]]:
+async def tried(trial: Trial, grace: float) -> dict[str, dict[str, Any]]:
     """Load a library and use it, in another process; how far that went."""
     argv = [sys.executable, "-P", "-m", MODULE]
     # Whatever the environment holds is none of the library's business; Windows needs some of it.
@@ -38,6 +38,7 @@ async def tried(trial: Trial) -> dict[str, dict[str, Any]]:
             cwd=Path(trial.path).parent,
             env=environ,
             stdin=msgspec.json.encode(trial),
+            grace=grace,
             on_output=lambda stream, line: lines.append(line) if stream == "stdout" else None,
         )
         ending = _ending(done.exit_code)

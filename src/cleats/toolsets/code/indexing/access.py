@@ -43,6 +43,7 @@ class Indexes:
 
     def __init__(self, settings: Settings) -> None:
         self.options: Options = configured(settings)
+        self.grace: float = settings.grace
         self._settings = settings
         self._watched: dict[str, _Watched] = {}
 
@@ -274,7 +275,7 @@ class Indexes:
         from cleats.toolsets.code.indexing import builder  # noqa: PLC0415
 
         order = builder.Order(str(repository.root), str(self._settings.cache_dir), options)
-        return await builder.run(order, report)
+        return await builder.run(order, report, self.grace)
 
 
 class _Watched(Struct):

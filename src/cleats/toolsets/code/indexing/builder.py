@@ -20,10 +20,10 @@ class Order(Struct, frozen=True):
     options: Options
 
 
-async def run(order: Order, on_progress: Callable[[Progress], None]) -> BuildReport:
+async def run(order: Order, on_progress: Callable[[Progress], None], grace: float) -> BuildReport:
     """Build in another process, which ends with this call however it ends.
 
     Raises:
         ToolError: it could not be done, or the builder died.
     """
-    return await errands.send(MODULE, order, BuildReport, on_progress, "builder")
+    return await errands.send(MODULE, order, BuildReport, on_progress, "builder", grace)

@@ -134,7 +134,7 @@ class SqliteTools:
             mode=given["mode"],
             **how,
         )
-        done = await packer.run(order, reporter(context))
+        done = await packer.run(order, reporter(context), self._site.indexes.grace)
         if done.published:
             await self._site.indexes.looked()
             await to_thread.run_sync(self._tidy, repository)
