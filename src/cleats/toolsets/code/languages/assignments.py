@@ -222,7 +222,8 @@ def infer(walk: Walk, node: int, where: Where, name: str, origin: Origin = "lite
 
 def type_text(walk: Walk, node: int) -> str:
     """A type as written, on one line."""
-    return " ".join(walk.syntax.text(node).lstrip(":->").split())[:LONGEST_TYPE]
+    text = walk.syntax.text(node).removeprefix("->").removeprefix(":")
+    return " ".join(text.split())[:LONGEST_TYPE]
 
 
 def add_type(walk: Walk, where: Where, name: str, type_name: str, origin: Origin) -> None:

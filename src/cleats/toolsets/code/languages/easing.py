@@ -16,6 +16,25 @@ _BARE: Final = (b"template", b"using", b"typedef", b"{", b"[")
 """What no specifier may stand before."""
 _CONSTEVAL: Final = re.compile(rb"\bif ?(!? ?)consteval( ?)(?=\{)")
 
+_VARIANCE: Final = re.compile(
+    rb"(?:(?<=[<,])|^)(\s*)(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:extends\b|[=,>]))",
+    re.MULTILINE,
+)
+_IMPORTED: Final = re.compile(rb"\bimport\([\"'][^\"'\n]{1,400}[\"']\)\.(?=[\w$.]{1,200}<)")
+_TYPES: Final = re.compile(rb"\b(export\s+)type(?=\s*\*)")
+_USING: Final = re.compile(rb"\busing(?=\s*[?:,)=.])")
+
+_FLOW: Final = re.compile(
+    rb"(\bimport\s+)typeof\b|^((?:export\s+)?)opaque(?=\s+type\b)"
+    rb"|([{,\s])[+-](?=[\w$]+\??:)|(<)[+-](?=[A-Z])|([:|(,<=]\s*)\?(?=\()"
+    rb"|(\{)\||()\|(?=\})|()\.\.\.(?=\s*(?:[,}]|\|\}))",
+    re.MULTILINE,
+)
+"""What Flow says of types and TypeScript does not; what stands before it is kept."""
+
+_UNNAMED: Final = re.compile(rb"([(,]\s*\??)(strin|numbe|boolea|an)[grny](?=\s*[,)])")
+"""A parameter of a function type that is only a type."""
+
 _MODULE: Final = re.compile(rb"^(\s*import\s+)module(?=\s+\w)", re.MULTILINE)
 
 _BRACE: Final = re.compile(
@@ -64,6 +83,18 @@ def kotlin(data: bytes) -> bytes:
     eased = _CONTEXT.sub(_annotation, data)
     eased = _ELSE_GUARD.sub(lambda found: b" " * len(found.group()), eased)
     return _GUARD.sub(rb"\1, ", eased)
+
+
+def typescript(data: bytes) -> bytes:
+    """Types without where they are imported from and how they vary, and names that are words."""
+    eased = _VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), data)
+    eased = _IMPORTED.sub(lambda found: b" " * len(found.group()), eased)
+    eased = _UNNAMED.sub(rb"\1\2_", _FLOW.sub(_unsaid, eased))
+    return _USING.sub(b"usinG", _TYPES.sub(rb"\1    ", eased))
+
+
+def _unsaid(found: re.Match[bytes]) -> bytes:
+    return (found[found.lastindex or 0]).ljust(len(found.group()))
 
 
 def java(data: bytes) -> bytes:

@@ -17,6 +17,12 @@ from cleats.toolsets.code.languages.syntax import ERROR_ID, NONE, Syntax, flatte
 from cleats.toolsets.code.languages.table import Language
 from cleats.toolsets.code.languages.walk import Plan, Walk
 
+TYPED = b"@flow"
+"""Said at the beginning of a file of JavaScript that has types."""
+
+FIRST = 2000
+"""Bytes that are the beginning of a file."""
+
 
 class Parsed(Struct):
     """What one file declares."""
@@ -61,6 +67,8 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     """
     reader = _reader(lang)
     tree = _tree(reader, data)
+    if tree.root_node.has_error and reader.language.fallback:
+        reader, tree = _fall_back(reader, tree, data)
     syntax = flatten(tree, data, reader.kinds, reader.fields)
     reader.language.prepare(syntax)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
@@ -91,6 +99,14 @@ def _tree(reader: _Reader, data: bytes) -> Tree:
     if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
         tree = reader.parser.parse(eased)
     return tree
+
+
+def _fall_back(reader: _Reader, tree: Tree, data: bytes) -> tuple[_Reader, Tree]:
+    other = _reader(reader.language.fallback)
+    better = _tree(other, data)
+    if better.root_node.has_error and TYPED not in data[:FIRST]:
+        return reader, tree
+    return other, better
 
 
 def _problem(root: Node, syntax: Syntax) -> str:

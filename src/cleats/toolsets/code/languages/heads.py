@@ -84,6 +84,7 @@ def declare(walk: Walk, node: int, head: int, row: Declares, name: str) -> Frame
     outermost, layers = _extent(walk, node)
     kind = row.inside if row.inside and around.kind in TYPES else row.kind
     frame = Frame(kind, name, syntax.starts[outermost], syntax.ends[outermost], around)
+    walk.language.begin(walk, head, frame)
     remarks.take_doc(walk, outermost, frame)
     saved = walk.calls, walk.silent, walk.block
     walk.frame, walk.calls, walk.silent, walk.block = frame, [], 0, 0
@@ -150,7 +151,7 @@ def _modifier(word: str, frame: Frame) -> None:
 
 
 def _decorator(walk: Walk, node: int, frame: Frame) -> None:
-    text = remarks.decorator(walk.syntax.text(node))
+    text = remarks.decorator(walk, node)
     if text and text not in frame.decorators:
         frame.decorators.append(text)
     walk.use(node)
@@ -164,8 +165,7 @@ def _signature(walk: Walk, outermost: int, node: int, head: int, body: int) -> s
     end = syntax.starts[body] if body != NONE else syntax.ends[node]
     if end <= start:
         end = syntax.ends[node]
-    text = syntax.data[start : min(end, start + 4 * LONGEST_HEAD)].decode("utf-8", "replace")
-    text = " ".join(text.split())
+    text = remarks.code(walk, outermost, start, min(end, start + 4 * LONGEST_HEAD))
     for mark in ("{", "=>", "->", ":", "=", ";"):
         text = text.removesuffix(mark).rstrip()
     return text[:LONGEST_HEAD]
@@ -317,7 +317,10 @@ def _named_in(walk: Walk, node: int) -> list[str]:
     at = node
     while at < syntax.stops[node]:
         kind = syntax.kinds[at]
-        if kind in language.types or syntax.fields[at] in NOT_NAMED:
+        if kind in language.types or (
+            # `{size: width}` names what is on the right.
+            syntax.fields[at] in NOT_NAMED and syntax.kinds[syntax.parents[at]] != "pair_pattern"
+        ):
             at = syntax.stops[at]
             continue
         if kind in language.names:

@@ -17,6 +17,27 @@ from cleats.toolsets.code.languages.table import (
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _EXPORTS = ("module.exports.", "exports.")
+_PREFIXES = (*_EXPORTS, "this.")
+_WHOLE = ("module.exports", "exports")
+
+
+def begin(walk: Walk, head: int, frame: Frame) -> None:
+    """`exports.f = …` and `this.f = …` are about `f`; a class that is exported has its own name."""
+    if frame.name in _WHOLE:
+        own = walk.syntax.child(head, "name")
+        if own == NONE:
+            return
+        name = walk.syntax.text(own)
+        walk.exports[name] = frame.modifiers["export"] = None
+    else:
+        prefix = next((prefix for prefix in _PREFIXES if frame.name.startswith(prefix)), "")
+        if not prefix:
+            return
+        name = frame.name.removeprefix(prefix)
+        if prefix in _EXPORTS:
+            frame.modifiers["export"] = None
+    frame.qualified = frame.qualified.removesuffix(frame.name) + name
+    frame.name = name
 
 
 def settle(frame: Frame, around: Frame) -> None:
@@ -26,10 +47,6 @@ def settle(frame: Frame, around: Frame) -> None:
             frame.kind = "constructor"
         elif "get" in frame.modifiers or "set" in frame.modifiers:
             frame.kind = "property"
-    prefix = next((prefix for prefix in _EXPORTS if frame.name.startswith(prefix)), "")
-    if prefix:
-        frame.name = frame.qualified = frame.name.removeprefix(prefix)
-        frame.modifiers["export"] = None
     if ".prototype." in frame.name and frame.kind == "function":
         frame.kind = "method"
     if not frame.visibility:
@@ -232,6 +249,7 @@ JAVASCRIPT = Language(
     parameters={"assignment_pattern": Parameter(name=("left",), default=("right",))},
     decorators=frozenset({"decorator"}),
     modifiers=MODIFIERS,
+    begin=begin,
     settle=settle,
     doc_comments=("/*", "//"),
     void=frozenset({"void", "undefined", "never", "Promise<void>"}),
@@ -278,5 +296,6 @@ JAVASCRIPT = Language(
     ignored=frozenset({"statement_identifier", "optional_chain", "hash_bang_line"}),
     tokens=frozenset({"delete"}),
     hooks=HOOKS,
+    fallback="tsx",
     finish=finish,
 )

@@ -55,11 +55,30 @@ def unquoted(text: str) -> str:
     ).strip()
 
 
-def decorator(text: str) -> str:
+def code(walk: Walk, node: int, start: int, end: int) -> str:
+    """What is written in a part of a node, on one line and without the comments in it."""
+    syntax, comments = walk.syntax, walk.language.comments
+    text = syntax.data[start:end]
+    if b"#" in text or b"//" in text or b"/*" in text:
+        at, stop = node + 1, syntax.stops[node]
+        kept: list[bytes] = []
+        while at < stop and syntax.starts[at] < end:
+            if syntax.kinds[at] in comments and syntax.starts[at] >= start:
+                kept.append(syntax.data[start : syntax.starts[at]])
+                start = syntax.ends[at]
+                at = syntax.stops[at]
+            else:
+                at += 1
+        text = b" ".join([*kept, syntax.data[start:end]])
+    return " ".join(text.decode("utf-8", "replace").split())
+
+
+def decorator(walk: Walk, node: int) -> str:
     """A decorator without what marks it as one: `@`, `#[` and `]`."""
+    text = code(walk, node, walk.syntax.starts[node], walk.syntax.ends[node])
     if text.startswith("#"):
         text = text.removesuffix("]")
-    return " ".join(text.lstrip("@#![").split())[:LONGEST_DECORATOR]
+    return text.lstrip("@#![").strip()[:LONGEST_DECORATOR]
 
 
 def set_doc(walk: Walk, node: int, frame: Frame) -> None:
@@ -79,7 +98,7 @@ def take_doc(walk: Walk, node: int, frame: Frame) -> None:
     while above != NONE:
         kind = syntax.kinds[above]
         if kind in language.decorators:
-            frame.decorators.insert(0, decorator(syntax.text(above)))
+            frame.decorators.insert(0, decorator(walk, above))
             walk.frame, around = frame, walk.frame
             walk.use(above)
             walk.frame = around

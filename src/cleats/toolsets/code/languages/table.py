@@ -142,6 +142,8 @@ class Language(Struct, frozen=True):
     """Nodes that hold modifiers."""
     not_bases: Kinds = frozenset()
     """What a list of bases holds besides bases."""
+    begin: "Callable[[Walk, int, Frame], None]" = lambda _walk, _head, _frame: None
+    """Called before a head is read: for names that are not what is written in their place."""
     settle: "Callable[[Frame, Frame], None]" = lambda _frame, _around: None
     """Called when a head has been read, with the declaration and the one around it: for the
     visibility that a name or a place implies, and for kinds that depend on the name."""
@@ -236,6 +238,8 @@ class Language(Struct, frozen=True):
     unwrap: "Callable[[bytes], bytes]" = lambda data: data
     """Takes away what hides declarations from the grammar, byte for byte as long; it counts only
     where the grammar can read what is left."""
+    fallback: str = ""
+    """The language that reads a file which this one's grammar fails at: one with more in it."""
     prepare: "Callable[[Syntax], None]" = lambda _syntax: None
     """Called before the walk, to give kinds of their own to nodes that the grammar lumps together:
     `x[0]` and `x(0)` in Swift."""

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.javascript import (
@@ -19,11 +20,13 @@ _HERITAGE = frozenset(
     {"class_heritage", "extends_clause", "implements_clause", "extends_type_clause"}
 )
 
-_SHAPES = ("interface_declaration", "type_alias_declaration")
+_SHAPES = ("interface_declaration", "type_alias_declaration", "type_annotation")
 _JOINTS = ("union_type", "intersection_type", "parenthesized_type")
 _METHOD = Declares("method", body=())
 _CONSTRUCTOR = Declares("constructor", result=("type",), body=())
 _FUNCTION = Declares("function", body=())
+_CONSTANT = Declares("constant", parameters=(), result=(), body=())
+_CONSTANT_LINES = 3
 
 
 def _made(syntax: Syntax, node: int) -> str:
@@ -103,23 +106,29 @@ def _property(walk: Walk, node: int, prefix: str) -> None:
 
 
 def _ambient(walk: Walk, node: int, _flow: Flow | None) -> bool:
-    """`declare const f: () => void` tells of a function whose body is elsewhere."""
+    """`declare const f: () => void` tells of a function that is elsewhere; so of an object."""
     syntax = walk.syntax
     name, given = syntax.child(node, "name"), syntax.child(node, "type")
     if NONE in (name, given) or syntax.child(node, "value") != NONE:
         return False
     inner, start = given + 1, syntax.starts[syntax.parents[node]]
-    if inner >= syntax.stops[given] or syntax.kinds[inner] != "function_type":
-        return False
+    kind = syntax.kinds[inner] if inner < syntax.stops[given] else ""
     if not syntax.data.startswith(b"const", start):
         return False
-    declare(walk, node, inner, _FUNCTION, syntax.text(name))
+    if kind == "function_type":
+        declare(walk, node, inner, _FUNCTION, syntax.text(name))
+        return True
+    lines = syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) + 1
+    if kind != "object_type" or lines < _CONSTANT_LINES:
+        return False
+    declare(walk, node, given, _CONSTANT, syntax.text(name))
     return True
 
 
 TYPESCRIPT = replace(
     JAVASCRIPT,
     id="typescript",
+    fallback="",
     grammar="tree_sitter_typescript",
     maker="language_typescript",
     declares={
@@ -191,6 +200,7 @@ TYPESCRIPT = replace(
         **dict.fromkeys(("interface_body", "object_type", *_JOINTS), _shape),
         "variable_declarator": _ambient,
     },
+    ease=easing.typescript,
     ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
 )
 
