@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import click
 
 from cleats.cli.printing import clip, columns, duration, echo_json, heading, paragraphs
-from cleats.contract.binding import RESERVED
+from cleats.contract.binding import RESERVED, Schema
 from cleats.contract.errors import KERNEL_CODES, ToolError
 from cleats.contract.registry import Registry
-from cleats.contract.tools import Schema, Tool
+from cleats.contract.tools import Tool
 from cleats.settings import Settings
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
-from cleats.contract.binding import Binding
+from cleats.contract.binding import Binding, Schema
 from cleats.contract.errors import KERNEL_CODES, ErrorCode
 from cleats.contract.listing import ListName
 from cleats.contract.outline import enveloped, outline
@@ -15,8 +15,6 @@ from cleats.contract.prompts import Prompts
 from cleats.contract.resources import Resources
 from cleats.contract.routes import Route
 from cleats.contract.skills import SkillEntries
-
-Schema: TypeAlias = Mapping[str, Any]
 
 
 class Context(Protocol):

@@ -23,7 +23,7 @@ from cleats.toolsets.launch.service import Launches
 from cleats.toolsets.launch.telemetry.api import Api
 
 if TYPE_CHECKING:
-    from cleats.contract.tools import Schema
+    from cleats.contract.binding import Schema
 
 RUN: Final = (ErrorCode.INVALID_INPUT, ErrorCode.RUN_NOT_FOUND)
 """What every tool about one run may answer."""
