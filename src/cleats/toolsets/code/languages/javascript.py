@@ -2,6 +2,7 @@
 
 from cleats.toolsets.code.languages import jsx
 from cleats.toolsets.code.languages.frame import Frame
+from cleats.toolsets.code.languages.javascript_patterns import destructured, handed
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
     ARITHMETIC,
@@ -15,6 +16,9 @@ from cleats.toolsets.code.languages.table import (
     Parameter,
 )
 from cleats.toolsets.code.languages.walk import Flow, Walk
+
+LONGEST_KEY = 30
+"""Characters of a key that tell what an object is."""
 
 _EXPORTS = ("module.exports.", "exports.")
 _PREFIXES = (*_EXPORTS, "this.")
@@ -144,10 +148,16 @@ def _export_value(walk: Walk, node: int) -> None:
                 walk.exports[syntax.text(child if named == NONE else named).strip("\"'")] = None
 
 
-def literal(_walk: Walk, _node: int, flow: Flow | None) -> bool:
-    """An object is told from a text by its brace."""
-    if flow is not None and not (flow.text or flow.names or flow.calls):
-        flow.text = "{"
+def literal(walk: Walk, node: int, flow: Flow | None) -> bool:
+    """An object is told from a text by its brace and its first key: `{$where:`."""
+    if flow is None or flow.names or flow.calls or flow.text[:1] not in ("", "{"):
+        return False
+    syntax = walk.syntax
+    first = node + 1
+    if first < syntax.stops[node] and syntax.kinds[first] == "pair":
+        flow.text += "{" + syntax.text(first + 1)[:LONGEST_KEY].strip("\"'") + ":"
+    else:
+        flow.text += "{"
     return False
 
 
@@ -202,6 +212,9 @@ CARRIERS = {
 
 HOOKS = {
     "object": literal,
+    "variable_declarator": destructured,
+    "arrow_function": handed,
+    "function_expression": handed,
     "export_statement": exported,
     "call_expression": called,
     "assignment_expression": assigned,

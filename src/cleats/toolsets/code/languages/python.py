@@ -2,7 +2,7 @@
 
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
-from cleats.toolsets.code.languages.python_patterns import matched, pattern
+from cleats.toolsets.code.languages.python_patterns import matched, membership, pattern
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Assign, Call, Declares, Language, Parameter
 from cleats.toolsets.code.languages.walk import Flow, Walk
@@ -227,6 +227,7 @@ PYTHON = Language(
         "as_pattern": _caught,
         "match_statement": matched,
         "case_pattern": pattern,
+        "comparison_operator": membership,
     },
     finish=_finish,
 )
