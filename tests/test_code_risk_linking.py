@@ -166,6 +166,20 @@ def test_relative_imports_of_javascript_are_followed() -> None:
     assert found(caller, "save", other, index) == ("src/db/index.js", "save")
 
 
+def test_a_short_name_stands_for_a_module_that_is_imported() -> None:
+    wanted = one("src/services/user.service.js", "findUser", lang="javascript")
+    other = one("src/services/order.service.js", "findUser", lang="javascript")
+    caller = one("src/app/main.js", "main", "../services/user.service", lang="javascript")
+
+    for name in ("user", "userService", "userSvc", "svc"):
+        expected = ("src/services/user.service.js", "findUser")
+        assert found(caller, f"{name}.findUser", wanted, other) == expected, name
+    for name in ("orders", "this.user", "client"):
+        assert found(caller, f"{name}.findUser", wanted, other) is None, name
+    stranger = one("src/app/main.js", "main", "../services/order", lang="javascript")
+    assert found(stranger, "user.findUser", wanted) is None
+
+
 def test_a_plain_name_that_is_not_imported_is_not_ours() -> None:
     assert found(one("a.py", "main", "subprocess"), "run", one("b.py", "run")) is None
 

@@ -30,9 +30,11 @@ class Callee(NamedTuple):
     sinks: tuple[tuple[str, SinkRule], ...]
     sources: tuple[tuple[str, SourceRule], ...]
     sanitizers: tuple[tuple[str, SanitizerRule], ...]
+    asks_receiver: bool
+    """A sink is about what it is called on."""
     effect: str
     writes: tuple[tuple[str, SourceRule | CallRule], ...]
-    """The rules by which it puts values into its arguments."""
+    """The rules by which it puts values into its arguments, or says that they are harmless."""
     plain: bool
     """No rule is about it."""
 
@@ -64,10 +66,9 @@ class Book:
                 read += [(pattern, rule) for pattern in patterns if not pattern.called]
                 if rule.parameters:
                     self.parameters.append(rule)
-                if rule.decorators:
-                    self._decorated[rule.id] = _names(rule.decorators)
             elif isinstance(rule, SinkRule):
                 assigned += [(compiled(text, through=False), rule) for text in rule.assigns]
+            if isinstance(rule, SourceRule | SinkRule):
                 if rule.decorators:
                     self._decorated[rule.id] = _names(rule.decorators)
                 if rule.requires:
@@ -97,7 +98,8 @@ class Book:
     def _classified(self, name: str) -> Callee:
         receiver = receiver_of(name)
         end = receiver.rfind("()")
-        hits = [(pattern.module, rule) for pattern, rule in self._called(name)]
+        met = self._called(name)
+        hits = [(pattern.module, rule) for pattern, rule in met]
         sinks = tuple((module, rule) for module, rule in hits if isinstance(rule, SinkRule))
         sources = tuple((module, rule) for module, rule in hits if isinstance(rule, SourceRule))
         sanitizers = tuple(
@@ -106,9 +108,12 @@ class Book:
         writes = tuple(
             (module, rule)
             for module, rule in hits
-            if isinstance(rule, SourceRule | CallRule) and rule.into
+            if (isinstance(rule, SourceRule | CallRule) and rule.into)
+            or (isinstance(rule, CallRule) and rule.checks)
         )
-        effects = [rule.effect for _, rule in hits if isinstance(rule, CallRule)]
+        # A rule that says what it is called on knows more than one for any object: `Paths.get`.
+        known = sorted(met, key=lambda hit: bool(hit[0].head))
+        effects = [rule.effect for _, rule in known if isinstance(rule, CallRule)]
         # What an object of the repository's own does is in its class, whatever others of that
         # name do.
         effect = effects[0] if effects and receiver not in SELVES else ""
@@ -118,6 +123,7 @@ class Book:
             sinks,
             sources,
             sanitizers,
+            any(rule.receiver for _, rule in sinks),
             effect,
             writes,
             not (sinks or sources or sanitizers or effect),

@@ -31,6 +31,8 @@ class Graph:
         self.is_callable = is_callable
         self.capped = False
         self.returned = 0
+        self.entered = 0
+        """The nodes of all sources."""
         self._next = 1 << params
         self._sources: dict[tuple[str, int], tuple[int, Source]] = {}
         self._calls: dict[Place, tuple[int, Invocation, dict[tuple[int, str], int]]] = {}
@@ -44,6 +46,7 @@ class Graph:
         if known is None:
             source = Source(rule.name, rule.category, rule.tags, rule.confidence, line)
             known = self._sources[key] = (self._node(), source)
+            self.entered |= known[0]
         return known[0]
 
     def _node(self) -> int:
@@ -70,16 +73,18 @@ class Graph:
     ) -> int:
         found = Sanitizer(rule.name, rule.category, rule.tags)
         self._sanitizers.setdefault(rule.name, found)
-        if "*" in rule.cleans:
-            return 0
         value = receiver
         for argument in arguments:
             value |= argument
-        if not value:
+        return self.harmless(place, call, value, rule.cleans)
+
+    def harmless(self, place: Place, call: Invocation, value: int, cleans: list[str]) -> int:
+        """The value, once a call has made it harmless for some categories."""
+        if not value or "*" in cleans:
             return 0
         result = self.call(place, call, value, [])
         if not self.capped:
-            self._cleans[result] = rule.cleans
+            self._cleans[result] = cleans
         return result
 
     def call(self, place: Place, call: Invocation, receiver: int, arguments: list[int]) -> int:

@@ -15,9 +15,11 @@ from typing import TypeVar
 
 from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
 from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
+from cleats.toolsets.code.risk.checks import RECEIVER, asked, vouched
 from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
+from cleats.toolsets.code.risk.receivers import around, is_nameless
 from cleats.toolsets.code.risk.requirements import holds
 from cleats.toolsets.code.risk.rules import CallRule, Rules, SinkRule, SourceRule
 from cleats.toolsets.code.risk.summary import Summary
@@ -27,8 +29,8 @@ MOST_STEPS = 3_000
 
 R = TypeVar("R")
 _RESULTS = frozenset({"return", "yield"})
-_MEASURES = (".length", ".Length", ".byteLength")
-"""Members that are numbers, unless they are what a stranger was asked for: `req.query.length`."""
+_MEASURES = (".length", ".Length", ".byteLength", "Path().name", "Path().stem", "Path().suffix")
+"""Members that do no harm, unless they are what a stranger was asked for: `req.query.length`."""
 _CALLABLE = frozenset({"function", "method", "constructor", "property", "macro"})
 
 
@@ -68,6 +70,7 @@ class _Body:
         self.book = book
         self.imports = imports
         self.decorators = chunk.decorators
+        self.steps = chunk.steps
         self.graph = Graph(len(chunk.params), is_callable=chunk.kind in _CALLABLE)
         self.graph.capped = len(chunk.steps) > MOST_STEPS
         self.values: dict[str, int] = {}
@@ -76,6 +79,10 @@ class _Body:
         self.blocks: dict[str, int] = {}
         """By variable, the branch that gave it its value."""
         self.texts: dict[str, str] = {}
+        self.checked: set[str] = set()
+        """Names that somebody has asked something about that makes them harmless."""
+        self.calls: list[Invocation] = []
+        """Those of the step."""
         self.chained: set[int] = set()
         """Calls of the step that only another goes on from: `a()` in `a().b()`."""
         for position, name in enumerate(chunk.params):
@@ -89,6 +96,7 @@ class _Body:
         calls = step.calls
         results: list[int] = []
         if calls:
+            self.calls = calls
             self.chained.clear()
             for position, call in enumerate(calls):
                 results.append(self._call((number, position), call, calls, results))
@@ -163,9 +171,12 @@ class _Body:
 
     def _read(self, name: str, line: int) -> int:
         if name.endswith(_MEASURES) and not self._is_source(name.rpartition(".")[0]):
+            self._pass_over(name.rpartition(".")[0])
             return 0
         hits = self.book.reads.known.get(name)
         for pattern, rule in self.book.reads(name) if hits is None else hits:
+            if name in self.checked and name in self.values:
+                return self.values[name]
             # A plain variable that was given a value here is not the global of that name.
             shadowed = name in self.blocks and "." not in name and "[" not in name
             if not shadowed and (not pattern.module or imported(pattern.module, self.imports)):
@@ -174,6 +185,12 @@ class _Body:
         if value is None:
             value = self._held(name)
         return value | self.parts.get(name, 0) if self.parts else value
+
+    def _pass_over(self, made: str) -> None:
+        """What a call made is not in the value of the step: only a member of it is."""
+        for position, call in enumerate(self.calls):
+            if made.endswith("()") and call.callee == made[:-2]:
+                self.chained.add(position)
 
     def _is_source(self, name: str) -> bool:
         """Whether a name is a source as a whole, and not something in one."""
@@ -196,12 +213,17 @@ class _Body:
             return self.graph.call(place, call, receiver, arguments)
         for rule in self._apply(callee.writes):
             self._write(rule, call, receiver, arguments)
+            if isinstance(rule, CallRule) and rule.checks:
+                self._check(rule, place, call, callee.receiver, arguments)
+        if callee.asks_receiver and is_nameless(call, before):
+            receiver |= self._nameless(place, call.line, results)
         reached = callee.sinks and self._reaches_sink(callee, call, receiver, arguments)
         # What is dropped is so through a source as well: the length of a header is none of it.
         if reached or callee.effect == "drops":
             return 0
         for source in self._apply(callee.sources):
-            return self.graph.source(source, call.line)
+            if self._holds(source, call):
+                return self.graph.source(source, call.line)
         for sanitizer in self._apply(callee.sanitizers):
             return self.graph.cleaned(place, call, receiver, arguments, sanitizer)
         if callee.effect:
@@ -214,7 +236,7 @@ class _Body:
 
     def _known(self, callee: Callee, receiver: int, arguments: list[int]) -> int:
         value = 0
-        for argument in arguments:
+        for argument in arguments[1:] if callee.effect == "picks" else arguments:
             value |= argument
         if callee.effect == "fills" and value and callee.receiver:
             self._put(callee.receiver, value)
@@ -240,6 +262,32 @@ class _Body:
                 # A shell names what it reads into without reading it.
                 for name in filled.names or [filled.text]:
                     self._put(name, value)
+
+    def _check(
+        self, rule: CallRule, place: Place, call: Invocation, receiver: str, arguments: list[int]
+    ) -> None:
+        """Somebody asks whether values are allowed, and goes on only if they are."""
+        for position, whole, cleans in vouched(call, self.calls):
+            if arguments[position]:
+                value = arguments[position] | self._read(whole, call.line)
+                for name in [name for name, held in self.values.items() if held & value]:
+                    held = self.graph.harmless(place, call, self.values[name], cleans)
+                    self._trust(name, held)
+        among = 0 if RECEIVER in rule.checks else self._read(receiver, call.line)
+        for position, value in enumerate(arguments):
+            among |= 0 if position in rule.checks else value
+        if among & self.graph.entered:
+            return  # what a stranger sent allows nothing
+        for name in asked(rule, call, receiver):
+            value = self._read(name, call.line)
+            if value:
+                cleans = rule.cleans or ["*"]
+                self._trust(name, self.graph.harmless(place, call, value, cleans))
+
+    def _trust(self, name: str, value: int) -> None:
+        self.values[name] = value
+        self.parts.pop(name, 0)
+        self.checked.add(name)
 
     def _put(self, name: str, value: int) -> None:
         """Add to what a variable holds."""
@@ -268,13 +316,29 @@ class _Body:
             return 0
         return self._read(callee.receiver, line)
 
+    def _nameless(self, place: Place, line: int, results: list[int]) -> int:
+        number, position = place
+        object_ = around(self.steps[number], position)
+        value = 0
+        for name in object_.names:
+            value |= self._read(name, line)
+        for inner in object_.outer if isinstance(object_, Step) else object_.calls:
+            if inner < position and inner not in self.chained:
+                value |= results[inner]
+        return value
+
+    def _holds(self, rule: SourceRule | SinkRule, call: Invocation) -> bool:
+        if isinstance(rule, SinkRule) and any(imported(name, self.imports) for name in rule.unless):
+            return False
+        tests = self.book.tests.get(rule.id)
+        return not tests or all(holds(test, call.arguments, self.texts) for test in tests)
+
     def _reaches_sink(
         self, callee: Callee, call: Invocation, receiver: int, arguments: list[int]
     ) -> bool:
         met = False
         for rule in self._apply(callee.sinks):
-            tests = self.book.tests.get(rule.id, ())
-            if not all(holds(test, call.arguments, self.texts) for test in tests):
+            if not self._holds(rule, call):
                 continue
             met = True
             value = receiver if rule.receiver else 0

@@ -25,6 +25,8 @@ def untrusted(chunk: Chunk, book: Book) -> Iterator[tuple[str, SourceRule]]:
             continue
         if not book.concerns(rule, chunk.decorators):
             continue
+        if rule.beside and not any(name in chunk.params for name in rule.beside):
+            continue
         for name, declaration in _declared(chunk):
             words = f" {declaration} "
             meant = "*" in rule.parameters or any(word in words for word in rule.parameters)

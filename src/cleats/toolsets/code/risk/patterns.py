@@ -40,6 +40,8 @@ class Pattern(Struct):
     called: bool
     head: str
     body: str
+    core: str
+    """The longest text that every name it meets has; most names need not be asked for more."""
     through: bool
     shape: re.Pattern[str] | None = None
 
@@ -55,6 +57,8 @@ class Pattern(Struct):
             if name == body:
                 return self.head != "*."
             return bool(self.head) and name.endswith(body) and name[-len(body) - 1] == "."
+        if self.core not in name:
+            return False
         if self.shape is None:
             self.shape = self._shape()
         return self.shape.fullmatch(name) is not None
@@ -98,7 +102,9 @@ def compiled(text: str, *, through: bool) -> Pattern:
     if body.count("*") > MOST_WILDCARDS:
         raise ValueError(f"{text!r} has more than {MOST_WILDCARDS} wildcards")
     head = "**." if body.startswith("**.") else "*." if body.startswith("*.") else ""
-    return Pattern(literals[-1], module, called, head, body.removeprefix(head), through)
+    body = body.removeprefix(head)
+    core = max(body.split("*"), key=len)
+    return Pattern(literals[-1], module, called, head, body, core, through)
 
 
 class Lookup(Generic[R]):

@@ -113,7 +113,14 @@ class Directory:
         owned = self._owned.get((family, last, plain))
         if owned:
             return self._nearest(function, self._methods(owned) or owned)
-        only = _only(self._named[family, last])
+        found = self._named[family, last]
+        if family in _EXPLICIT and "." not in receiver and len(found) <= MOST:
+            free = [n for n in found if not self._functions[n].scope]
+            short = [n for n in free if _is_short(plain, self._functions[n].path)]
+            known = self._known(function, short)
+            if known:
+                return _only(known)
+        only = _only(found)
         if only is None or not self._functions[only].scope:
             return None
         fits = count <= len(self._functions[only].params) and len(last) >= _SHORTEST
@@ -133,12 +140,18 @@ class Directory:
             return _only(here)
         if len(found) == 1 and not known_only:
             return found[0]
+        return _only(self._known(function, found))
+
+    def _known(self, function: Function, found: Sequence[int]) -> list[int]:
+        """Those that the file of a function imports, else those in packages that it imports."""
+        if not found:
+            return []
         key = (posixpath.dirname(function.path), tuple(function.imports))
         imports = self._imported.get(key)
         if imports is None:
             imports = self._imported[key] = _Imports(*key)
         known = [number for number in found if imports.have(self._functions[number].path)]
-        return _only(known or [n for n in found if imports.hold(self._functions[n].path)])
+        return known or [n for n in found if imports.hold(self._functions[n].path)]
 
 
 def own_name(callee: str) -> str:
@@ -219,6 +232,15 @@ def _module_names(path: str) -> tuple[str, str]:
 def _plain_name(name: str) -> str:
     """A class, a file and a variable called after it, alike: `UserStore`, `user_store`."""
     return name.replace("_", "").replace("-", "").lower()
+
+
+def _is_short(name: str, path: str) -> bool:
+    """Whether a name may stand for the module of a file: `svc` for `services/user_service`."""
+    for module in _module_names(path):
+        letters = iter(module)
+        if name and module.startswith(name[0]) and all(letter in letters for letter in name):
+            return True
+    return False
 
 
 def _family(lang: str) -> str:

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from cleats.toolsets.code.risk.patterns import compiled
 
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
-Effect: TypeAlias = Literal["drops", "passes", "fills"]
+Effect: TypeAlias = Literal["drops", "passes", "picks", "fills"]
 Word: TypeAlias = Annotated[str, Meta(min_length=1)]
 Confidence: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 
@@ -37,6 +37,20 @@ class _Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Empty for those at the top of the file."""
 
 
+class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must hold for the arguments of a call: one of them has the text, or reads the name."""
+
+    position: int | None = None
+    keyword: str = ""
+    """Which argument is meant; without both, any."""
+    text: list[Word] = []
+    """Words, one of which is in its literal text or in the text given to a variable that it reads.
+    Case does not count. Not expressions: a repository's rules must not be able to stall a build."""
+    names: list[str] = []
+    absent: bool = False
+    """The opposite must hold."""
+
+
 class SourceRule(_Rule, frozen=True, kw_only=True):
     """Where a value enters that somebody else chose."""
 
@@ -51,22 +65,12 @@ class SourceRule(_Rule, frozen=True, kw_only=True):
     """With `parameters`: only of a function that has one of these decorators."""
     except_parameters: list[Word] = []
     """With `parameters`: words of declarations that are not meant (`HttpServletResponse`)."""
+    beside: list[Word] = []
+    """With `parameters`: only of a function that has another parameter of such a name (`res`)."""
+    requires: list[Condition] = []
+    """Of a call: what must hold for its arguments."""
     into: list[int] = []
     """Of a call: the arguments that it puts the value into (`fgets`)."""
-
-
-class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What must hold for the arguments of a call: one of them has the text, or reads the name."""
-
-    position: int | None = None
-    keyword: str = ""
-    """Which argument is meant; without both, any."""
-    text: list[Word] = []
-    """Words, one of which is in its literal text or in the text given to a variable that it reads.
-    Case does not count. Not expressions: a repository's rules must not be able to stall a build."""
-    names: list[str] = []
-    absent: bool = False
-    """The opposite must hold."""
 
 
 class SinkRule(_Rule, frozen=True, kw_only=True):
@@ -87,6 +91,8 @@ class SinkRule(_Rule, frozen=True, kw_only=True):
     receiver: bool = False
     """The object that the method belongs to does harm."""
     requires: list[Condition] = []
+    unless: list[Word] = []
+    """Modules; in a file that imports one of them it does no harm (`defusedxml`)."""
     alone: bool = True
     """It is said even where nothing untrusted reaches it; false for what every program does."""
 
@@ -104,13 +110,19 @@ class SanitizerRule(_Rule, frozen=True, kw_only=True):
 class CallRule(_Rule, frozen=True, kw_only=True):
     """A call that everybody knows, so that nobody need look for its body.
 
-    Its result has nothing of its arguments (`drops`), has them in it (`passes`), or the object that
-    it belongs to has them from then on, too (`fills`).
+    Its result has nothing of its arguments (`drops`), has them in it (`passes`), all but the first,
+    by which something is looked up (`picks`), or the object that it belongs to has them from then
+    on, too (`fills`).
     """
 
     effect: Effect
     into: list[int] = []
     """The arguments that it puts the others into (`strcpy`)."""
+    checks: list[int] = []
+    """The arguments that nobody else chose once this has been asked (`in_array`), -1 for the object
+    that it belongs to: what is done with a wrong one is not looked at."""
+    cleans: list[str] = []
+    """With `checks`: the categories of sinks for which they are harmless then; all when empty."""
 
 
 Rule: TypeAlias = SourceRule | SinkRule | SanitizerRule | CallRule
@@ -255,7 +267,7 @@ def _patterns(rule: Rule) -> list[tuple[str, list[str]]]:
     found = [("patterns", rule.patterns)]
     if isinstance(rule, SinkRule):
         found.append(("assigns", rule.assigns))
-        found.extend(("requires.names", condition.names) for condition in rule.requires)
     if isinstance(rule, SourceRule | SinkRule):
+        found.extend(("requires.names", condition.names) for condition in rule.requires)
         found.append(("decorators", rule.decorators))
     return found

@@ -1,0 +1,212 @@
+"""Values that somebody asks about before using them, and values that are looked up by others."""
+
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.code.languages.engine import declarations
+from cleats.toolsets.code.risk.linking import Linkable, link
+from cleats.toolsets.code.risk.local import assess
+from cleats.toolsets.code.risk.rules import load
+from tests.risk_world import flows
+
+PYTHON = "from flask import request\nimport os\n@app.route('/')\ndef view():\n"
+COMMAND = {"request.args->os.system"}
+
+
+def python(*lines: str) -> set[str]:
+    return flows({"a.py": PYTHON + "".join(f"    {line}\n" for line in lines)}, "python")
+
+
+def javascript(*lines: str) -> set[str]:
+    body = "\n".join(lines)
+    return flows({"a.js": f"app.get('/', (req, res) => {{\n{body}\n}});"}, "javascript")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "if x not in ALLOWED: abort(400)",
+        "if not x in ALLOWED: return ''",
+        "assert x in ('a', 'b')",
+        "x = x if x in ALLOWED else 'a'",
+        "if ok and x not in ALLOWED: raise ValueError(x)",
+        "if x not in allowed(): abort(400)",
+        "if not x.isalnum(): abort(400)",
+        "if not re.fullmatch('[a-z]+', x): abort(400)",
+    ],
+)
+def test_what_is_one_of_those_allowed_does_no_harm(check: str) -> None:
+    assert python("x = request.args['x']", "os.system(x)") == COMMAND
+    assert python("x = request.args['x']", check, "os.system(x)") == set()
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "if ';' in x: abort(400)",
+        "if x == 'a': log(x)",
+        "if 'x' not in request.args: abort(400)",
+        "if y not in ALLOWED: abort(400)",
+        "if x not in request.args: abort(400)",
+        "if x not in request.args['y']: abort(400)",
+        "if x.startswith('ls'): pass",
+        "if x.startswith(PREFIX): pass",
+        "for x in [x]: pass",
+    ],
+)
+def test_what_is_asked_about_something_else_or_among_what_a_stranger_sent_is_no_check(
+    check: str,
+) -> None:
+    assert python("x = request.args['x']", check, "os.system(x)") == COMMAND
+
+
+def test_a_check_is_forgotten_when_the_name_gets_another_value() -> None:
+    lines = ("x = request.args['x']", "if x not in ALLOWED: abort()", "x = request.args['y']")
+
+    assert python(*lines, "os.system(x)") == COMMAND
+
+
+def test_an_element_that_is_asked_about_is_not_every_element() -> None:
+    check = "if request.args['a'] not in ALLOWED: abort()"
+
+    assert python(check, "os.system(request.args['b'])") == COMMAND
+
+
+def test_a_member_that_is_asked_about_is_that_member_alone() -> None:
+    check = "if (!ALLOWED.includes(req.query.sort)) return res.end();"
+    query = "db.query('SELECT * FROM t ORDER BY ' + {});".format
+
+    assert javascript(check, query("req.query.sort")) == set()
+    assert javascript(check, query("req.query.other")) == {"req.query->sql.query"}
+
+
+def test_a_member_of_another_object_was_not_asked_about() -> None:
+    check = "if (!ALLOWED.includes(req.query.sort)) return res.end();"
+    other = "req.query.x = req.body.x; req = next;"
+
+    assert javascript(check, "eval(req.query.sort);") == set()
+    assert javascript(check, other, "eval(req.query.sort);") == {"req.query->eval"}
+
+
+def test_a_check_may_be_good_for_some_sinks_only() -> None:
+    lines = ("p = os.path.realpath(request.args['x'])", "if not p.startswith(ROOT): abort()")
+
+    assert python(*lines, "open(p)") == set()
+    assert python(*lines, "os.system(p)") == COMMAND
+
+
+def test_a_prefix_that_is_literal_text_says_little() -> None:
+    lines = ("p = request.args['x']", "if not p.startswith('http'): abort()", "open(p)")
+
+    assert python(*lines) == {"request.args->file.open"}
+
+
+@pytest.mark.parametrize("part", ["hostname", "netloc"])
+def test_who_asks_about_the_host_of_an_address_asks_about_the_address(part: str) -> None:
+    lines = ("import requests", "from urllib.parse import urlparse", "x = request.args['x']")
+    check = f"if urlparse(x).{part} not in HOSTS: abort()"
+
+    assert python(*lines, check, "requests.get(x)") == set()
+    assert python(*lines, check.replace(part, "query"), "requests.get(x)") == {
+        "request.args->http.request"
+    }
+    assert python(*lines, check, "os.system(x)") == COMMAND
+
+
+def test_a_key_finds_something_and_does_not_become_it() -> None:
+    assert python("os.system(TABLE.get(request.args['x']))") == set()
+    assert python("os.system(TABLE[request.args['x']])") == set()
+    assert python("os.system(TABLE.get('x', request.args['x']))") == COMMAND
+    assert python("table = {'a': request.args['x']}", "os.system(table.get('a'))") == COMMAND
+
+
+def test_a_path_that_is_looked_up_by_name_is_still_a_path() -> None:
+    source = (
+        "class A {{ @GetMapping byte[] f(@RequestParam String x) throws Exception {{"
+        " return Files.readAllBytes({}); }} }}"
+    ).format
+
+    assert flows({"A.java": source("Paths.get(x)")}, "java") == {"@RequestParam->File"}
+    assert flows({"A.java": source("TABLE.get(x)")}, "java") == set()
+
+
+def test_an_object_without_a_name_has_what_is_in_it() -> None:
+    read = "(ROOT / request.args['x']).read_text()"
+
+    assert python(f"return {read}") == {"request.args->file.open"}
+    assert python(f"return json.loads({read})") == {"request.args->file.open"}
+    assert python("return (ROOT / request.args['x']).resolve().read_text()") == {
+        "request.args->file.open"
+    }
+    assert python("return (ROOT / 'a').read_text()") == set()
+    assert python("return show(request.args['x'], (ROOT / 'a').read_text())") == set()
+
+
+def test_the_last_part_of_a_path_is_no_path() -> None:
+    assert python("return (ROOT / Path(request.args['x']).name).read_text()") == set()
+    assert python("return (ROOT / Path(request.args['x']).parent).read_text()") == {
+        "request.args->file.open"
+    }
+
+
+OWN = """
+languages = ["python"]
+
+[[source]]
+id = "own.ask"
+name = "ask"
+patterns = ["ask()"]
+requires = [{ position = 0 }]
+
+[[source]]
+id = "own.parameter"
+name = "handled"
+parameters = ["*"]
+beside = ["reply"]
+
+[[sink]]
+id = "own.harm"
+name = "harm"
+category = "harm"
+patterns = ["harm"]
+unless = ["shield"]
+
+[[call]]
+id = "own.check"
+effect = "drops"
+checks = [1]
+cleans = ["harm"]
+patterns = ["vet"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def f():\n    harm(ask('x'))\n", ["ask->harm"]),
+        ("def f():\n    harm(ask())\n", []),
+        ("import shield\ndef f():\n    harm(ask('x'))\n", []),
+        ("def f(x, reply):\n    harm(x)\n", ["handled->harm"]),
+        ("def f(x, answer):\n    harm(x)\n", []),
+        ("def f():\n    x = ask('x')\n    vet(1, x)\n    harm(x)\n", []),
+        ("def f():\n    x = ask('x')\n    vet(x, 1)\n    harm(x)\n", ["ask->harm"]),
+        ("def f():\n    x = ask('x')\n    vet(1, x)\n    eval(x)\n", ["ask->eval"]),
+    ],
+)
+def test_a_repository_may_say_the_same_of_its_own(
+    text: str, expected: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(OWN, "utf-8")
+    rules = load([file])
+    parsed = declarations("python", "a.py", text.encode())
+
+    known = [
+        Linkable(key, "a.py", chunk.name, "python", parsed.imports, chunk.params, summary)
+        for key, chunk in enumerate(parsed.chunks)
+        for summary in [assess(chunk, "python", rules, parsed.imports)]
+    ]
+
+    assert rules.problems == []
+    assert [str(flow) for risk in link(known).values() for flow in risk.flows] == expected

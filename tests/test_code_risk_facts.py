@@ -1,0 +1,106 @@
+"""What the steps of real code say about values taken apart, handed over and asked about."""
+
+from cleats.toolsets.code.facts import Invocation, Step
+from cleats.toolsets.code.languages.engine import declarations
+from tests.risk_world import flows
+
+
+def steps(lang: str, text: str) -> list[Step]:
+    parsed = declarations(lang, "code", text.encode())
+    assert not parsed.problem
+    return [step for chunk in parsed.chunks for step in chunk.steps]
+
+
+def given(text: str, lang: str = "javascript") -> list[tuple[list[str], list[str]]]:
+    return [(step.targets, step.names) for step in steps(lang, text) if step.targets]
+
+
+def calls(lang: str, text: str) -> list[Invocation]:
+    return [call for step in steps(lang, text) for call in step.calls]
+
+
+def test_every_name_of_a_pattern_has_its_own_part() -> None:
+    text = "const { a, b: { c, 'd-e': f }, g = 1, h: [i], ...rest } = x.y;"
+
+    assert given(text) == [
+        (["a"], ["x.y.a"]),
+        (["c"], ["x.y.b.c"]),
+        (["f"], ["x.y.b[]"]),
+        (["g"], ["x.y.g"]),
+        (["i"], ["x.y.h[]"]),
+        (["rest"], ["x.y"]),
+    ]
+
+
+def test_what_a_call_gives_is_taken_apart_as_one() -> None:
+    assert given("const { a, b } = f(x);") == [(["a", "b"], [])]
+    assert given("const { a, b } = x || y;") == [(["a", "b"], ["x", "y"])]
+
+
+def test_a_function_is_given_what_the_method_is_called_on() -> None:
+    for text in ("xs.map((x) => f(x));", "xs.map(x => f(x));", "xs.map(function (x) { f(x); });"):
+        assert given(text) == [(["x"], ["xs.map().{}"])]
+    assert given("xs.map((x: string, i = 0) => f(x));", "typescript") == [
+        (["x", "i"], ["xs.map().{}"])
+    ]
+
+
+def test_what_is_handed_over_in_parts_has_the_name_of_the_call() -> None:
+    assert given("app.get('/', ({ query: { id } }, res) => f(id));") == [
+        (["id"], ["app.get().{}.query.id"])
+    ]
+    assert given("a.b(x(1), 2)?.c(({ d }) => f(d));") == [(["d"], ["a.b().c().{}.d"])]
+    assert given("route({ handler: ({ body }) => f(body) });") == [
+        (["body"], ["handler().{}.body"])
+    ]
+    assert given("f(({ a }) => a);") == [(["a"], ["f().{}.a"])]
+    assert given("(function () {})(({ a }) => a);") == [(["a"], ["{}.a"])]
+
+
+def test_a_chain_too_long_to_look_at_is_nobody() -> None:
+    text = f"a{'.b(1)' * 100}.c(({{ d }}) => f(d));"
+
+    assert given(text) == [(["d"], ["{}.d"])]
+
+
+def test_a_callback_of_a_server_leaves_the_request_as_it_was() -> None:
+    text = (
+        "app.use((req, res, next) => { req.filter = req.query.filter; next(); });\n"
+        "app.get('/x', (req, res) => { db.query('SELECT * FROM t WHERE ' + req.filter); });\n"
+    )
+
+    assert flows({"a.js": text}, "javascript") == {"req.query->sql.query"}
+
+
+def test_each_element_of_what_a_stranger_sent_was_sent_by_him() -> None:
+    text = "app.post('/', (req) => {{ {}.forEach((x) => eval(x)); }});".format
+
+    assert flows({"a.js": text("req.body.items")}, "javascript") == {"req.body->eval"}
+    assert flows({"a.js": text("ITEMS")}, "javascript") == set()
+
+
+def test_an_object_is_told_by_its_first_key() -> None:
+    texts = [
+        (argument.text, argument.names)
+        for call in calls("javascript", "f({ $where: q }, { a: { $eq: b } }, {}, 'x' + { c: 1 });")
+        for argument in call.arguments
+    ]
+
+    assert texts == [("{$where:", ["q"]), ("{a:{$eq:", ["b"]), ("{", []), ("x", [])]
+
+
+def test_membership_is_asked_like_a_call() -> None:
+    text = "def f(x):\n    if x.y not in ALLOWED or g(x) in h(x):\n        return x in xs\n"
+
+    asked = [
+        [argument.names for argument in call.arguments]
+        for call in calls("python", text)
+        if call.callee == "in"
+    ]
+
+    assert asked == [[["x.y"], ["ALLOWED"]], [["x"], ["xs"]]]
+    assert [call.callee for call in calls("python", text) if call.callee != "in"] == ["g", "h"]
+
+
+def test_what_is_not_membership_is_no_call() -> None:
+    assert calls("python", "a = x is y\nb = x < y\nc = 'x' in y\nd = x in y in z\n") == []
