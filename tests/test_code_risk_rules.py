@@ -67,12 +67,13 @@ def test_the_names_and_tags_that_people_search_for_are_there() -> None:
     } <= tags
 
 
-def test_every_category_that_a_sanitizer_cleans_is_one_of_a_sink() -> None:
+def test_every_category_that_is_cleaned_or_left_out_is_one_of_a_sink() -> None:
     rules = load().all()
     categories = {rule.category for rule in rules if isinstance(rule, SinkRule)} | {"*"}
 
     for rule in rules:
         assert set(getattr(rule, "cleans", ())) <= categories, rule.id
+        assert set(getattr(rule, "except_categories", ())) <= categories, rule.id
 
 
 def test_the_rules_of_a_folder_are_added_to_ours(tmp_path: Path) -> None:

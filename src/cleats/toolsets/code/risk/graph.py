@@ -44,7 +44,14 @@ class Graph:
         key = (rule.name, line)
         known = self._sources.get(key)
         if known is None:
-            source = Source(rule.name, rule.category, rule.tags, rule.confidence, line)
+            source = Source(
+                rule.name,
+                rule.category,
+                rule.tags,
+                rule.confidence,
+                line,
+                rule.except_categories,
+            )
             known = self._sources[key] = (self._node(), source)
             self.entered |= known[0]
         return known[0]

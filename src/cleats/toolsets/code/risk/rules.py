@@ -69,6 +69,8 @@ class SourceRule(_Rule, frozen=True, kw_only=True):
     """With `parameters`: only of a function that has another parameter of such a name (`res`)."""
     requires: list[Condition] = []
     """Of a call: what must hold for its arguments."""
+    except_categories: list[str] = []
+    """Those of sinks that it does no harm at: who is sent to where he is, is not sent away."""
     into: list[int] = []
     """Of a call: the arguments that it puts the value into (`fgets`)."""
 

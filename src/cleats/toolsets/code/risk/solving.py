@@ -96,7 +96,7 @@ class _Solver:
         for source in summary.sources:
             key = (path, source.line, source.name)
             self.entries[key] = source
-            self.nodes.append({key: _START})
+            self.nodes.append({key: Trail(_joined(source.cleaned, ()))})
         self.first = len(self.nodes)
         self.nodes.extend({} for _ in summary.calls)
 

@@ -21,6 +21,8 @@ class Source(Struct, array_like=True, frozen=True):
     tags: list[str]
     confidence: float
     line: int
+    cleaned: list[str] = []
+    """Categories of sinks for which it is harmless as it is."""
 
 
 class Sink(Struct, array_like=True, frozen=True):
