@@ -25,6 +25,7 @@ from cleats.toolsets.code.indexing.access import Indexes
 from cleats.toolsets.code.indexing.freshness import Freshness
 from cleats.toolsets.code.repository import Repository
 from tests.index_world import World
+from tests.requirements import requirement
 
 
 @pytest.fixture
@@ -74,6 +75,7 @@ def fresh(indexes: Indexes, world: World, **given: Any) -> Freshness | None:
     return anyio.run(partial(indexes.freshness, Repository(world.root), **given))
 
 
+@requirement("b:tools:required:build_index")
 def test_build_index_builds_in_a_process_of_its_own_and_reports_progress(
     world: World,
 ) -> None:
@@ -102,6 +104,7 @@ def test_the_result_fits_its_schema_and_a_second_build_starts_no_process(
     assert again["files"]["unchanged"] == 2
 
 
+@requirement("a:tools:index_build")
 def test_the_older_name_still_works(world: World) -> None:
     _, outcome = called(world, "index_build")
 
@@ -150,6 +153,7 @@ def test_status_without_an_index_says_so(world: World) -> None:
     assert status["git"] == {"isRepo": False}
 
 
+@requirement("a:tools:index_status", "b:tools:required:index_status")
 def test_status_tells_what_is_in_the_index_and_what_has_changed_since(world: World) -> None:
     world.write("blob.py", b"\0" * 99)
     world.git("init", "-q", "-b", "main")

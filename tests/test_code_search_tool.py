@@ -74,6 +74,7 @@ async def test_without_an_index_the_answer_says_how_to_make_one(world: World) ->
     assert call.meta.repo == str(world.root)
 
 
+@requirement("a:tools:search", "b:tools:required:search")
 async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_body_that_will_not_do_is_refused(
     assert (reply.status, reply.error["code"]) == (status, "INVALID_REQUEST")
 
 
+@requirement("b:http:json-bodies")
 def test_any_content_type_that_contains_json_will_do(web: Web) -> None:
     headers = {"content-type": "Application/JSON; charset=utf-8"}
 
@@ -362,6 +363,22 @@ def test_a_status_stream_has_start_result_and_done(web: Web, home: Path) -> None
         ("result", {"repo": str(home), "status": {"artifacts": []}}),
         ("done", {}),
     ]
+
+
+@requirement("b:http:status-stream", "b:http:done-is-no-error")
+def test_a_status_stream_that_fails_has_an_error_and_still_a_done(web: Web, home: Path) -> None:
+    broken = home / "broken"
+    broken.touch()
+    try:
+        events = web.events("GET", "/status/stream")
+    finally:
+        broken.unlink()
+
+    metas(events)
+    assert [name for name, _ in events] == ["start", "error", "done"]
+    assert events[0][1]["result"] == {"repo": str(home)}
+    assert events[1][1]["error"]["code"] == "INTERNAL"
+    assert events[2][1]["result"] == {}
 
 
 @requirement("b:http:search-stream", "b:http:done-is-no-error")

@@ -22,6 +22,12 @@ from tests.waiting import until
 
 SERVER = (sys.executable, "-m", "tests.servers.surfaces", "legacy")
 
+NAMED = {
+    *("index_build", "index_status", "search", "show_file"),
+    *("check_status", "workspace_status"),
+}
+"""The tools that spec a names."""
+
 
 @contextmanager
 def served(home: Path, **environ: str) -> Iterator[Peer]:
@@ -53,7 +59,7 @@ def block(peer: Peer, request_id: object, folder: Path, name: str = "x") -> None
 # Opting in
 
 
-@requirement("b:legacy:opt-in", "b:mcp:no-fallback")
+@requirement("b:legacy:opt-in", "b:mcp:no-fallback", "a:names:stable")
 @pytest.mark.parametrize(
     ("words", "environ"),
     [(["--wire", "legacy"], {}), ([], {"PAIROFCLEATS_MCP_TRANSPORT": "legacy"})],
@@ -65,6 +71,8 @@ def test_the_legacy_wire_is_there_when_asked_for_and_says_that_it_is_deprecated(
     with legacy(*command, home=tmp_path, ready=True, **environ) as peer:
         peer.call(1, "check_status")
         assert said(peer.answer(1))["server"]["name"] == "cleats"
+        peer.request(2, "tools/list")
+        assert {tool["name"] for tool in peer.answer(2)["result"]["tools"]} >= NAMED
         peer.end_input()
         assert peer.wait() == 0
 

@@ -11,9 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from cleats import app
 from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import ENVELOPE_SCHEMA
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.runtime import capabilities
+from cleats.settings import Settings
 from tests.peer import started
 from tests.requirements import requirement
 
@@ -53,6 +56,7 @@ def test_the_handshake_carries_our_capability_block(tmp_path: Path) -> None:
     assert block["schemaVersion"] == SCHEMA_VERSION
     assert block["toolingVersion"] == TOOLING_VERSION
     assert block["transport"] == "sdk"
+    assert block["capabilities"] == capabilities.found()
     assert block["capabilities"]["mcp"] == {"sdk": True}
     assert answer["serverInfo"]["name"] == "cleats"
     assert answer["serverInfo"]["version"] == TOOLING_VERSION
@@ -101,6 +105,28 @@ def test_the_list_has_every_tool_once_with_its_versions(tmp_path: Path) -> None:
         "type": "object",
         "required": ["text", "n"],
     }
+
+
+REQUIRED = """index_status config_status build_index search download_models download_dictionaries
+    download_extensions verify_extensions build_sqlite_index compact_sqlite_index cache_gc
+    clean_artifacts bootstrap report_artifacts triage_ingest triage_decision triage_context_pack"""
+
+
+@requirement("a:definition:fields", "b:tools:list-is-whole", "b:tools:one-registry")
+def test_a_server_lists_every_tool_of_ours_with_all_that_a_definition_has(tmp_path: Path) -> None:
+    ours = {tool.name: tool for tool in app.catalogue(Settings(), app.TOOLSETS)}
+    with started(sys.executable, "-m", "cleats", "serve", *app.TOOLSETS, home=tmp_path) as peer:
+        peer.request(1, "tools/list")
+        listed = peer.answer(1)["result"]["tools"]
+
+    assert [tool["name"] for tool in listed] == sorted(ours)
+    assert ours.keys() >= set(REQUIRED.split())
+    for tool in listed:
+        made = ours[tool["name"]]
+        assert len(tool["description"]) > 20
+        assert tool["inputSchema"] == json.loads(json.dumps(made.input))
+        assert tool["_meta"]["pairofcleats/schemaVersion"] == made.version >= 1
+        assert tool["_meta"]["pairofcleats/toolingVersion"] == TOOLING_VERSION
 
 
 def test_a_cursor_that_was_never_given_out_is_refused(tmp_path: Path) -> None:
@@ -259,7 +285,7 @@ def test_a_call_before_the_handshake_is_refused(tmp_path: Path) -> None:
     assert error["data"]["code"] == "INVALID_REQUEST"
 
 
-@requirement("a:names:alias")
+@requirement("a:names:alias", "b:envelope:meta-optional")
 def test_an_old_name_works_and_says_which_is_current(tmp_path: Path) -> None:
     with started(home=tmp_path) as peer:
         peer.call(1, "say", text="x")

@@ -78,7 +78,9 @@ def test_a_call_beyond_the_queue_is_refused_and_control_messages_are_not(tmp_pat
 
         assert refusal["id"] == 4
         assert refusal["error"]["code"] == -32001
+        assert refusal["error"]["message"]
         assert refusal["error"]["data"]["code"] == "QUEUE_OVERLOADED"
+        assert refusal["error"]["data"]["message"]
         assert refusal["error"]["data"]["details"] == {"queue": {"max": 2, "size": 2}}
         assert peer.receive()["id"] == 5
         assert peer.receive()["id"] == 6

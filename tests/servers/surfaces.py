@@ -64,7 +64,11 @@ async def search(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
 
 
 async def report(given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Answer that there is nothing; a repository with a file `broken` in it cannot be looked at."""
     context.about(repository(given))
+    context.progress("Looking.", phase="report")
+    if (Path(repository(given)) / "broken").exists():
+        raise ToolError(ErrorCode.INTERNAL, "the index is broken")
     return {"artifacts": []}
 
 

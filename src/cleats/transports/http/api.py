@@ -147,9 +147,9 @@ class Api:
             self.fence.passed(tool.bind(arguments))
         except ToolError as error:
             raise Refusal(error) from None
-        if repo:
+        if repo:  # the stream of a status, for which the API has no event of progress
             start = {"repo": self._repository(arguments)}
-        return self.caller.stream(request, tool, arguments, shape, start)
+        return self.caller.stream(request, tool, arguments, shape, start, steps=not repo)
 
     def _shape(self, name: str) -> Shape:
         def shape(payload: Any, call: Call) -> Mapping[str, Any]:

@@ -78,8 +78,13 @@ class Caller:
         arguments: Mapping[str, Any],
         shape: Shape = as_it_is,
         start: Mapping[str, Any] | None = None,
+        *,
+        steps: bool = True,
     ) -> Stream:
-        """Run a call and tell of it as it goes: start, progress, result or error, done."""
+        """Run a call and tell of it as it goes: start, progress, result or error, done.
+
+        Without `steps` there is no progress.
+        """
         call = self._call(request, tool.name, arguments)
 
         async def work(emit: Emit, receive: Receive) -> None:
@@ -88,7 +93,7 @@ class Caller:
                 await emit("progress", replies.body(Done(step), self._meta(call)))
 
             await emit("start", replies.body(Done(dict(start or {})), self._meta(call)))
-            call.reporter = Progress(report)
+            call.reporter = Progress(report) if steps else None
             with self._attended(call, receive):
                 outcome = await self._dispatcher.dispatch(call)
             data, error = replies.sealed(_shaped(tool, outcome, call, shape), call.meta)
