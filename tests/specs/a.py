@@ -55,6 +55,7 @@ SENTENCES = {
     "a:progress:none-after-end": "§9.2 No progress after the answer.",
     # a: tests that must exist (§10)
     "a:tests:snapshot": "§10 Names, required fields and schemaVersion are snapshot-tested.",
+    "a:tests:arguments": "§10 Each field of a tool affects what it does, or is refused.",
     # a, part 2: process trees
     "a:kill:all-descendants": "Part 2 §1 All descendants of a tool's subprocess are ended.",
     "a:kill:one-primitive": "Part 2 §2 Only the shared primitive ends processes.",
