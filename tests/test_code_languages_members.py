@@ -252,6 +252,19 @@ def test_everything_in_a_namespace_that_is_only_declared_is_public() -> None:
     assert (real["A.f"].visibility, real["A.B"].visibility) == ("internal", "public")
 
 
+def test_what_an_annotation_of_java_may_be_given_is_a_method() -> None:
+    found = named(
+        "java",
+        "@interface Audited {\n  /** How far. */\n  int level() default 1;\n  String[] value();\n}",
+    )
+
+    assert set(found) == {"Audited", "Audited.level", "Audited.value"}
+    assert found["Audited.level"].doc == "How far."
+    assert found["Audited.level"].signature == "int level() default 1"
+    assert found["Audited.value"].return_type == "String[]"
+    assert found["Audited.value"].visibility == "public"
+
+
 def test_only_a_pure_virtual_method_of_cpp_is_all_there_is_of_it() -> None:
     found = named(
         "cpp",

@@ -1,6 +1,6 @@
 """C. Types are given without the `*` of a pointer; members behind a pointer are dotted too."""
 
-from cleats.toolsets.code.languages import declarators
+from cleats.toolsets.code.languages import c_macros, declarators
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.table import (
     COMPARISONS,
@@ -103,6 +103,7 @@ C = Language(
     continues=frozenset({"continue_statement"}),
     imports={"preproc_include": declarators.included},
     ignored=frozenset({"preproc_call", "preproc_directive"}),
+    ease=c_macros.without,
     hooks={kind: hook for kind, hook in HOOKS.items() if kind != "class_specifier"},
     finish=declarators.export,
 )

@@ -33,6 +33,7 @@ _CONSTANT = Declares("constant", parameters=(), body=())
 _CONSTANT_LINES = 3
 _ALIAS = Declares("type", parameters=(), result=(), body=())
 _WORDS = ("virtual_specifier", "type_qualifier", "noexcept")
+_KEYWORDS = ("if", "else", "for", "while", "switch", "return", "sizeof", "catch")
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(rb"[A-Za-z_]\w*(\s*\()?")
 _CONDITION = Assign(left="declarator", right="value", type="no type")
@@ -117,6 +118,8 @@ def _function_name(syntax: Syntax, node: int, own: int) -> str:
     if found:
         return f"{plain_name(name)}.operator{operator}".lstrip(".") if name else text
     name = plain_name(text)
+    if name in _KEYWORDS:
+        return ""  # What the grammar makes of `else if (x) {` where it has lost its way.
     if name.isupper() and syntax.child(node, "type") == NONE:
         # `TEST(Desk, Opens) { … }` is a macro that makes a function named after both.
         given = syntax.child(own, "parameters")
@@ -264,6 +267,9 @@ def specifier(walk: Walk, node: int, _flow: Flow | None) -> bool:
         walk.use(node)
         return True
     named = syntax.child(node, "name")
+    if named != NONE and syntax.kinds[named] == "template_type":
+        # What a template is made special for may hold any expression.
+        named = syntax.child(named, "name")
     if named == NONE:
         return False
     declare(walk, node, node, SPECIFIERS[syntax.kinds[node]], plain_name(syntax.text(named)))

@@ -8,6 +8,8 @@ is still read from the file, so a name or a signature never holds what is writte
 import re
 from typing import Final
 
+from cleats.toolsets.code.languages import c_macros
+
 _UNIT: Final = re.compile(
     rb"^([ \t]*)((?:export[ \t]+)?(?:import|module)\b[^;\n(=]*;)", re.MULTILINE
 )
@@ -17,7 +19,8 @@ _BARE: Final = (b"template", b"using", b"typedef", b"{", b"[")
 _CONSTEVAL: Final = re.compile(rb"\bif ?(!? ?)consteval( ?)(?=\{)")
 
 _VARIANCE: Final = re.compile(
-    rb"(?:(?<=[<,])|^)(\s*)(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:extends\b|[=,>]))",
+    rb"(?:(?<=[<,])\s{0,80}|^[ \t]{0,80})"
+    rb"(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:extends\b|[=,>]))",
     re.MULTILINE,
 )
 _IMPORTED: Final = re.compile(rb"\bimport\([\"'][^\"'\n]{1,400}[\"']\)\.(?=[\w$.]{1,200}<)")
@@ -35,7 +38,7 @@ _FLOW: Final = re.compile(
 _UNNAMED: Final = re.compile(rb"([(,]\s*\??)(strin|numbe|boolea|an)[grny](?=\s*[,)])")
 """A parameter of a function type that is only a type."""
 
-_MODULE: Final = re.compile(rb"^(\s*import\s+)module(?=\s+\w)", re.MULTILINE)
+_MODULE: Final = re.compile(rb"^([ \t]*import\s+)module(?=\s+\w)", re.MULTILINE)
 
 _BRACE: Final = re.compile(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)|r(#+)\".*?(?:\"\1|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)"
@@ -65,12 +68,15 @@ _ELSE_GUARD: Final = re.compile(rb"^[ \t]*else[ \t]+if" + _GUARDED, re.MULTILINE
 
 
 def cpp(data: bytes) -> bytes:
-    """Modules of C++20: their lines become directives, and `export` the specifier `inline`."""
+    """Modules of C++20: their lines become directives, and `export` the specifier `inline`.
+
+    Macros in heads are left out.
+    """
     eased = _UNIT.sub(lambda unit: unit[1] + b"#" + unit[2][1:], data)
     eased = _EXPORT.sub(
         lambda found: found[1] + (b"      " if found[2] in _BARE else b"inline"), eased
     )
-    return _CONSTEVAL.sub(_runtime, eased)
+    return c_macros.without(_CONSTEVAL.sub(_runtime, eased))
 
 
 def _runtime(found: re.Match[bytes]) -> bytes:
@@ -87,10 +93,14 @@ def kotlin(data: bytes) -> bytes:
 
 def typescript(data: bytes) -> bytes:
     """Types without where they are imported from and how they vary, and names that are words."""
-    eased = _VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), data)
+    eased = _VARIANCE.sub(_varied, data)
     eased = _IMPORTED.sub(lambda found: b" " * len(found.group()), eased)
     eased = _UNNAMED.sub(rb"\1\2_", _FLOW.sub(_unsaid, eased))
     return _USING.sub(b"usinG", _TYPES.sub(rb"\1    ", eased))
+
+
+def _varied(found: re.Match[bytes]) -> bytes:
+    return found.group()[: -len(found[1])] + b" " * len(found[1])
 
 
 def _unsaid(found: re.Match[bytes]) -> bytes:

@@ -97,8 +97,22 @@ def _tree(reader: _Reader, data: bytes) -> Tree:
             return tree
     tree = reader.parser.parse(data)
     if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
-        tree = reader.parser.parse(eased)
+        eased_tree = reader.parser.parse(eased)
+        if _lost(eased_tree) <= _lost(tree):
+            return eased_tree
     return tree
+
+
+def _lost(tree: Tree) -> int:
+    """How many bytes the grammar could not make sense of."""
+    lost, below = 0, [tree.root_node]
+    while below:
+        node = below.pop()
+        if node.is_error or node.is_missing:
+            lost += max(1, node.end_byte - node.start_byte)
+        elif node.has_error:
+            below += node.children
+    return lost
 
 
 def _fall_back(reader: _Reader, tree: Tree, data: bytes) -> tuple[_Reader, Tree]:

@@ -38,7 +38,9 @@ def _method(walk: Walk, node: int, _flow: Flow | None) -> bool:
         return False
     receiver = receivers + 1
     type_node = syntax.child(receiver, "type")
-    bare = syntax.text(type_node).strip("*() ").partition("[")[0] if type_node != NONE else ""
+    bare = (
+        syntax.text(type_node).strip("*() ").partition("[")[0].strip() if type_node != NONE else ""
+    )
     if not bare:
         return False
     frame = declare(walk, node, node, _METHOD, f"{bare}.{syntax.text(named)}")
