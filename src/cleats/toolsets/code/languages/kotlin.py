@@ -336,5 +336,6 @@ KOTLIN = Language(
         "string_content": text,
     },
     ease=easing.kotlin,
+    unwrap=easing.kotlin_annotations,
     finish=_finish,
 )

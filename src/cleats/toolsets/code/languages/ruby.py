@@ -68,6 +68,14 @@ _VALUELESS = frozenset({"assignment", "operator_assignment", "nil", "if_modifier
 }
 
 
+def _begin(_walk: Walk, _head: int, frame: Frame) -> None:
+    """`class Shop::Desk` is what `Desk` in `module Shop` is."""
+    if "::" in frame.name:
+        name = frame.name.replace("::", ".").strip(".")
+        frame.qualified = frame.qualified.removesuffix(frame.name) + name
+        frame.name = name
+
+
 def _settle(frame: Frame, around: Frame) -> None:
     is_method = frame.kind in ("method", "function")
     if frame.signature.startswith(("def self.", "def ::")) and is_method:
@@ -276,6 +284,7 @@ RUBY = Language(
         "hash_splat_parameter": Parameter(),
         "block_parameter": Parameter(),
     },
+    begin=_begin,
     settle=_settle,
     doc_comments=("# ", "#\n", "##", "#\t"),
     names=frozenset(

@@ -19,6 +19,7 @@ from cleats.toolsets.code.languages.table import (
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
 _IMPL = Declares("impl", bases=frozenset({"trait"}), name=("type",))
+_UNNAMED = ("array_type", "tuple_type", "unit_type")
 _STATEMENTS = ("_statement", "_item", "_declaration", "_definition", "_comment")
 _MAKERS = ("new", "default", "with_", "from", "open", "create")
 _MADE_BY_MACROS = {"vec": "Vec", "format": "String"}
@@ -40,6 +41,12 @@ def _impl(walk: Walk, node: int, _flow: Flow | None) -> bool:
     """A block is named after its type, without what the type is generic over."""
     syntax = walk.syntax
     given = syntax.child(node, "type")
+    while given != NONE and syntax.kinds[given] in ("reference_type", "pointer_type"):
+        given = syntax.child(given, "type")
+    is_list = given != NONE and (syntax.has(given, b",") or syntax.has(given, b";"))
+    if given != NONE and syntax.kinds[given] in _UNNAMED and is_list:
+        declare(walk, node, node, _IMPL, " ".join(syntax.text(given).split())[:200])
+        return True
     text = syntax.text(given).partition("<")[0] if given != NONE else ""
     words = [word for word in text.strip("&*() ").replace("(", " ").split() if _names_type(word)]
     if not words:

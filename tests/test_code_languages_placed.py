@@ -1,0 +1,54 @@
+"""Names that are written in an unusual way, as real packages write them."""
+
+import pytest
+
+from cleats.toolsets.code.languages.engine import declarations
+
+
+def kinds(lang: str, source: str) -> dict[str, str]:
+    found = declarations(lang, "shop", source.encode())
+    assert found.problem == ""
+    return {chunk.name: chunk.kind for chunk in found.chunks if chunk.kind != "module"}
+
+
+@pytest.mark.parametrize(
+    ("type_name", "name"),
+    [
+        ("[T; N]", "[T; N]"),
+        ("&'a mut [T; N]", "[T; N]"),
+        ("*const [T]", "[T]"),
+        ("(A, B)", "(A, B)"),
+        ("()", "()"),
+        ("&'a mut (dyn Read + Send)", "Read"),
+        ("Box<[u8]>", "Box"),
+    ],
+)
+def test_a_type_of_rust_without_a_name_is_named_as_it_is_written(type_name: str, name: str) -> None:
+    found = kinds("rust", f"impl<T, const N: usize> Sum for {type_name} {{ fn sum(&self) {{}} }}")
+
+    assert found == {name: "impl", f"{name}.sum": "method"}
+
+
+def test_an_annotation_of_kotlin_needs_no_body() -> None:
+    found = kinds(
+        "kotlin",
+        "@Target(B.C)\nannotation class Audited\n\nannotation class D(val e: F)",
+    )
+
+    assert found == {"Audited": "class", "D": "class"}
+
+
+def test_a_path_of_ruby_is_named_as_if_each_part_were_around_the_next() -> None:
+    written = kinds("ruby", "class Shop::Parts::Desk < Base\n  def open; end\nend")
+    nested = kinds(
+        "ruby",
+        "module Shop\n module Parts\n  class Desk < Base\n   def open; end\n  end\n end\nend",
+    )
+
+    assert written == {"Shop.Parts.Desk": "class", "Shop.Parts.Desk.open": "method"}
+    assert written.items() <= nested.items()
+    assert kinds("ruby", "module ::Shop\nend") == {"Shop": "namespace"}
+
+
+def test_a_receiver_of_go_may_stand_apart_from_what_it_is_generic_over() -> None:
+    assert kinds("go", "package p\nfunc (b *Box [K]) Put(k K) {}") == {"Box.Put": "method"}
