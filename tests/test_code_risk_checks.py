@@ -8,7 +8,7 @@ from cleats.toolsets.code.languages.engine import declarations
 from cleats.toolsets.code.risk.linking import Linkable, link
 from cleats.toolsets.code.risk.local import assess
 from cleats.toolsets.code.risk.rules import load
-from tests.risk_world import flows
+from tests.risk_world import flows, risks
 
 PYTHON = "from flask import request\nimport os\n@app.route('/')\ndef view():\n"
 COMMAND = {"request.args->os.system"}
@@ -147,6 +147,43 @@ def test_the_last_part_of_a_path_is_no_path() -> None:
     assert python("return (ROOT / Path(request.args['x']).name).read_text()") == set()
     assert python("return (ROOT / Path(request.args['x']).parent).read_text()") == {
         "request.args->file.open"
+    }
+
+
+def test_who_does_not_choose_where_an_address_begins_does_not_choose_its_host() -> None:
+    fetch = ("import requests", "x = request.args['x']")
+    found = {"request.args->http.request"}
+
+    for address in ("'https://a.org/' + x", "f'https://a.org/{x}'", "BASE + '/' + x"):
+        assert python(*fetch, f"requests.get({address})") == set(), address
+        assert python(*fetch, f"y = {address}", "requests.get(y)") == set(), address
+        assert python(*fetch, f"y = {address}", "z = y", "requests.get(z)") == set(), address
+    for address in ("x + '/a'", "'https://' + x", "'https://' + x + '.a.org/'", "BASE", "y or x"):
+        expected = set() if address == "BASE" else found
+        assert python(*fetch, f"requests.get({address})") == expected, address
+    assert python(*fetch, "y = '/a/' + x", "y = x", "requests.get(y)") == found
+    assert python(*fetch, "y = x", "if ok: y = BASE + x", "requests.get(y)") == found
+
+
+def test_what_a_value_begins_with_is_asked_where_it_is() -> None:
+    text = "import requests\ndef f(request):\n    requests.get(request.args['a'] + '/' + BASE)\n"
+
+    (flow,) = [flow for risk in risks({"a.py": text}, "python").values() for flow in risk.flows]
+
+    assert (flow.source_line, flow.sink_line) == (3, 3)
+
+
+def test_what_is_rendered_is_harmless_in_a_page_alone() -> None:
+    assert python("return make_response(jsonify(request.args['x']))") == set()
+    assert python("os.system(json.dumps(request.args['x']))") == COMMAND
+
+
+def test_a_more_special_rule_says_which_argument_is_asked_about() -> None:
+    asked = "if not re.fullmatch(x, y): abort()"
+
+    assert python("x = request.args['x']", asked, "os.system(x)") == {
+        *COMMAND,
+        "request.args->re.compile",
     }
 
 

@@ -104,3 +104,25 @@ def test_membership_is_asked_like_a_call() -> None:
 
 def test_what_is_not_membership_is_no_call() -> None:
     assert calls("python", "a = x is y\nb = x < y\nc = 'x' in y\nd = x in y in z\n") == []
+
+
+def test_text_behind_another_value_says_so() -> None:
+    texts = [
+        (argument.names, argument.text)
+        for call in calls("javascript", "f('a' + x, x + 'a', `${x}/a`, `a/${x}`, c ? 'a' : x);")
+        for argument in call.arguments
+    ]
+
+    assert texts == [
+        (["x"], "a"),
+        (["x"], "…a"),
+        (["x"], "…/a"),
+        (["x"], "a/"),
+        (["x"], "…a"),
+    ]
+
+
+def test_words_that_turn_something_off_are_text() -> None:
+    (call,) = calls("python", "f(a=False, b=None, c=True)\n")
+
+    assert [argument.text for argument in call.arguments] == ["False", "None", ""]

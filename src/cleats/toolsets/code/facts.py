@@ -34,6 +34,10 @@ class Typed(Struct, array_like=True, frozen=True, gc=False):
     origin: Origin
 
 
+BEHIND = "…"
+"""What literal text begins with when another value comes before it: `host + "/path"`."""
+
+
 class Argument(Struct, array_like=True, frozen=True, gc=False):
     """One argument of a call."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
+from cleats.toolsets.code.facts import BEHIND
 from cleats.toolsets.code.languages import assignments, heads
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Hook, Kinds, Language
@@ -98,6 +99,8 @@ def _choosing(
         if flow is None:
             walk.arms(children) if branches else action(walk, node, None)
             return
+        # Text in one of several values is not what the others begin with.
+        flow.text = flow.text or BEHIND
         # `a ?: b` is `a` itself, if it is anything.
         has_other = syntax.child(node, "alternative") != NONE
         is_value = has_other and syntax.child(node, "consequence", "body") == NONE
@@ -206,6 +209,8 @@ def _call(walk: Walk, node: int, flow: Flow | None) -> None:
 def _text(walk: Walk, node: int, flow: Flow | None) -> None:
     if flow is not None:
         if len(flow.text) < 120:
+            if not flow.text and (flow.names or flow.calls):
+                flow.text = BEHIND
             flow.text += walk.syntax.text(node)
         walk.descend(node, flow)
 

@@ -175,7 +175,7 @@ PYTHON = Language(
     ),
     removes=frozenset({"delete_statement"}),
     types=frozenset({"type"}),
-    texts=frozenset({"string_content"}),
+    texts=frozenset({"string_content", "false", "none"}),
     literals={
         "string": "str",
         "concatenated_string": "str",

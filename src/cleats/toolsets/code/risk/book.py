@@ -30,6 +30,8 @@ class Callee(NamedTuple):
     sinks: tuple[tuple[str, SinkRule], ...]
     sources: tuple[tuple[str, SourceRule], ...]
     sanitizers: tuple[tuple[str, SanitizerRule], ...]
+    cleans: list[str]
+    """Categories of sinks for which what it passes on is harmless."""
     asks_receiver: bool
     """A sink is about what it is called on."""
     effect: str
@@ -57,6 +59,7 @@ class Book:
         assigned: list[tuple[Pattern, SinkRule]] = []
         self.parameters: list[SourceRule] = []
         self.tests: dict[str, list[Test]] = {}
+        """By rule; those that hold always are not here."""
         self._decorated: dict[str, Lookup[bool]] = {}
         for rule in rules:
             through = isinstance(rule, SourceRule)
@@ -71,7 +74,7 @@ class Book:
             if isinstance(rule, SourceRule | SinkRule):
                 if rule.decorators:
                     self._decorated[rule.id] = _names(rule.decorators)
-                if rule.requires:
+                if rule.requires or (isinstance(rule, SinkRule) and rule.unless):
                     self.tests[rule.id] = [_test(condition) for condition in rule.requires]
         self._called = Lookup(called)
         self._callees: dict[str, Callee] = {}
@@ -108,21 +111,27 @@ class Book:
         writes = tuple(
             (module, rule)
             for module, rule in hits
-            if (isinstance(rule, SourceRule | CallRule) and rule.into)
-            or (isinstance(rule, CallRule) and rule.checks)
+            if isinstance(rule, SourceRule | CallRule) and rule.into
         )
         # A rule that says what it is called on knows more than one for any object: `Paths.get`.
         known = sorted(met, key=lambda hit: bool(hit[0].head))
-        effects = [rule.effect for _, rule in known if isinstance(rule, CallRule)]
+        writes += tuple(
+            (pattern.module, rule)
+            for pattern, rule in known
+            if isinstance(rule, CallRule) and rule.checks
+        )[:1]
         # What an object of the repository's own does is in its class, whatever others of that
         # name do.
-        effect = effects[0] if effects and receiver not in SELVES else ""
+        rules = [rule for _, rule in known if isinstance(rule, CallRule)]
+        effect = rules[0].effect if rules and receiver not in SELVES else ""
+        cleans = rules[0].cleans if effect and not rules[0].checks else []
         return Callee(
             receiver,
             receiver[:end] if end > 0 else "",
             sinks,
             sources,
             sanitizers,
+            cleans,
             any(rule.receiver for _, rule in sinks),
             effect,
             writes,

@@ -21,6 +21,8 @@ MOST_NODES = 400
 
 Place = tuple[int, int]
 """Of a call: the step, and which of its calls."""
+Spot = Place | tuple[int, int, str]
+"""Where a node is made: by a call, or for a name that a call asks about."""
 
 
 class Graph:
@@ -35,7 +37,7 @@ class Graph:
         """The nodes of all sources."""
         self._next = 1 << params
         self._sources: dict[tuple[str, int], tuple[int, Source]] = {}
-        self._calls: dict[Place, tuple[int, Invocation, dict[tuple[int, str], int]]] = {}
+        self._calls: dict[Spot, tuple[int, Invocation, dict[tuple[int, str], int]]] = {}
         self._cleans: dict[int, list[str]] = {}
         self._sanitizers: dict[str, Sanitizer] = {}
         self._sinks: dict[tuple[str, int], tuple[SinkRule, int]] = {}
@@ -85,7 +87,7 @@ class Graph:
             value |= argument
         return self.harmless(place, call, value, rule.cleans)
 
-    def harmless(self, place: Place, call: Invocation, value: int, cleans: list[str]) -> int:
+    def harmless(self, place: Spot, call: Invocation, value: int, cleans: list[str]) -> int:
         """The value, once a call has made it harmless for some categories."""
         if not value or "*" in cleans:
             return 0
@@ -94,7 +96,7 @@ class Graph:
             self._cleans[result] = cleans
         return result
 
-    def call(self, place: Place, call: Invocation, receiver: int, arguments: list[int]) -> int:
+    def call(self, place: Spot, call: Invocation, receiver: int, arguments: list[int]) -> int:
         known = self._calls.get(place)
         if known is None:
             known = self._calls[place] = (self._node(), call, {})

@@ -13,14 +13,14 @@ joining two is one operation and a function without anything of interest costs n
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
+from cleats.toolsets.code.facts import BEHIND, Argument, Chunk, Invocation, Step
 from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
 from cleats.toolsets.code.risk.checks import RECEIVER, asked, vouched
 from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
 from cleats.toolsets.code.risk.receivers import around, is_nameless
-from cleats.toolsets.code.risk.requirements import holds
+from cleats.toolsets.code.risk.requirements import holds, is_address
 from cleats.toolsets.code.risk.rules import CallRule, Rules, SinkRule, SourceRule
 from cleats.toolsets.code.risk.summary import Summary
 
@@ -79,6 +79,8 @@ class _Body:
         self.blocks: dict[str, int] = {}
         """By variable, the branch that gave it its value."""
         self.texts: dict[str, str] = {}
+        self.rooted: set[str] = set()
+        """Names whose value begins with what nobody else chose."""
         self.checked: set[str] = set()
         """Names that somebody has asked something about that makes them harmless."""
         self.calls: list[Invocation] = []
@@ -130,18 +132,29 @@ class _Body:
             self._forget(f"{target}.")
         if value and "." in target:
             self._spill(target, value)
+        if value and (step.text or self.rooted or len(step.names) > 1):
+            self._root(target, step, replaces=replaces)
         if step.text:
             self.texts[target] = step.text
         else:
             self.texts.pop(target, None)
 
     def _assign_sink(self, rule: SinkRule, value: int, step: Step) -> None:
+        if rule.beginning and self._is_rooted(step.line, step.names, step.outer, step.text):
+            return
         given = [Argument(step.names, [], step.text)]
         tests = self.book.tests.get(rule.id, ())
         if self.book.concerns(rule, self.decorators) and all(
             holds(test, given, self.texts) for test in tests
         ):
             self.graph.sink(rule, step.line, value)
+
+    def _root(self, target: str, step: Step, *, replaces: bool) -> None:
+        """Note what the new value of a name begins with."""
+        if not self._is_rooted(step.line, step.names, step.outer, step.text):
+            self.rooted.discard(target)
+        elif replaces:
+            self.rooted.add(target)
 
     def _forget(self, prefix: str) -> None:
         for name in [name for name in self.values if name.startswith(prefix)]:
@@ -213,7 +226,7 @@ class _Body:
             return self.graph.call(place, call, receiver, arguments)
         for rule in self._apply(callee.writes):
             self._write(rule, call, receiver, arguments)
-            if isinstance(rule, CallRule) and rule.checks:
+            if isinstance(rule, CallRule) and rule.checks and (receiver or any(arguments)):
                 self._check(rule, place, call, callee.receiver, arguments)
         if callee.asks_receiver and is_nameless(call, before):
             receiver |= self._nameless(place, call.line, results)
@@ -227,7 +240,10 @@ class _Body:
         for sanitizer in self._apply(callee.sanitizers):
             return self.graph.cleaned(place, call, receiver, arguments, sanitizer)
         if callee.effect:
-            return self._known(callee, receiver, arguments)
+            value = self._known(callee, receiver, arguments)
+            return (
+                self.graph.harmless(place, call, value, callee.cleans) if callee.cleans else value
+            )
         return self.graph.call(place, call, receiver, arguments)
 
     def _apply(self, rules: Iterable[tuple[str, R]]) -> Iterator[R]:
@@ -271,7 +287,7 @@ class _Body:
             if arguments[position]:
                 value = arguments[position] | self._read(whole, call.line)
                 for name in [name for name, held in self.values.items() if held & value]:
-                    held = self.graph.harmless(place, call, self.values[name], cleans)
+                    held = self.graph.harmless((*place, name), call, self.values[name], cleans)
                     self._trust(name, held)
         among = 0 if RECEIVER in rule.checks else self._read(receiver, call.line)
         for position, value in enumerate(arguments):
@@ -282,7 +298,7 @@ class _Body:
             value = self._read(name, call.line)
             if value:
                 cleans = rule.cleans or ["*"]
-                self._trust(name, self.graph.harmless(place, call, value, cleans))
+                self._trust(name, self.graph.harmless((*place, name), call, value, cleans))
 
     def _trust(self, name: str, value: int) -> None:
         self.values[name] = value
@@ -327,11 +343,23 @@ class _Body:
                 value |= results[inner]
         return value
 
+    def _is_rooted(self, line: int, names: list[str], calls: list[int], text: str) -> bool:
+        """Whether a value made of these begins with what nobody else chose."""
+        if text and not text.startswith(BEHIND):
+            return is_address(text)
+        if not names or names[0] in self.rooted:
+            return bool(names)
+        # Without a slash between them, they may as well be one or the other.
+        joined = len(names) > 1 and not calls and text.startswith(f"{BEHIND}/")
+        return joined and not self._read(names[0], line)
+
     def _holds(self, rule: SourceRule | SinkRule, call: Invocation) -> bool:
+        tests = self.book.tests.get(rule.id)
+        if tests is None:
+            return True
         if isinstance(rule, SinkRule) and any(imported(name, self.imports) for name in rule.unless):
             return False
-        tests = self.book.tests.get(rule.id)
-        return not tests or all(holds(test, call.arguments, self.texts) for test in tests)
+        return all(holds(test, call.arguments, self.texts) for test in tests)
 
     def _reaches_sink(
         self, callee: Callee, call: Invocation, receiver: int, arguments: list[int]
@@ -345,6 +373,10 @@ class _Body:
             everything = not (rule.arguments or rule.keywords or rule.receiver)
             for position, argument in enumerate(call.arguments):
                 keyword = argument.keyword
+                if rule.beginning and self._is_rooted(
+                    call.line, argument.names, argument.calls, argument.text
+                ):
+                    continue
                 if everything or (
                     keyword in rule.keywords if keyword else position in rule.arguments
                 ):

@@ -21,11 +21,11 @@ def untrusted(chunk: Chunk, book: Book) -> Iterator[tuple[str, SourceRule]]:
     if not chunk.params or not book.parameters:
         return
     for rule in book.parameters:
+        if rule.beside and not any(name in chunk.params for name in rule.beside):
+            continue
         if "*" not in rule.parameters and not any(w in chunk.signature for w in rule.parameters):
             continue
         if not book.concerns(rule, chunk.decorators):
-            continue
-        if rule.beside and not any(name in chunk.params for name in rule.beside):
             continue
         for name, declaration in _declared(chunk):
             words = f" {declaration} "

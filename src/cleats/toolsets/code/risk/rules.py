@@ -93,6 +93,8 @@ class SinkRule(_Rule, frozen=True, kw_only=True):
     receiver: bool = False
     """The object that the method belongs to does harm."""
     requires: list[Condition] = []
+    beginning: bool = False
+    """Only who chooses the beginning of the value does harm: an address goes where its host is."""
     unless: list[Word] = []
     """Modules; in a file that imports one of them it does no harm (`defusedxml`)."""
     alone: bool = True
@@ -124,7 +126,8 @@ class CallRule(_Rule, frozen=True, kw_only=True):
     """The arguments that nobody else chose once this has been asked (`in_array`), -1 for the object
     that it belongs to: what is done with a wrong one is not looked at."""
     cleans: list[str] = []
-    """With `checks`: the categories of sinks for which they are harmless then; all when empty."""
+    """With `checks`: the categories of sinks for which they are harmless then; all when empty.
+    Without: those for which the result is harmless, as JSON is in a page."""
 
 
 Rule: TypeAlias = SourceRule | SinkRule | SanitizerRule | CallRule
