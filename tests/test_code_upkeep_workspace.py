@@ -203,19 +203,24 @@ def test_a_step_that_is_skipped_because_of_an_argument_says_so(
     assert asked["reason"] == "The caller asked to skip it."
 
 
-def test_an_index_from_elsewhere_is_taken_in(upkeep: Upkeep) -> None:
+@requirement("a:arguments:none-ignored")
+def test_an_index_from_elsewhere_is_taken_in_unless_it_is_not_wanted(upkeep: Upkeep) -> None:
     upkeep.world.build()
     upkeep.world.write(".gitignore", "/ci-artifacts/\n")
     with upkeep.world.lease() as lease:
         artifacts.export(lease, upkeep.world.root / "ci-artifacts")
     upkeep.result("clean_artifacts")
 
+    left = upkeep.result("bootstrap", skipTooling=True, skipArtifacts=True)["steps"]
+    upkeep.result("clean_artifacts")
     taken = upkeep.result("bootstrap", skipTooling=True)["steps"]
     (upkeep.world.root / "ci-artifacts" / "catalogue.db").write_text("bad")
     upkeep.error("bootstrap", ErrorCode.DOWNLOAD_VERIFY_FAILED)
 
+    assert left["artifacts"]["skipped"]
+    assert left["artifacts"]["reason"] == "The caller asked to skip it."
     assert taken["artifacts"]["restored"]
-    assert taken["index"]["files"] == 3
+    assert left["index"]["files"] == taken["index"]["files"] == 3
 
 
 def test_an_unknown_repository_or_step_is_refused(upkeep: Upkeep) -> None:

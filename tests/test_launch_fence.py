@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.patching.fence import Fence
+from tests.requirements import requirement
 from tests.shell import LAW
 
 ALLOWED = ["content/docs/note", "content/blog/", "data/menus.toml"]
@@ -81,6 +82,7 @@ def test_a_file_keeps_its_mode(site: Path) -> None:
     assert page.stat().st_mode & 0o777 == 0o600
 
 
+@requirement("e:code:allowed-paths")
 @pytest.mark.parametrize(
     "path",
     [

@@ -17,6 +17,7 @@ from cleats.toolsets.launch.publish.github import HEADERS, GitHub
 from cleats.toolsets.launch.publish.port import Change, File, Publisher
 from cleats.toolsets.launch.publish.service import CommitService
 from tests.forge import Forge, forge
+from tests.requirements import requirement
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 NEW = b"---\ntitle: New\n---\nWith \xc3\xa9 and no last line end"
@@ -159,6 +160,7 @@ def test_a_token_that_a_service_repeats_is_told_nobody_not_even_in_part(before: 
 
 
 @over_http
+@requirement("e:code:commit-service", "e:accept:retryable")
 @pytest.mark.parametrize(
     ("status", "retryable", "tries"),
     [(400, False, 1), (403, False, 1), (429, True, 1), (500, True, 1), (503, True, 4)],
