@@ -112,6 +112,34 @@ def test_a_reader_that_never_reads_costs_lines_and_not_time() -> None:
     stuck.set()
 
 
+def test_the_last_lines_are_written_where_no_thread_can_be_started_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    journal, written = Journal(), list[bytes]()
+
+    journal.line(written.append, b"one\n")
+    journal.line(written.append, b"two\n")
+    journal.close()
+
+    assert b"".join(written) == b"one\ntwo\n"
+
+
+@pytest.mark.anyio
+async def test_a_line_that_waits_for_company_has_its_thread_already() -> None:
+    journal, written = Journal(), list[bytes]()
+    journal.line(written.append, b"one\n")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "Thread", None)
+        journal.close()
+
+    assert written == [b"one\n"]
+
+
 def test_a_server_keeps_its_spans_in_its_own_folder(tmp_path: Path) -> None:
     with started(home=tmp_path) as peer:
         peer.call(1, "echo", text="x")

@@ -46,6 +46,7 @@ class Journal:
             if self._scheduled:
                 return
             self._scheduled = True
+            self._start()
         try:
             asyncio.get_running_loop().call_later(BATCH, self.flush)
         except RuntimeError:  # no loop in this thread: nobody to batch for
@@ -56,9 +57,6 @@ class Journal:
         with self._lock:
             lines, self._lines = self._lines, []
             self._scheduled = False
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
-                self._thread.start()
         if self._batches.qsize() >= BACKLOG:
             self.dropped += len(lines)
         elif lines:
@@ -66,15 +64,28 @@ class Journal:
 
     def close(self) -> None:
         """Write the last lines, but do not wait long for a reader that is gone."""
-        if self._thread is None and not self._lines:
+        if self._thread is None and not self._lines and self._batches.empty():
             return
         self.flush()
         written = threading.Event()
         self._batches.put(written)
+        if self._thread is None:
+            self._work(until=written)
         written.wait(PARTING)
 
-    def _work(self) -> None:
-        while True:
+    def _start(self) -> None:
+        """Start the thread; a process that is about to end has none any more, and `close` writes.
+
+        Before the first lines are due: Python starts no thread for a process that ends meanwhile.
+        """
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="journal", daemon=True)
+            with suppress(RuntimeError):
+                thread.start()
+                self._thread = thread
+
+    def _work(self, until: threading.Event | None = None) -> None:
+        while until is None or not until.is_set():
             batch = self._batches.get()
             if isinstance(batch, threading.Event):
                 batch.set()
