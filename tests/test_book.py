@@ -1,5 +1,6 @@
 """Every code block of README and docs runs, every link leads somewhere, the picture is true."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,9 @@ def problems(text: str) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", PAGES)
 def test_the_code_on_a_page_does_what_the_page_shows(path: str) -> None:
+    asks = any("curl " in token.content for token in PAGES[path].tokens if token.type == "fence")
+    if asks and shutil.which("curl") is None:
+        pytest.skip("the page asks with curl, which is not there")
     assert [str(problem) for problem in running.check(PAGES[path])] == []
 
 

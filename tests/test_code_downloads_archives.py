@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import random
+import shutil
 import subprocess
 import tarfile
 import zipfile
@@ -139,6 +140,8 @@ def test_a_good_archive_comes_out_exactly(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrapping", ["--gzip", "--bzip2", "--xz", "--format=posix"])
 def test_what_the_command_tar_writes_of_a_folder_comes_out(wrapping: str, tmp_path: Path) -> None:
+    if wrapping in {"--bzip2", "--xz"} and shutil.which(wrapping.strip("-")) is None:
+        pytest.skip("tar leaves this to a program that is not there")
     source = tmp_path / "source"
     for name, data in TREE.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

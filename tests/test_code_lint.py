@@ -22,7 +22,7 @@ def write(root: Path, **files: str) -> None:
 
 def program(path: Path, *lines: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.write_text("\n".join(["#!/bin/sh", "PATH=/usr/bin:/bin", *lines, ""]))
     path.chmod(0o755)
     return path
 
