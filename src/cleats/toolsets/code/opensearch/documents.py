@@ -28,7 +28,7 @@ from cleats.toolsets.code.search.digest import (
 )
 from cleats.toolsets.code.search.parts import FORMAT, risks
 from cleats.toolsets.code.search.postings import END
-from cleats.toolsets.code.search.rank import OF_TESTS
+from cleats.toolsets.code.search.standing import OF_TESTS
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations
@@ -124,7 +124,7 @@ def documents(folder: Path, dimensions: int) -> Generator[Document]:
             for ordinal, (chunk, known) in enumerate(zip(chunks, facts, strict=True)):
                 at = next(numbers)
                 hit = {"file": order, "ordinal": ordinal, **_hit(file, chunk)}
-                hit["vector"] = known.pop("row")
+                hit["vector"], hit["uses"] = known.pop("row"), known.pop("uses")
                 yield Document(str(at), {"at": at, "mode": chunk.mode, **known, "hit": hit})
 
 
@@ -149,6 +149,7 @@ def _facts(file: _File, chunks: Sequence[_Chunk], dimensions: int) -> Iterator[d
             },
             **({"vector": vectors[at].tolist()} if vectors[at].any() else {}),
             "row": pack(vectors[at].tobytes()),
+            "uses": len(values[at].get("uses", ())),
         }
 
 

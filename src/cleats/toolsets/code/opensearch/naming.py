@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from cleats.toolsets.code.opensearch.fields import LONGEST_VALUE, NAME_ENDS, tails
 from cleats.toolsets.code.opensearch.queries import Query
-from cleats.toolsets.code.search.rank import TESTS
+from cleats.toolsets.code.search.standing import TESTS
 from cleats.toolsets.code.search.symbols import FILE, LAST, QUALIFIED, SAME_CASE
 
 _TESTS: Final[Query] = {"term": {"tests": {"value": True}}}

@@ -21,18 +21,29 @@ from cleats.toolsets.code.opensearch.documents import file_id, unpack
 from cleats.toolsets.code.opensearch.queries import Query, checked, passes, ranked, within
 from cleats.toolsets.code.search.digest import word_table
 from cleats.toolsets.code.search.emptiness import Passing
-from cleats.toolsets.code.search.fusion import Ranked
-from cleats.toolsets.code.search.rank import KINDS, MEANING, OF_TESTS, TESTS, Plan, plan
+from cleats.toolsets.code.search.fusion import Ranked, Standing
+from cleats.toolsets.code.search.rank import MENTIONED, Plan, plan
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.retrieval import (
     FETCHED,
-    NEAR,
     Found,
     Hit,
     best,
+    nearest,
     tests_lower,
     weighed,
 )
+from cleats.toolsets.code.search.standing import (
+    BODIED,
+    KINDS,
+    OF_TESTS,
+    TESTS,
+    copies,
+    own_name,
+    repeats,
+    worth,
+)
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
 NAME: Final = "opensearch"
 KIND: Final = "bm25-fielded"
@@ -40,7 +51,10 @@ KIND: Final = "bm25-fielded"
 NEARER: Final = 2
 """Times as many neighbours as needed are fetched: the cluster guesses which are nearest."""
 
-LIGHT: Final = ("at", "hit.file", "hit.ordinal", "hit.path", "hit.kind", "hit.name", "hit.vector")
+LIGHT: Final = (
+    "at",
+    *(f"hit.{name}" for name in ("file", "ordinal", "path", "kind", "name", "uses", "vector")),
+)
 """What orders a chunk; all the rest is fetched for those that are shown."""
 
 BEST_FIRST: Final = [{"_score": {"order": "desc"}}, {"at": {"order": "asc"}}]
@@ -148,15 +162,17 @@ class Searching:
             near = responses[1 + len(lists) : 2 + len(lists)]
             pool = rankings[0].positions if asked.near is None else known.positions(near)
             rankings.append(known.nearest(pool, self._direction, self._limit))
-        symbols = known.called(self._plan.symbol, cased=self.request.cased)
-        fused = best(
-            self._plan,
-            rankings,
-            symbols,
-            known.order,
-            most=self.request.top,
-            lowered=known.lowered if self._lower else None,
+        called = {
+            "symbol": known.called(self._plan.symbol, cased=self.request.cased),
+            "mention": known.mentioned(self._plan.mentioned),
+        }
+        standing = Standing(
+            worth=known.worth if self._plan.words else None,
+            place=known.lowered if self._lower else None,
+            copies=known.copies if self._plan.words else None,
         )
+        order, top = known.order, self.request.top
+        fused = best(self._plan, rankings, called, order, most=top, standing=standing)
         return [Hit(each, *known.place(each.position)) for each in fused]
 
     def alone(self) -> list[tuple[str, Search]]:
@@ -216,8 +232,17 @@ class _Candidates:
         hits = [source["hit"] for source in self._sources]
         self.order = np.asarray([source["at"] for source in self._sources], np.int64)
         self.weights = np.asarray([KINDS.get(hit["kind"], 1.0) for hit in hits], np.float32)
-        tests = [TESTS if OF_TESTS.search(hit["path"]) else 1.0 for hit in hits]
-        self.lowered = np.asarray(tests, np.float32)
+        self._of_tests = np.asarray([bool(OF_TESTS.search(hit["path"])) for hit in hits], np.bool_)
+        self._copied = np.asarray([repeats(hit["path"]) for hit in hits], np.bool_)
+        self._called = [own_name(hit["name"]) for hit in hits]
+        self.lowered = np.where(self._of_tests, np.float32(TESTS), np.float32(1))
+        uses = np.asarray([hit["uses"] for hit in hits], np.int64)
+        bodied = np.asarray([hit["kind"] in BODIED for hit in hits], np.bool_)
+        self.worth = np.where(bodied, worth(uses), np.float32(1))
+
+    def copies(self, positions: Ids) -> Mask:
+        called = [self._called[at] for at in positions.tolist()]
+        return copies(self._copied[positions], self._of_tests[positions], called)
 
     def place(self, number: int) -> tuple[str, int]:
         hit = self._sources[number]["hit"]
@@ -236,10 +261,14 @@ class _Candidates:
     ) -> Ranked:
         rows = [np.frombuffer(unpack(self._sources[at]["hit"]["vector"]), np.int8) for at in pool]
         scaled = direction / np.float32(LENGTH)
-        made = np.asarray([row.astype(np.float32) @ scaled for row in rows], np.float32)
-        order = np.lexsort((self.order[pool], -made))[:limit]
-        order = order[made[order] >= NEAR]
-        return Ranked("meaning", MEANING, pool[order], made[order])
+        cosines = np.zeros(len(self._sources), np.float32)
+        cosines[pool] = [row.astype(np.float32) @ scaled for row in rows]
+        within = np.zeros(len(self._sources), np.bool_)
+        within[pool] = True
+        return nearest(self, cosines, within, limit, strict=False)
+
+    def mentioned(self, names: Iterable[str]) -> dict[int, float]:
+        return {at: MENTIONED for name in names for at in self.called(name, cased=True)}
 
     def called(self, name: str, *, cased: bool) -> dict[int, float]:
         if not name:

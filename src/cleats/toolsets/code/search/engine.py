@@ -25,9 +25,18 @@ from cleats.toolsets.code.search.digest import MODES, word_table
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.filters import Filter
 from cleats.toolsets.code.search.parts import shard_folders
-from cleats.toolsets.code.search.rank import KINDS, OF_TESTS, TESTS
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.retrieval import Found, Retrieval, answered
+from cleats.toolsets.code.search.standing import (
+    BODIED,
+    KINDS,
+    OF_TESTS,
+    TESTS,
+    copies,
+    own_name,
+    repeats,
+    worth,
+)
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
@@ -166,7 +175,20 @@ class Engine:
     @cached_property
     def lowered(self) -> NDArray[np.float32]:
         """What the place of each chunk multiplies its fused score with: tests count less."""
-        return self._joined([_lowered(columns) for columns in self.columns])
+        return np.where(self._of_tests, np.float32(TESTS), np.float32(1))
+
+    @cached_property
+    def worth(self) -> NDArray[np.float32]:
+        """What the points that lists give to each chunk are multiplied with."""
+        return self._joined([_worth(columns) for columns in self.columns])
+
+    def copies(self, positions: Ids) -> Mask:
+        """Which of some chunks are copies of others among them."""
+        copied: Mask = self._copied[positions]
+        if not copied.any():
+            return copied
+        called = list(map(self._called.__getitem__, positions.tolist()))
+        return copies(copied, self._of_tests[positions], called)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -180,6 +202,18 @@ class Engine:
             own = np.asarray([ranks[path] for path in columns.paths.values()], np.int64)
             keys.append((own[columns.file_of] << 32) + np.arange(columns.chunks))
         return np.concatenate(keys)
+
+    @cached_property
+    def _of_tests(self) -> Mask:
+        return self._joined([_in_files(columns, _is_test) for columns in self.columns])
+
+    @cached_property
+    def _copied(self) -> Mask:
+        return self._joined([_in_files(columns, repeats) for columns in self.columns])
+
+    @cached_property
+    def _called(self) -> "_Called":
+        return _Called(self.starts, self.columns)
 
     @cached_property
     def _modes(self) -> NDArray[np.uint8]:
@@ -202,6 +236,20 @@ class Engine:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+class _Called(dict[int, str]):
+    """The own name of each chunk that anybody asked for."""
+
+    def __init__(self, starts: Sequence[int], columns: Sequence[Columns]) -> None:
+        super().__init__()
+        self._starts, self._columns = starts, columns
+
+    def __missing__(self, position: int) -> str:
+        shard = bisect_right(self._starts, position) - 1
+        column = self._columns[shard].column("name")
+        name = "" if column is None else column.value(position - self._starts[shard])
+        return self.setdefault(position, own_name(name))
+
+
 def _weights(columns: Columns) -> NDArray[np.float32]:
     weights = np.ones(columns.chunks, np.float32)
     column = columns.column("kind")
@@ -211,6 +259,22 @@ def _weights(columns: Columns) -> NDArray[np.float32]:
     return weights
 
 
-def _lowered(columns: Columns) -> NDArray[np.float32]:
-    files = [TESTS if OF_TESTS.search(path) else 1.0 for path in columns.paths.values()]
-    return np.asarray(files, np.float32)[columns.file_of]
+def _worth(columns: Columns) -> NDArray[np.float32]:
+    made = np.ones(columns.chunks, np.float32)
+    kinds, uses = columns.column("kind"), columns.column("uses")
+    if kinds is not None:
+        counts = np.zeros(columns.chunks, np.int64) if uses is None else uses.counts()
+        for number, kind in enumerate(kinds.vocabulary.values()):
+            if kind in BODIED:
+                owners = kinds.owners(number)
+                made[owners] = worth(counts[owners])
+    return made
+
+
+def _in_files(columns: Columns, fits: Callable[[str], bool]) -> Mask:
+    """The chunks of the files whose paths fit."""
+    return np.asarray(list(map(fits, columns.paths.values())), np.bool_)[columns.file_of]
+
+
+def _is_test(path: str) -> bool:
+    return OF_TESTS.search(path) is not None

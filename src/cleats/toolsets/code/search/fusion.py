@@ -4,7 +4,7 @@ Scores of different kinds cannot be compared, ranks can. What each part contribu
 score can be explained: it is the sum of its parts and nothing else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Final
 
@@ -12,7 +12,8 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.search.vocabulary import Ids
+from cleats.toolsets.code.search.standing import COPY
+from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
 K: Final = 20
 """Softens the difference between the first ranks; the usual 60 softens it too much for lists as
@@ -33,7 +34,7 @@ class Fused(Struct, frozen=True):
 
     position: int
     parts: dict[str, float] = field(default_factory=dict)
-    """What each ranking and each bonus added to the score."""
+    """What each ranking, each bonus and the standing of the chunk added to the score."""
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
@@ -44,47 +45,77 @@ class Fused(Struct, frozen=True):
         self.scores[ranking.name] = float(ranking.scores[rank - 1])
 
 
+class Standing(Struct, frozen=True):
+    """What multiplies scores whatever was asked for, chunk by chunk."""
+
+    worth: NDArray[np.float32] | None = None
+    """For the points of lists, by what each chunk does: the part `body`."""
+    place: NDArray[np.float32] | None = None
+    """For the whole score, by where each chunk is: the part `place`."""
+    copies: Callable[[Ids], Mask] | None = None
+    """Which of the chunks that were found are copies of others: the part `copy`."""
+
+
 def fuse(
     rankings: list[Ranked],
     bonuses: Mapping[str, Mapping[int, float]],
     order: NDArray[np.int64],
     most: int,
-    factors: NDArray[np.float32] | None = None,
+    standing: Standing = Standing(),  # noqa: B008 - frozen
 ) -> list[Fused]:
-    """The best chunks of all lists; equal ones in the order of their files and places.
-
-    `factors` multiply the scores of chunks by where they are.
-    """
+    """The best chunks of all lists; equal ones in the order of their files and places."""
     ranks = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
-    totals = _totals(rankings, ranks, bonuses)
-    positions = np.fromiter(totals, np.int64, len(totals))
-    scores = np.fromiter(totals.values(), np.float64, len(totals))
-    if factors is not None:
-        scores *= factors[positions]
-    best = positions[np.lexsort((order[positions], -scores))[:most]].tolist()
-    found = {position: Fused(position) for position in best}
+    listed, given = _listed(rankings, ranks), _given(bonuses)
+    positions = np.fromiter(listed | given, np.int64)
+    scores = np.fromiter((listed.get(at, 0.0) for at in positions.tolist()), np.float64)
+    more = np.fromiter((given.get(at, 0.0) for at in positions.tolist()), np.float64)
+    changes = dict(_changes(standing, positions.astype(np.int32), scores, more))
+    scores = sum(changes.values(), scores + more)
+    best = np.lexsort((order[positions], -scores))[:most]
+    found = {position: Fused(position) for position in positions[best].tolist()}
     for ranking, ranked in zip(rankings, ranks, strict=True):
         for position in found.keys() & ranked.keys():
             found[position].add(ranking, ranked[position])
     for name, points in bonuses.items():
         for position in found.keys() & points.keys():
             found[position].parts[name] = points[position]
-    if factors is not None:
-        for position, each in found.items():
-            if factors[position] != 1:
-                each.parts["place"] = totals[position] * (float(factors[position]) - 1)
+    for name, change in changes.items():
+        for each, points in zip(found.values(), change[best].tolist(), strict=True):
+            if points:
+                each.parts[name] = points
     return list(found.values())
 
 
-def _totals(
-    rankings: list[Ranked],
-    ranks: list[dict[int, int]],
-    bonuses: Mapping[str, Mapping[int, float]],
-) -> dict[int, float]:
+def _changes(
+    standing: Standing,
+    positions: Ids,
+    listed: NDArray[np.float64],
+    given: NDArray[np.float64],
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """What the standing of chunks adds to their scores, one after the other."""
+    scores = listed + given
+    if standing.worth is not None:
+        change = listed * (standing.worth[positions] - 1)
+        scores = scores + change
+        yield "body", change
+    if standing.place is not None:
+        change = scores * (standing.place[positions] - 1)
+        scores = scores + change
+        yield "place", change
+    if standing.copies is not None:
+        yield "copy", scores * np.where(standing.copies(positions), COPY - 1, 0.0)
+
+
+def _listed(rankings: list[Ranked], ranks: list[dict[int, int]]) -> dict[int, float]:
     totals: dict[int, float] = {}
     for ranking, ranked in zip(rankings, ranks, strict=True):
         for position, rank in ranked.items():
             totals[position] = totals.get(position, 0.0) + ranking.weight / (K + rank)
+    return totals
+
+
+def _given(bonuses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+    totals: dict[int, float] = {}
     for points in bonuses.values():
         for position, bonus in points.items():
             totals[position] = totals.get(position, 0.0) + bonus

@@ -4,11 +4,11 @@ A question becomes two lists: one by stems, which finds what is meant in other f
 words as they are, which puts the literal first; its phrases and what it bars say in which chunks
 to look. A formula becomes one list of what it demands. Names count more than text, paths less;
 whoever has all words of a short question comes before whoever lacks one, and a symbol of exactly
-this name before everything.
+this name before everything. A name that a question is about brings what is called so.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -52,21 +52,21 @@ LONGEST_NAME: Final = 5
 MOST: Final = 48
 """Words of a question that are ranked; a pasted page says no more with the rest."""
 
-KINDS: Final[Mapping[str, float]] = {"module": 0.6, "class": 0.9, "lines": 0.9, "entry": 0.9}
-"""What a score is multiplied with, by the kind of the chunk."""
-
-
-TESTS: Final = 0.8
-"""What a fused score is multiplied with in code of tests, unless the operator wants it the same or
-the question is about tests: tests repeat the names of what they test."""
-
 ABOUT_TESTS: Final = frozenset({"test", "spec", "fixtur", "mock", "assert"})
-"""Stems of words that say so."""
+"""Stems of words that say that a question is about tests."""
 
-OF_TESTS: Final = re.compile(
-    r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata)/|(?:^|/)(?:test_|conftest\.)[^/]*$"
-    r"|[._-](?:test|spec)\.[^/.]+$|_test\.[^/.]+$|Tests?\.[^/.]+$"
-)
+MENTIONED: Final = 0.1
+"""Points for being called like a name that is mentioned: about what two lists give at the most."""
+
+FEW: Final = 1
+"""Telling words that a question may have beside a name, for the name to be what it is about; in a
+longer one names may be of other things, unless they are in backticks."""
+
+MENTIONS: Final = 4
+"""Names that are looked for in one question."""
+
+_TICKED = re.compile(r"`([\w$.:#]+)(?:\(\))?`")
+_NAME = re.compile(r"[^\W\d][\w$.:#]*")
 
 
 class Ranking(Struct, frozen=True):
@@ -87,6 +87,8 @@ class Plan(Struct, frozen=True):
     """Nothing may be found that the query does not demand."""
     symbol: str = ""
     """The name that the whole question could be."""
+    mentioned: tuple[str, ...] = ()
+    """Names within the question that it is about."""
     demanded: Expression | None = None
     """What every chunk has to have that is found."""
     barred: Expression | None = None
@@ -101,6 +103,7 @@ def plan(request: Request) -> Plan:
         wanted = required(query, cased=request.cased)
         return Plan((Ranking("required", STEMS, wanted),), words, strict=True)
     demanded, barred = _limits(query, cased=request.cased)
+    symbol = _said(query).strip("`").rstrip("()").strip()
     if not (query.terms or query.phrases):
         everything = Ranking("everything", STEMS, EVERYTHING)
         return Plan((everything,), words, True, demanded=demanded, barred=barred)
@@ -108,7 +111,8 @@ def plan(request: Request) -> Plan:
         _rankings(query, words, cased=request.cased),
         words,
         strict=request.cased,
-        symbol=_said(query).rstrip("()").strip(),
+        symbol=symbol,
+        mentioned=tuple(name for name in _mentioned(query, words) if name != symbol)[:MENTIONS],
         demanded=demanded,
         barred=barred,
     )
@@ -123,6 +127,17 @@ def _limits(query: Question, *, cased: bool) -> tuple[Expression | None, Express
 
 def _said(query: Question) -> str:
     return " ".join(leaf.text for leaf in leaves(query))
+
+
+def _mentioned(query: Question, words: tuple[str, ...]) -> Iterator[str]:
+    """Names in backticks; and those of several words, when the question has hardly another word."""
+    for each in dict.fromkeys(query.terms[:MOST]):
+        if ticked := _TICKED.search(each.text):
+            yield ticked[1]
+        elif name := _NAME.search(each.text):
+            pieces = tokens.pieces(name[0])
+            if len(pieces) > 1 and len(set(words).difference(pieces)) <= FEW:
+                yield name[0].rstrip(".:#")
 
 
 def _rankings(query: Question, words: tuple[str, ...], *, cased: bool) -> tuple[Ranking, ...]:

@@ -3,8 +3,8 @@
 The same masks serve every backend and the vectors, so a filter means the same everywhere.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -15,9 +15,17 @@ from cleats.toolsets.code.facts import Mode
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.digest import MODES
 from cleats.toolsets.code.search.emptiness import Passing, passing
-from cleats.toolsets.code.search.fusion import Fused, Ranked, fuse
+from cleats.toolsets.code.search.fusion import Fused, Ranked, Standing, fuse
 from cleats.toolsets.code.search.query_tree import Question
-from cleats.toolsets.code.search.rank import ABOUT_TESTS, COVERED, MEANING, Plan, Ranking, plan
+from cleats.toolsets.code.search.rank import (
+    ABOUT_TESTS,
+    COVERED,
+    MEANING,
+    MENTIONED,
+    Plan,
+    Ranking,
+    plan,
+)
 from cleats.toolsets.code.search.request import Request
 from cleats.toolsets.code.search.symbols import named
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
@@ -61,6 +69,18 @@ class Found(Struct, frozen=True):
     """What each filter lets through, when all together let nothing through."""
     no_vectors: bool = False
     """The caller asked that meaning counts, and the index was built without."""
+
+
+class Weighing(Protocol):
+    """Chunks, as far as their lists need to know them."""
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """What the kind of each multiplies its scores with."""
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """That of chunks that score the same."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -133,10 +153,14 @@ class Retrieval:
                 positions, scores = lists[MODES.index(mode)]
                 weights, order = self._engine.weights[positions], self._engine.order[positions]
                 rankings.append(weighed(ranking, positions, scores, weights, order))
-        cosines, symbols = self._cosines(), self._symbols()
+        cosines, strict = self._cosines(), self._plan.strict
+        called = {"symbol": self._symbols(), "mention": self._mentioned()}
         for mode, left in within.items():
-            ranked[mode] += _nearest(cosines, left, self._limit, strict=self._plan.strict)
-        return {mode: self._best(each, symbols, within[mode]) for mode, each in ranked.items()}
+            if cosines is not None:
+                ranked[mode].append(
+                    nearest(self._engine, cosines, left, self._limit, strict=strict)
+                )
+        return {mode: self._best(each, called, within[mode]) for mode, each in ranked.items()}
 
     def _cosines(self) -> NDArray[np.float32] | None:
         if not self._request.meaning or self._request.cased or not self._plan.words:
@@ -144,23 +168,35 @@ class Retrieval:
         return self._engine.cosines(self._plan.words)
 
     def _symbols(self) -> dict[int, float]:
-        if not self._plan.symbol:
-            return {}
-        engine = self._engine
-        return {
-            start + position: points
-            for columns, start in zip(engine.columns, engine.starts, strict=True)
-            for position, points in named(
-                columns, self._plan.symbol, cased=self._request.cased
-            ).items()
-        }
+        name = self._plan.symbol
+        return dict(self._called(name, cased=self._request.cased)) if name else {}
 
-    def _best(self, rankings: list[Ranked], symbols: dict[int, float], within: Mask) -> list[Hit]:
-        named_here = {at: points for at, points in symbols.items() if within[at]}
-        lowered = self._engine.lowered if tests_lower(self._request, self._plan) else None
-        order, top = self._engine.order, self._request.top
-        found = best(self._plan, rankings, named_here, order, most=top, lowered=lowered)
-        return [Hit(each, *self._engine.place(each.position)) for each in found]
+    def _mentioned(self) -> dict[int, float]:
+        names = self._plan.mentioned
+        return {at: MENTIONED for name in names for at, _ in self._called(name, cased=True)}
+
+    def _called(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
+        engine = self._engine
+        for columns, start in zip(engine.columns, engine.starts, strict=True):
+            for position, points in named(columns, name, cased=cased).items():
+                yield start + position, points
+
+    def _best(
+        self, rankings: list[Ranked], called: dict[str, dict[int, float]], within: Mask
+    ) -> list[Hit]:
+        engine = self._engine
+        bonuses = {
+            part: {at: points for at, points in found.items() if within[at]}
+            for part, found in called.items()
+        }
+        standing = Standing(
+            worth=engine.worth if self._plan.words else None,
+            place=engine.lowered if tests_lower(self._request, self._plan) else None,
+            copies=engine.copies if self._plan.words else None,
+        )
+        order, top = engine.order, self._request.top
+        found = best(self._plan, rankings, bonuses, order, most=top, standing=standing)
+        return [Hit(each, *engine.place(each.position)) for each in found]
 
 
 def answered(run: Callable[[Request], Found], request: Request) -> Found:
@@ -210,17 +246,17 @@ def tests_lower(request: Request, planned: Plan) -> bool:
 def best(
     planned: Plan,
     rankings: list[Ranked],
-    symbols: dict[int, float],
+    called: Mapping[str, dict[int, float]],
     order: NDArray[np.int64],
     *,
     most: int,
-    lowered: NDArray[np.float32] | None,
+    standing: Standing,
 ) -> list[Fused]:
-    """The best chunks of all lists and of what is called like the question."""
-    bonuses = {"symbol": symbols, "words": _covered(rankings[0])}
+    """The best chunks of all lists and of what is called like the question or a part of it."""
+    bonuses = {**called, "words": _covered(rankings[0])}
     if planned.strict:
         rankings = _reranked(rankings)
-    return fuse(rankings, bonuses, order, most, lowered)
+    return fuse(rankings, bonuses, order, most, standing)
 
 
 def _covered(ranking: Ranked) -> dict[int, float]:
@@ -240,17 +276,16 @@ def _reranked(rankings: list[Ranked]) -> list[Ranked]:
     ]
 
 
-def _nearest(
-    cosines: NDArray[np.float32] | None, within: Mask, limit: int, *, strict: bool
-) -> Iterator[Ranked]:
-    if cosines is None:
-        return
+def nearest(
+    engine: Weighing, cosines: NDArray[np.float32], within: Mask, limit: int, *, strict: bool
+) -> Ranked:
+    """The chunks that are close to a question, after what kind of chunk each is was counted in."""
     left = np.flatnonzero(within)
-    close = cosines[left]
+    counted = cosines[left] * engine.weights[left]
     count = len(left) if strict else min(limit, len(left))
     if count < len(left):
-        best = np.argpartition(-close, count - 1)[:count]
-        left, close = left[best], close[best]
-    order = np.lexsort((left, -close))
-    order = order[close[order] >= NEAR]
-    yield Ranked("meaning", MEANING, left[order].astype(np.int32), close[order])
+        close = np.argpartition(-counted, count - 1)[:count]
+        left, counted = left[close], counted[close]
+    found = left[np.lexsort((engine.order[left], -counted))]
+    found = found[cosines[found] >= NEAR]
+    return Ranked("meaning", MEANING, found.astype(np.int32), cosines[found])

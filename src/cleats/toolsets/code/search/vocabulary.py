@@ -71,6 +71,22 @@ class Column:
         found: Ids = self._postings[self._bounds[number] : self._bounds[number + 1]]
         return found
 
+    def counts(self) -> NDArray[np.int64]:
+        """How many values each owner has."""
+        return np.bincount(self._postings, minlength=self._owners)
+
+    def value(self, owner: int) -> str:
+        """What an owner has, in a column with one value each; empty when it has none."""
+        number = int(self._numbers[owner])
+        return self.vocabulary[number] if number >= 0 else ""
+
+    @cached_property
+    def _numbers(self) -> Ids:
+        numbers = np.full(self._owners, -1, np.int32)
+        each = np.arange(len(self.vocabulary), dtype=np.int32)
+        numbers[self._postings] = np.repeat(each, np.diff(self._bounds))
+        return numbers
+
     def mask(self, ids: Ids) -> Mask:
         """Who has any of these values."""
         mask = np.zeros(self._owners, dtype=np.bool_)

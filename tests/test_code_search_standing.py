@@ -1,0 +1,188 @@
+"""What a chunk counts by what and where it is: copies, bodies, kinds, and names in a question."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cleats.toolsets.code.search.engine import Engine
+from cleats.toolsets.code.search.output import payload
+from cleats.toolsets.code.search.request import read
+from cleats.toolsets.code.search.standing import copies, own_name, repeats, worth
+from tests.search_world import File, build
+
+QUESTION = "how is the price of an order worked out"
+PRICE = "function price(order) { order price }"
+LONGER = "function price(order) { order price of everything that somebody wants to have sent }"
+
+
+def made(tmp_path: Path, *files: File) -> Engine:
+    return Engine.open(build(tmp_path / "made", list(files)))
+
+
+def script(path: str, text: str, name: str = "price") -> File:
+    return File(path, text, "javascript").piece("function", name, text)
+
+
+def found(engine: Engine, query: str, **given: Any) -> list[dict[str, Any]]:
+    asked = read({"query": query, "mode": "code", "explain": True, **given})
+    hits: list[dict[str, Any]] = payload(engine, engine.search(asked))["code"]
+    return hits
+
+
+def files(hits: list[dict[str, Any]]) -> list[str]:
+    return [hit["file"] for hit in hits]
+
+
+def points(hit: dict[str, Any]) -> dict[str, float]:
+    return {part["name"]: part["points"] for part in hit["scoreBreakdown"]["parts"]}
+
+
+@pytest.mark.parametrize("built", ["dist/shop.js", "build/esm/shop.mjs", "types/shop.d.ts"])
+def test_a_copy_comes_after_its_original_and_says_why(tmp_path: Path, built: str) -> None:
+    engine = made(tmp_path, script(built, PRICE, "shop.price"), script("src/shop.ts", LONGER))
+
+    hits = found(engine, QUESTION)
+
+    assert files(hits) == ["src/shop.ts", built]
+    assert "copy" not in points(hits[0])
+    assert points(hits[1])["copy"] == pytest.approx(-0.6 / 0.4 * hits[1]["score"], abs=1e-5)
+    assert hits[1]["score"] == pytest.approx(sum(points(hits[1]).values()))
+
+
+def test_a_name_that_is_asked_for_brings_the_original_first(tmp_path: Path) -> None:
+    engine = made(tmp_path, script("dist/shop.js", PRICE), script("src/shop.ts", LONGER))
+
+    assert files(found(engine, "price")) == ["src/shop.ts", "dist/shop.js"]
+
+
+@pytest.mark.parametrize(
+    "other", [script("src/shop.ts", LONGER, "total"), script("tests/price.test.ts", LONGER)]
+)
+def test_what_has_no_original_is_no_copy(tmp_path: Path, other: File) -> None:
+    engine = made(tmp_path, script("dist/shop.js", PRICE), other)
+
+    hits = found(engine, QUESTION)
+
+    assert files(hits)[0] == "dist/shop.js"
+    assert "copy" not in points(hits[0])
+
+
+def test_a_listing_knows_no_standing(tmp_path: Path) -> None:
+    engine = made(tmp_path, script("dist/shop.js", PRICE), script("src/shop.ts", LONGER))
+
+    hits = found(engine, "*")
+
+    assert files(hits) == ["dist/shop.js", "src/shop.ts"]
+    assert all(points(hit).keys() == {"everything"} for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("dist/index.js", True),
+        ("packages/a/dist/esm5/index.js", True),
+        ("build/lib/shop/cart.py", True),
+        ("build/lib.linux-x86_64/shop/cart.py", True),
+        ("Map.d.ts", True),
+        ("lib/index.d.mts", True),
+        ("numpy/core.pyi", True),
+        ("static/jquery-min.js", True),
+        ("static/jquery.min.js", True),
+        ("go/vendor/github.com/a/b.go", True),
+        ("src/third_party/zlib/inflate.c", True),
+        ("build/webpack.config.ts", False),
+        ("tools/build/graph.go", False),
+        ("distance/index.js", False),
+        ("lib/express.js", False),
+        ("src/min.js", False),
+        ("src/shop.ts", False),
+    ],
+)
+def test_files_that_repeat_others_are_known_by_their_paths(path: str, *, expected: bool) -> None:
+    assert repeats(path) == expected
+
+
+def test_nothing_is_a_copy_of_a_test_or_of_what_has_no_name() -> None:
+    copied = np.array([True, True, True, False, False, False])
+    of_tests = np.array([False, False, False, True, False, False])
+    called = list(map(own_name, ["A.run", "b:stop", "", "run", "C#stop", ""]))
+
+    assert copies(copied, of_tests, called).tolist() == [False, True, False, False, False, False]
+
+
+def test_what_does_more_comes_before_a_stub_of_the_same_words(tmp_path: Path) -> None:
+    text = "def one(): order price\n\ndef two(): order price of it"
+    file = File("a.py", text).piece("function", "one", "def one(): order price")
+    used = [f"name{number}" for number in range(12)]
+    file.piece("function", "two", "def two(): order price of it", uses=used)
+    engine = made(tmp_path, file)
+
+    hits = found(engine, QUESTION)
+
+    assert [hit["name"] for hit in hits] == ["two", "one"]
+    assert points(hits[0])["body"] > 0 > points(hits[1])["body"]
+
+
+def test_three_names_count_as_other_kinds_do_and_more_names_always_count_more() -> None:
+    counted = worth(np.arange(200))
+
+    assert counted[3] == pytest.approx(1.0)
+    assert np.all(np.diff(counted) > 0)
+    assert 0.8 <= counted[0] <= counted[-1] < 4 / 3
+
+
+def test_the_kind_counts_by_meaning_as_it_does_by_words(tmp_path: Path) -> None:
+    text = "delete folder\n\nerase the directory of files"
+    file = File("a.py", text).piece("module", "a", "delete folder")
+    file.piece("function", "b", "erase the directory of files")
+    engine = made(tmp_path, file)
+
+    hits = {hit["name"]: hit for hit in found(engine, "delete folders", ann=True)}
+
+    ranks = {
+        name: part["rank"]
+        for name, hit in hits.items()
+        for part in hit["scoreBreakdown"]["parts"]
+        if part["name"] == "meaning"
+    }
+    assert hits["a"]["annScore"] > hits["b"]["annScore"]
+    assert ranks == {"b": 1, "a": 2}
+
+
+@pytest.mark.parametrize(
+    ("query", "mentioned"),
+    [
+        ("how does loadOrder work", True),
+        ("what does Shop.loadOrder return?", True),
+        ("why does `loadOrder` fail when the network of the customer is slow", True),
+        ("why does `loadOrder()` fail when the network of the customer is slow", True),
+        ("why does loadOrder fail when the network of the customer is slow", False),
+        ("how does loadorder work", False),
+        ("how does load work", False),
+        ("how does order work", False),
+    ],
+)
+def test_a_name_that_a_question_is_about_brings_what_is_called_so(
+    tmp_path: Path, query: str, *, mentioned: bool
+) -> None:
+    text = "function loadOrder(id) { return get(id) }"
+    use = "function why() { work(); loadOrder(fail, when, network, customer, slow) }"
+    other = "function loadorder() { return order }"
+    file = File("shop.js", f"{use}\n{text}\n{other}", "javascript")
+    file.piece("function", "why", use).piece("method", "Shop.loadOrder", text)
+    file.piece("function", "LOADORDER", other).piece("function", "order", "{ return order }")
+    engine = made(tmp_path, file)
+
+    hits = found(engine, query)
+
+    called = [hit["name"] for hit in hits if "mention" in points(hit)]
+    assert called == ["Shop.loadOrder"] * mentioned
+
+
+def test_a_name_alone_in_backticks_is_looked_up_like_any_name(tmp_path: Path) -> None:
+    engine = made(tmp_path, script("shop.js", PRICE), script("all.js", LONGER, "other"))
+
+    for query in ("`price`", "`price()`", "price()"):
+        assert points(found(engine, query)[0])["symbol"] == 4.0, query
