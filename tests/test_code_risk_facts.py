@@ -126,3 +126,12 @@ def test_words_that_turn_something_off_are_text() -> None:
     (call,) = calls("python", "f(a=False, b=None, c=True)\n")
 
     assert [argument.text for argument in call.arguments] == ["False", "None", ""]
+
+
+def test_a_method_of_a_written_expression_is_none_of_a_function() -> None:
+    found = calls("javascript", "const m = /a(b)/.exec(x /* why */, 1)[1];\n/a/.test(y);")
+
+    assert [(call.callee, [a.names for a in call.arguments]) for call in found] == [
+        ("RegExp.exec", [["x"], []]),
+        ("RegExp.test", [["y"]]),
+    ]

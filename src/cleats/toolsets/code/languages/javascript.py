@@ -289,6 +289,7 @@ JAVASCRIPT = Language(
     updates=frozenset({"update_expression"}),
     texts=frozenset({"string_fragment"}),
     literals=LITERALS,
+    classes={"regex": "RegExp"},
     nothing=frozenset({"undefined"}),
     verdicts={
         "binary_expression": COMPARISONS | ARITHMETIC,

@@ -60,12 +60,17 @@ def plan_for(language: Language) -> Plan:
 def _namings(language: Language) -> dict[str, Naming]:
     """How expressions are named; where a kind is in several rows, the later one here counts."""
     return {
+        **{kind: _standing(name) for kind, name in language.classes.items()},
         **dict.fromkeys(language.transparent, Walk.within),
         **dict.fromkeys(language.calls, Walk.called),
         **dict.fromkeys(language.indexes, Walk.index),
         **dict.fromkeys(language.members, Walk.member),
         **dict.fromkeys(language.names | language.type_names, Walk.written),
     }
+
+
+def _standing(name: str) -> Naming:
+    return lambda _walk, _node, _flow: name
 
 
 def _telling(operators: Kinds, action: Action) -> Action:

@@ -184,6 +184,8 @@ class Language(Struct, frozen=True):
     """The literal text in strings."""
     literals: Mapping[str, str] = {}
     """Kinds of literals and the type a value of that kind has."""
+    classes: Mapping[str, str] = {}
+    """Literals whose methods are those of a class, and its name: `/x/.exec(y)` is no `exec(y)`."""
     casts: Mapping[str, str] = {}
     """Expressions that say their own type, and the child that is it; the last one when empty."""
     made: "Callable[[Syntax, int], str] | None" = None

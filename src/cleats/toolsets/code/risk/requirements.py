@@ -7,9 +7,9 @@ from cleats.toolsets.code.facts import Argument
 from cleats.toolsets.code.risk.book import Test
 
 _ADDRESS = re.compile(
-    r"(?:location:\s*|redirect:)?(?:https?://[\w-][^/]*/|/[^/\\\s])", re.IGNORECASE
+    r"(?:location:\s*|redirect:)?(?:https?://[\w-][^/]*/|\.{0,2}/[^/\\\s]|[?#])", re.IGNORECASE
 )
-"""An address with a host, or a path: what comes behind it cannot make it another host's."""
+"""An address with a host, a path or a query: what comes behind cannot make it another host's."""
 
 
 def is_address(text: str) -> bool:
