@@ -105,7 +105,9 @@ def test_a_special_case_of_a_template_is_named_after_the_template() -> None:
     assert "Has" in found
 
 
-@pytest.mark.parametrize("ease", [easing.cpp, easing.typescript, easing.kotlin, easing.java])
+@pytest.mark.parametrize(
+    "ease", [easing.cpp, easing.typescript, easing.kotlin, easing.swift, easing.java]
+)
 @pytest.mark.parametrize("piece", [b"\n", b"AAA\n", b"in ", b"( ", b"AAA(", b"<", b"// a\n", b"@ "])
 def test_text_is_eased_in_a_time_that_grows_with_its_size(
     ease: Callable[[bytes], bytes], piece: bytes

@@ -52,3 +52,16 @@ def test_a_path_of_ruby_is_named_as_if_each_part_were_around_the_next() -> None:
 
 def test_a_receiver_of_go_may_stand_apart_from_what_it_is_generic_over() -> None:
     assert kinds("go", "package p\nfunc (b *Box [K]) Put(k K) {}") == {"Box.Put": "method"}
+
+
+def test_words_of_swift_that_are_newer_than_the_grammar_are_read() -> None:
+    found = declarations(
+        "swift",
+        "shop",
+        b"func run<R>(@_implicitSelfCapture _ body: sending @escaping () async -> sending R) {}\n"
+        b"func rows() -> [Kind] {\n  nonisolated(unsafe) let a = b\n  return [~Row.self]\n}\n",
+    )
+
+    assert found.problem == ""
+    assert [chunk.name for chunk in found.chunks] == ["run", "rows"]
+    assert found.chunks[0].params == ["body"]

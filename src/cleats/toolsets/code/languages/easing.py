@@ -38,6 +38,11 @@ _FLOW: Final = re.compile(
 _UNNAMED: Final = re.compile(rb"([(,]\s*\??)(strin|numbe|boolea|an)[grny](?=\s*[,)])")
 """A parameter of a function type that is only a type."""
 
+_ISOLATED: Final = re.compile(
+    rb"(?<=[>:)])[ \t]{0,8}sending(?=\s+[@\w(\[])|\bnonisolated\(unsafe\)|@_\w{1,80}(?=\s)"
+    rb"|(?<=[\[,( ])~(?=\w)"
+)
+
 _MODULE: Final = re.compile(rb"^([ \t]*import\s+)module(?=\s+\w)", re.MULTILINE)
 
 _BRACE: Final = re.compile(
@@ -111,6 +116,11 @@ def _unsaid(found: re.Match[bytes]) -> bytes:
 def kotlin_annotations(data: bytes) -> bytes:
     """`annotation class Audited` without its first word: three names are a call to the grammar."""
     return _ANNOTATION.sub(lambda found: b" " * len(found.group()), data)
+
+
+def swift(data: bytes) -> bytes:
+    """Without words of Swift 6 on who may use a value, the compiler's own attributes, and `~x`."""
+    return _ISOLATED.sub(lambda found: b" " * len(found.group()), data)
 
 
 def java(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import re
 
 from cleats.toolsets.code.facts import Typed
+from cleats.toolsets.code.languages import easing
 from cleats.toolsets.code.languages.assignments import add_type, assign, target, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
@@ -375,5 +376,6 @@ SWIFT = Language(
         **dict.fromkeys(("if_statement", "guard_statement", "while_statement"), conditions),
     },
     prepare=_prepare,
+    ease=easing.swift,
     finish=_finish,
 )
