@@ -76,10 +76,10 @@ def test_a_parameter_that_is_taken_apart_names_what_its_parts_are_given_to() -> 
 
 
 def test_a_sign_is_part_of_a_type() -> None:
-    found = named("typescript", "function f(a: -1 | 1): -1 | 0 { return 0 }")
+    found = named("typescript", "interface A { compare: (a: -1 | 1) => -1 | 0 }")
 
-    assert found["f"].return_type == "-1 | 0"
-    assert [each.type for each in found["f"].types][:2] == ["-1 | 0", "-1 | 1"]
+    assert found["A.compare"].return_type == "-1 | 0"
+    assert [each.type for each in found["A.compare"].types] == ["-1 | 0", "-1 | 1"]
 
 
 TYPED = """/**
