@@ -81,9 +81,21 @@ CORPORA: Sequence[Corpus] = (
     ),
     Corpus("medium", (Package("sdist", "django", "5.2.19"),)),
     Corpus("script", (Package("npm", "ol", "10.10.0"), Package("npm", "rxjs", "7.8.2"))),
+    Corpus("crawl", (Package("sdist", "scrapy", "2.19.0"),)),
+    Corpus(
+        "state",
+        (
+            Package("npm", "@reduxjs/toolkit", "2.14.0"),
+            Package("npm", "@tanstack/query-core", "5.107.1"),
+            Package("npm", "mobx", "7.1.3"),
+            Package("npm", "yjs", "13.6.33"),
+        ),
+    ),
+    Corpus("android", (Package("npm", "@capacitor/android", "8.5.2"),)),
     Corpus("large", (Package("wheel", "ansible", "12.3.0"),)),
 )
-"""Python of two sizes, JavaScript with TypeScript, and some twenty thousand files."""
+"""Python of two sizes, JavaScript with TypeScript, one more package of Python, TypeScript with what
+was built of it, Java, and some twenty thousand files."""
 
 
 def commit(folder: Path) -> None:

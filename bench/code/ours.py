@@ -87,10 +87,12 @@ def opened(folder: Path, cache: Path) -> Iterator[Engine]:
             engine.close()
 
 
-def ask(engine: Engine, question: str, **arguments: Any) -> list[dict[str, Any]]:
-    """The hits in code."""
+def ask(
+    engine: Engine, question: str, *, tests_lower: bool = True, **arguments: Any
+) -> list[dict[str, Any]]:
+    """The hits in code; those of tests lower, as a server has it that is told nothing else."""
     given = {"query": question, "mode": "code", "top": DEPTH, **arguments}
-    answer = payload(engine, engine.search(read(given)))
+    answer = payload(engine, engine.search(read(given, tests_lower=tests_lower)))
     hits: list[dict[str, Any]] = answer["code"]
     return hits
 

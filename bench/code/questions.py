@@ -1,14 +1,17 @@
 """Questions a person would ask, written by hand, and names looked up; with the places that answer.
 
 A question may have several right answers; one of them is enough. Answers are written as
-`end/of/path.py:Class.method` in `questions/*.json` and must each exist exactly once.
+`end/of/path.py:Class.method` in `questions/*.json` and must each exist in exactly one file. Where
+Python's own parser cannot read a file, ours says where its declarations stand; overloads of one
+name are one answer.
 """
 
 import ast
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -16,8 +19,15 @@ from types import UnionType
 from bench.code.answers import Passage
 from bench.code.corpora import Corpus
 from bench.code.heldout import LONGEST
+from cleats.toolsets.code.extract import extract
 
 QUESTIONS = Path(__file__).parent / "questions"
+
+LANGUAGES: Mapping[str, str] = {".ts": "typescript", ".js": "javascript", ".java": "java"}
+"""Of the answers that are not in Python."""
+
+_COPIES = re.compile(r"(^|/)(dist|build)/|\.d\.ts$")
+"""What packages have beside their sources."""
 
 SYMBOLS = 200
 """Names looked up in each corpus."""
@@ -49,19 +59,19 @@ def by_hand(corpus: Corpus) -> list[Asked]:
     file = QUESTIONS / f"{corpus.name}.json"
     if not file.exists():
         return []
-    declared = dict(_declarations(corpus))
+    declared = list(_declarations(corpus))
     return [
-        Asked(question, tuple(_only(declared, answer) for answer in answers))
+        Asked(question, tuple(each for answer in answers for each in _only(declared, answer)))
         for question, answers in json.loads(file.read_text())
     ]
 
 
 def symbols(corpus: Corpus) -> list[Asked]:
-    """Names that are declared only once, each the answer to itself."""
+    """Names that are declared only once, not counting copies, each the answer to itself."""
     declared = [
         (name.rpartition(".")[2], passage)
         for (path, name), passage in _declarations(corpus, ast.FunctionDef | ast.ClassDef)
-        if "test" not in path
+        if "test" not in path and not _COPIES.search(path)
     ]
     counts = Counter(name for name, _ in declared)
     chosen = [
@@ -73,16 +83,16 @@ def symbols(corpus: Corpus) -> list[Asked]:
     return chosen[:SYMBOLS]
 
 
-def _only(declared: Mapping[tuple[str, str], Passage], answer: str) -> Passage:
+def _only(declared: Sequence[tuple[tuple[str, str], Passage]], answer: str) -> list[Passage]:
     end, _, wanted = answer.partition(":")
     found = [
         passage
-        for (path, name), passage in declared.items()
+        for (path, name), passage in declared
         if name == wanted and f"/{path}".endswith(f"/{end}") and "/tests/" not in path
     ]
-    if len(found) != 1:
+    if len({passage.path for passage in found}) != 1:
         raise ValueError(f"{answer} names {len(found)} declarations")
-    return found[0]
+    return found
 
 
 def _declarations(
@@ -99,6 +109,18 @@ def _declarations(
                 if isinstance(node, kinds):
                     passage = Passage(path, node.lineno, node.end_lineno or node.lineno)
                     yield (path, name), passage
+        elif file.suffix in LANGUAGES:
+            wanted = None if kinds is ast.stmt else {"function", "method", "class"}
+            yield from _extracted(file, corpus, wanted)
+
+
+def _extracted(
+    file: Path, corpus: Corpus, kinds: Collection[str] | None
+) -> Iterator[tuple[tuple[str, str], Passage]]:
+    path = file.relative_to(corpus.folder).as_posix()
+    for chunk in extract(path, file.read_bytes(), LANGUAGES[file.suffix], "code").chunks:
+        if chunk.name and (kinds is None or chunk.kind in kinds):
+            yield (path, chunk.name), Passage(path, chunk.start_line, chunk.end_line)
 
 
 def _named(parent: ast.AST, above: str) -> Iterator[tuple[str, ast.stmt]]:
