@@ -50,7 +50,7 @@ def test_the_timer_is_set_to_thirty_seconds() -> None:
     "c:new:registered",
     "c:new:available",
 )
-def test_a_new_skill_is_listed_announced_and_loaded_after_the_next_look(world: World) -> None:
+def test_every_new_skill_is_listed_announced_and_loaded_after_the_next_look(world: World) -> None:
     world.user("old")
 
     with world.serving(**QUICKLY) as peer:
@@ -59,9 +59,13 @@ def test_a_new_skill_is_listed_announced_and_loaded_after_the_next_look(world: W
         announced(peer, "notifications/tools/list_changed")
         after = description(peer)
         text = loaded(peer, "fresh")
+        world.user("fresher", "Written later")
+        announced(peer, "notifications/tools/list_changed")
+        later = description(peer)
 
     assert "fresh" not in before
     assert "- fresh: Just written" in after
+    assert "- fresher: Written later" in later
     assert text.startswith("Loading: fresh\n")
 
 
