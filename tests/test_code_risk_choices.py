@@ -151,6 +151,24 @@ def test_arguments_of_a_program_are_less_than_the_program() -> None:
     assert severities == {"req.body.name": "high", "'ls', [req.body.name]": "medium"}
 
 
+def test_arguments_of_a_program_are_less_than_a_line_for_a_shell() -> None:
+    source = (
+        'package main\nimport ("net/http"; "os/exec")\n'
+        "func f(w http.ResponseWriter, r *http.Request) {{ exec.Command({}).Run() }}\n"
+    ).format
+    severities = {
+        given: [(flow.sink, flow.severity) for risk in found.values() for flow in risk.flows]
+        for given in ('r.FormValue("a")', '"sh", "-c", r.FormValue("a")', '"ls", r.FormValue("a")')
+        for found in [risks({"a.go": source(given)}, "go")]
+    }
+
+    assert list(severities.values()) == [
+        [("exec.Command", "high")],
+        [("exec.Command", "high")],
+        [("exec.Command.arguments", "medium")],
+    ]
+
+
 def test_only_what_is_written_to_a_client_is_a_page() -> None:
     source = (
         'package main\nimport ("fmt"; "io"; "os"{})\n'

@@ -13,14 +13,15 @@ joining two is one operation and a function without anything of interest costs n
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from cleats.toolsets.code.facts import BEHIND, Argument, Chunk, Invocation, Step
+from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
+from cleats.toolsets.code.risk.addresses import is_formatted, is_rooted
 from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
 from cleats.toolsets.code.risk.checks import RECEIVER, asked, vouched
 from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
 from cleats.toolsets.code.risk.receivers import around, is_nameless
-from cleats.toolsets.code.risk.requirements import holds, is_address
+from cleats.toolsets.code.risk.requirements import holds
 from cleats.toolsets.code.risk.rules import CallRule, Rules, SinkRule, SourceRule
 from cleats.toolsets.code.risk.summary import Summary
 
@@ -132,7 +133,7 @@ class _Body:
             self._forget(f"{target}.")
         if value and "." in target:
             self._spill(target, value)
-        if value and (step.text or self.rooted or len(step.names) > 1):
+        if value and (step.text or self.rooted or len(step.names) > 1 or is_formatted(step)):
             self._root(target, step, replaces=replaces)
         if step.text:
             self.texts[target] = step.text
@@ -344,14 +345,10 @@ class _Body:
         return value
 
     def _is_rooted(self, line: int, names: list[str], calls: list[int], text: str) -> bool:
-        """Whether a value made of these begins with what nobody else chose."""
-        if text and not text.startswith(BEHIND):
-            return is_address(text)
-        if not names or names[0] in self.rooted:
-            return bool(names)
-        # Without a slash between them, they may as well be one or the other.
-        joined = len(names) > 1 and not calls and text.startswith(f"{BEHIND}/")
-        return joined and not self._read(names[0], line)
+        if not (text or calls or names):
+            return False
+        made = [self.calls[position] for position in calls]
+        return is_rooted(names, made, text, self.rooted, lambda name: not self._read(name, line))
 
     def _holds(self, rule: SourceRule | SinkRule, call: Invocation) -> bool:
         tests = self.book.tests.get(rule.id)

@@ -6,15 +6,6 @@ from collections.abc import Mapping, Sequence
 from cleats.toolsets.code.facts import Argument
 from cleats.toolsets.code.risk.book import Test
 
-_ADDRESS = re.compile(
-    r"(?:location:\s*|redirect:)?(?:https?://[\w-][^/]*/|\.{0,2}/[^/\\\s]|[?#])", re.IGNORECASE
-)
-"""An address with a host, a path or a query: what comes behind cannot make it another host's."""
-
-
-def is_address(text: str) -> bool:
-    return _ADDRESS.match(text) is not None
-
 
 def holds(test: Test, arguments: Sequence[Argument], texts: Mapping[str, str]) -> bool:
     """Ask for one condition. `texts` is what variables were given as literal text."""
