@@ -102,18 +102,15 @@ def test_a_skill_is_loaded_by_its_name_in_any_case(world: World, name: str) -> N
 
 
 @requirement("c:load:any-case", "c:full-name:found", "c:short-name:found")
-@pytest.mark.parametrize("name", ["own-words", "OWN-WORDS", "office:pdf", "pdf", "Office:Pdf"])
-def test_a_skill_with_capitals_in_its_name_is_found_in_any_case_too(
-    world: World, name: str
-) -> None:
+def test_a_skill_with_capitals_in_its_name_is_found_in_any_case_too(world: World) -> None:
+    names = ["own-words", "OWN-WORDS", "office:pdf", "pdf", "Office:Pdf"]
     world.user("Own-Words")
     world.plugins(OFFICE=["PDF"])
 
     with world.serving() as peer:
-        text = loaded(peer, name)
+        found = [loaded(peer, name).splitlines()[0] for name in names]
 
-    full = "Own-Words" if name.casefold() == "own-words" else "OFFICE:PDF"
-    assert text.startswith(f"Loading: {full}\nBase directory: ")
+    assert found == ["Loading: Own-Words"] * 2 + ["Loading: OFFICE:PDF"] * 3
 
 
 @requirement(
