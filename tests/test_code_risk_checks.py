@@ -81,6 +81,14 @@ def test_a_member_that_is_asked_about_is_that_member_alone() -> None:
     assert javascript(check, query("req.query.other")) == {"req.query->sql.query"}
 
 
+def test_a_check_of_one_handler_is_none_of_the_next() -> None:
+    handler = "app.get('/', (req, res) => {{ {}eval(req.query.x); }});\n".format
+    checked, unchecked = handler("if (!ALLOWED.has(req.query.x)) return; "), handler("")
+
+    assert flows({"a.js": checked}, "javascript") == set()
+    assert flows({"a.js": checked + unchecked}, "javascript") == {"req.query->eval"}
+
+
 def test_a_member_of_another_object_was_not_asked_about() -> None:
     check = "if (!ALLOWED.includes(req.query.sort)) return res.end();"
     other = "req.query.x = req.body.x; req = next;"

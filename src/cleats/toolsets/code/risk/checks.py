@@ -24,6 +24,17 @@ _VOUCHING = {
 """Parts of a value: who asks whether one is allowed asks it about the whole, for some sinks."""
 
 
+_REGISTERS = frozenset({"get", "post", "put", "patch", "delete", "all", "use"})
+
+
+def is_registered(call: Invocation) -> bool:
+    """Whether a call takes a function without a name that is to answer requests: a handler."""
+    if call.callee.rpartition(".")[2] not in _REGISTERS or not call.arguments:
+        return False
+    last = call.arguments[-1]
+    return not (last.names or last.calls or last.text)
+
+
 def asked(rule: CallRule, call: Invocation, receiver: str) -> list[str]:
     """The names that a call asks about.
 

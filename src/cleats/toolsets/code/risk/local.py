@@ -16,7 +16,7 @@ from typing import TypeVar
 from cleats.toolsets.code.facts import Argument, Chunk, Invocation, Step
 from cleats.toolsets.code.risk.addresses import is_formatted, is_rooted
 from cleats.toolsets.code.risk.book import SELVES, Book, Callee, book_of
-from cleats.toolsets.code.risk.checks import RECEIVER, asked, vouched
+from cleats.toolsets.code.risk.checks import RECEIVER, asked, is_registered, vouched
 from cleats.toolsets.code.risk.graph import Graph, Place
 from cleats.toolsets.code.risk.parameters import untrusted
 from cleats.toolsets.code.risk.patterns import imported
@@ -104,6 +104,8 @@ class _Body:
             for position, call in enumerate(calls):
                 results.append(self._call((number, position), call, calls, results))
         if not step.targets:
+            if self.checked and calls and is_registered(calls[-1]):
+                self.checked.clear()  # the next handler gets another request
             return
         value = 0
         for name in step.names:
