@@ -58,6 +58,7 @@ class Book:
         read: list[tuple[Pattern, SourceRule]] = []
         assigned: list[tuple[Pattern, SinkRule]] = []
         self.parameters: list[SourceRule] = []
+        self.beside: dict[str, frozenset[str]] = {}
         self.tests: dict[str, list[Test]] = {}
         """By rule; those that hold always are not here."""
         self._decorated: dict[str, Lookup[bool]] = {}
@@ -69,6 +70,7 @@ class Book:
                 read += [(pattern, rule) for pattern in patterns if not pattern.called]
                 if rule.parameters:
                     self.parameters.append(rule)
+                    self.beside[rule.id] = frozenset(rule.beside)
             elif isinstance(rule, SinkRule):
                 assigned += [(compiled(text, through=False), rule) for text in rule.assigns]
             if isinstance(rule, SourceRule | SinkRule):

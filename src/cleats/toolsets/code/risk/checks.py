@@ -55,14 +55,19 @@ def asked(rule: CallRule, call: Invocation, receiver: str) -> list[str]:
     return [name for name in names if not name.endswith("[]")]
 
 
-def vouched(call: Invocation, calls: Sequence[Invocation]) -> Iterator[tuple[int, str, list[str]]]:
-    """The arguments that are a part of something, what that is, and the sinks it is good for.
+def vouched(
+    call: Invocation, calls: Sequence[Invocation], values: Sequence[int]
+) -> Iterator[tuple[int, str, list[str]]]:
+    """The values of arguments that are parts, of what they are, and for which sinks that is good.
 
-    `calls` are those of the step: in `allowed.contains(uri.getHost())` the part is a call.
+    `calls` are those of the step: in `allowed.contains(uri.getHost())` the part is a call. Nothing
+    is said of an argument without a value.
     """
-    for position, argument in enumerate(call.arguments):
+    for argument, value in zip(call.arguments, values, strict=True):
+        if not value:
+            continue
         for name in (*argument.names, *(calls[inner].callee for inner in argument.calls)):
             whole, _, part = name.rpartition(".")
             cleans = _VOUCHING.get(part.lower().removeprefix("get"))
             if cleans:
-                yield position, whole, cleans
+                yield value, whole, cleans

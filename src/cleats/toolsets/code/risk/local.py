@@ -30,8 +30,10 @@ MOST_STEPS = 3_000
 
 R = TypeVar("R")
 _RESULTS = frozenset({"return", "yield"})
-_MEASURES = (".length", ".Length", ".byteLength", "Path().name", "Path().stem", "Path().suffix")
-"""Members that do no harm, unless they are what a stranger was asked for: `req.query.length`."""
+_MEASURES = (".length", ".Length", ".byteLength")
+"""Members that are numbers, unless they are what a stranger was asked for: `req.query.length`."""
+_LAST_PARTS = ("Path().name", "Path().stem", "Path().suffix")
+"""Members of a path that lead nowhere."""
 _CALLABLE = frozenset({"function", "method", "constructor", "property", "macro"})
 
 
@@ -135,7 +137,7 @@ class _Body:
             self._forget(f"{target}.")
         if value and "." in target:
             self._spill(target, value)
-        if value and (step.text or self.rooted or len(step.names) > 1 or is_formatted(step)):
+        if value and (self.rooted or "/" in step.text or (step.outer and is_formatted(step))):
             self._root(target, step, replaces=replaces)
         if step.text:
             self.texts[target] = step.text
@@ -183,11 +185,12 @@ class _Body:
             if value is not None:
                 return value
             cut = max(name.rfind(".", 0, cut), name.rfind("[", 0, cut))
+        if name.endswith(_LAST_PARTS):
+            self._pass_over(name.rpartition(".")[0])
         return 0
 
     def _read(self, name: str, line: int) -> int:
         if name.endswith(_MEASURES) and not self._is_source(name.rpartition(".")[0]):
-            self._pass_over(name.rpartition(".")[0])
             return 0
         hits = self.book.reads.known.get(name)
         for pattern, rule in self.book.reads(name) if hits is None else hits:
@@ -227,7 +230,8 @@ class _Body:
         receiver = self._receiver(callee, call.line, before, results)
         if callee.plain:
             return self.graph.call(place, call, receiver, arguments)
-        for rule in self._apply(callee.writes):
+        # Most calls have rules of one kind only; asking for none costs as much as asking for one.
+        for rule in self._apply(callee.writes) if callee.writes else ():
             self._write(rule, call, receiver, arguments)
             if isinstance(rule, CallRule) and rule.checks and (receiver or any(arguments)):
                 self._check(rule, place, call, callee.receiver, arguments)
@@ -237,10 +241,10 @@ class _Body:
         # What is dropped is so through a source as well: the length of a header is none of it.
         if reached or callee.effect == "drops":
             return 0
-        for source in self._apply(callee.sources):
+        for source in self._apply(callee.sources) if callee.sources else ():
             if self._holds(source, call):
                 return self.graph.source(source, call.line)
-        for sanitizer in self._apply(callee.sanitizers):
+        for sanitizer in self._apply(callee.sanitizers) if callee.sanitizers else ():
             return self.graph.cleaned(place, call, receiver, arguments, sanitizer)
         if callee.effect:
             value = self._known(callee, receiver, arguments)
@@ -286,12 +290,11 @@ class _Body:
         self, rule: CallRule, place: Place, call: Invocation, receiver: str, arguments: list[int]
     ) -> None:
         """Somebody asks whether values are allowed, and goes on only if they are."""
-        for position, whole, cleans in vouched(call, self.calls):
-            if arguments[position]:
-                value = arguments[position] | self._read(whole, call.line)
-                for name in [name for name, held in self.values.items() if held & value]:
-                    held = self.graph.harmless((*place, name), call, self.values[name], cleans)
-                    self._trust(name, held)
+        for value, whole, cleans in vouched(call, self.calls, arguments):
+            whole_value = value | self._read(whole, call.line)
+            for name in [name for name, held in self.values.items() if held & whole_value]:
+                held = self.graph.harmless((*place, name), call, self.values[name], cleans)
+                self._trust(name, held)
         among = 0 if RECEIVER in rule.checks else self._read(receiver, call.line)
         for position, value in enumerate(arguments):
             among |= 0 if position in rule.checks else value

@@ -21,7 +21,7 @@ def untrusted(chunk: Chunk, book: Book) -> Iterator[tuple[str, SourceRule]]:
     if not chunk.params or not book.parameters:
         return
     for rule in book.parameters:
-        if rule.beside and not any(name in chunk.params for name in rule.beside):
+        if rule.beside and book.beside[rule.id].isdisjoint(chunk.params):
             continue
         if "*" not in rule.parameters and not any(w in chunk.signature for w in rule.parameters):
             continue
