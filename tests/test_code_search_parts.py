@@ -166,6 +166,7 @@ def test_however_few_chunks_are_fetched_at_a_time_the_answer_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
 ) -> None:
     engine = Engine.open(build(tmp_path / "all", [*many(300), *shop()]))
+    monkeypatch.setattr(words, "FEW", engine.chunks)
     named = answers(engine, **arguments)
 
     monkeypatch.setattr(words, "FEW", 0)

@@ -1,5 +1,6 @@
 """The Tantivy index of a generation, for reading: the backend that ranks by words."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,10 @@ from cleats.toolsets.code.search.evaluation import Leaf
 from cleats.toolsets.code.search.segments import FOLDER, POSITIONAL, SCHEMA, SHARD_BITS
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
-FEW: Final = 500
-"""Chunks of a mode, or that a filter leaves of it, to be named one by one in a query; above that,
-more is fetched than needed and thrown away."""
+FEW: Final = 1.5
+"""Times the root of all chunks: so many of a mode, or that a filter leaves of it, are named one by
+one in a query. Above that, more is fetched than needed and thrown away, which takes as long there
+as naming does: one grows with the number of the few, the other with what they are few among."""
 
 MANY: Final = 1_000
 """Chunks that are fetched at most to find those of several modes with one query."""
@@ -72,12 +74,13 @@ class Words:
             mode: self._modes == mode if mask is None else mask for mode, mask in modes.items()
         }
         sizes = {mode: int(np.count_nonzero(mask)) for mode, mask in within.items()}
-        few = {mode: mask for mode, mask in within.items() if sizes[mode] <= FEW}
-        many = {mode: mask for mode, mask in within.items() if sizes[mode] > FEW}
+        most = FEW * math.sqrt(self._chunks)
+        few = {mode: mask for mode, mask in within.items() if sizes[mode] <= most}
+        many = {mode: mask for mode, mask in within.items() if sizes[mode] > most}
         listed = self._named(query, few, limit) if few else {}
         listed |= self._together(query, many, sizes, limit) if many else {}
         return {
-            mode: listed.get(mode) or self._alone(query, mode, within[mode], limit)
+            mode: listed.get(mode) or self._alone(query, mode, within[mode], sizes[mode], limit)
             for mode in modes
         }
 
@@ -116,10 +119,10 @@ class Words:
         """How many of all chunks most likely hold `limit` of so many."""
         return min(int(limit * self._chunks / max(1, size) * 1.5) + 50, self._chunks + 1)
 
-    def _alone(self, query: Query, mode: int, mask: Mask, limit: int) -> _Listed:
+    def _alone(self, query: Query, mode: int, mask: Mask, size: int, limit: int) -> _Listed:
         """Fetch more and more until nothing is left that could be among the best."""
         of_mode = _both(query, _has_mode(mode))
-        fetch = self._fetched(int(np.count_nonzero(mask)), limit)
+        fetch = self._fetched(size, limit)
         while True:
             found, scores = self._search(of_mode, fetch)
             kept = _sure(scores, fetch) & mask[found]
