@@ -26,9 +26,9 @@ the call's span."""
 
 STREAMS = """\
 A stream is `text/event-stream`: `start`, any number of `progress` (`{phase, message}`, at most four
-a second), `result` or `error`, and always `done`; the data of each is an envelope. What is wrong
-with the request itself is a status, not an event. A client that disconnects cancels its call, and
-the processes of the call end."""
+a second; none for `/status/stream`), `result` or `error`, and always `done`; the data of each is
+an envelope. What is wrong with the request itself is a status, not an event. A client that
+disconnects cancels its call, and the processes of the call end."""
 
 CHECKS = (
     ("an `Origin` that is not allowed, also of a preflight", "403"),
