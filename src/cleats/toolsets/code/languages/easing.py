@@ -93,16 +93,20 @@ def _runtime(found: re.Match[bytes]) -> bytes:
 def kotlin(data: bytes) -> bytes:
     """Kotlin 2.2: a guard becomes one more condition, and a context an annotation."""
     eased = _CONTEXT.sub(_annotation, data)
-    eased = _ELSE_GUARD.sub(lambda found: b" " * len(found.group()), eased)
+    eased = _ELSE_GUARD.sub(_blank, eased)
     return _GUARD.sub(rb"\1, ", eased)
 
 
 def typescript(data: bytes) -> bytes:
     """Types without where they are imported from and how they vary, and names that are words."""
     eased = _VARIANCE.sub(_varied, data)
-    eased = _IMPORTED.sub(lambda found: b" " * len(found.group()), eased)
+    eased = _IMPORTED.sub(_blank, eased)
     eased = _UNNAMED.sub(rb"\1\2_", _FLOW.sub(_unsaid, eased))
     return _USING.sub(b"usinG", _TYPES.sub(rb"\1    ", eased))
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    return b" " * len(found.group())
 
 
 def _varied(found: re.Match[bytes]) -> bytes:
@@ -115,12 +119,12 @@ def _unsaid(found: re.Match[bytes]) -> bytes:
 
 def kotlin_annotations(data: bytes) -> bytes:
     """`annotation class Audited` without its first word: three names are a call to the grammar."""
-    return _ANNOTATION.sub(lambda found: b" " * len(found.group()), data)
+    return _ANNOTATION.sub(_blank, data)
 
 
 def swift(data: bytes) -> bytes:
     """Without words of Swift 6 on who may use a value, the compiler's own attributes, and `~x`."""
-    return _ISOLATED.sub(lambda found: b" " * len(found.group()), data)
+    return _ISOLATED.sub(_blank, data)
 
 
 def java(data: bytes) -> bytes:
@@ -149,5 +153,5 @@ def rust(data: bytes) -> bytes:
 def _annotation(found: re.Match[bytes]) -> bytes:
     before, within = b"", found[2]
     while within != before:
-        before, within = within, _GENERIC.sub(lambda part: b" " * len(part.group()), within)
+        before, within = within, _GENERIC.sub(_blank, within)
     return found[1] + b"@ontext" + within.replace(b":", b"=")
