@@ -272,7 +272,24 @@ def test_a_repository_that_holds_git_up_is_a_warning(
     found = History.of(checkout.root, head)
 
     assert found.authors_of("a.py", 1, 1) == []
-    assert "said nothing" in found.warnings[-1]
+    assert found.warnings == ["git log said nothing for 1 s"]
+
+
+def test_changed_files_that_hold_git_up_are_a_warning(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = checkout.commit(ANN, a__py="1\n")
+    saved = History.of(checkout.root, head).save()
+    (checkout.root / "a.py").write_text("1\n2\n")
+    os.mkfifo(checkout.root / ".gitattributes")
+    monkeypatch.setattr(git, "SILENCE", 1.0)
+
+    found = History.of(checkout.root, head, saved)
+
+    assert found.authors_of("a.py", 1, 1) == [ANN]
+    assert [warning.partition(";")[0] for warning in found.warnings] == [
+        "git diff said nothing for 1 s"
+    ]
 
 
 LOG = b"""\

@@ -75,6 +75,10 @@ class GitError(Exception):
         """What git wrote about it."""
 
 
+class SilentGitError(GitError):
+    """Raised when git says nothing for too long: something of the repository holds it up."""
+
+
 class Git(Struct, frozen=True):
     """Git in one folder. `filters` are the names of the filters its configuration knows."""
 
@@ -142,7 +146,7 @@ class Git(Struct, frozen=True):
         except blocking.StartError as error:
             raise GitError(str(error)) from error
         except TimeoutError as error:
-            raise GitError(f"git {words[0]} said nothing for {SILENCE:.0f} s") from error
+            raise SilentGitError(f"git {words[0]} said nothing for {SILENCE:.0f} s") from error
         except blocking.CommandError as error:
             raise GitError(f"git {words[0]} failed with {error}") from error
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from cleats.toolsets.code.history.git import DIFF, Git, GitError
+from cleats.toolsets.code.history.git import DIFF, Git, GitError, SilentGitError
 from cleats.toolsets.code.history.ledger import Ledger
 from cleats.toolsets.code.history.patches import FORMAT, Commit, Event, Parser, Patch
 
@@ -32,6 +32,8 @@ def complete(git: Git, commit: str, shallow: frozenset[str], most: int) -> Ledge
     try:
         ledger = Ledger(base=base)
         _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
+    except SilentGitError:  # it would be as silent again
+        raise
     except GitError:  # a blob is missing: a partial clone, or a damaged one
         ledger = Ledger(lined=False, base=base)
         _replay(ledger, _events(git, _log(ledger, since, commit)), credited, shallow)
