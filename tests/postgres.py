@@ -33,6 +33,7 @@ def _server() -> Any:
 def _started() -> Any:
     # A short path: the server listens on a socket file in it.
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the server, which is later
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
