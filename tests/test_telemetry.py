@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from cleats.runtime.call import Call
 from cleats.runtime.journal import Journal
 from cleats.runtime.spans import SpanFile
 from cleats.runtime.telemetry import LocalTracer, Telemetry, plain
-from tests.peer import started
+from tests.peer import LIMIT, started
 
 
 def record(call: Call, outcome: Outcome) -> tuple[dict[str, object], str]:
@@ -126,6 +128,46 @@ def test_the_last_lines_are_written_where_no_thread_can_be_started_any_more(
     journal.close()
 
     assert b"".join(written) == b"one\ntwo\n"
+
+
+def test_the_last_lines_are_waited_for_while_somebody_could_take_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal, written, disk = Journal(), list[bytes](), threading.Event()
+
+    def slow(batch: bytes) -> None:
+        disk.wait(LIMIT)
+        written.append(batch)
+
+    def asked() -> bool:
+        disk.set()
+        return True
+
+    monkeypatch.setattr(journals, "PARTING", 0.01)
+    monkeypatch.setattr(journals, "LAST_WAIT", LIMIT)
+    monkeypatch.setattr(journals, "takes_more", asked)
+    journal.line(slow, b"one\n")
+    journal.close()
+
+    assert written == [b"one\n"]
+
+
+UNREAD = """
+from cleats.runtime import journal
+
+journal.LAST_WAIT = 3600
+for _ in range(100):
+    journal.JOURNAL.line(journal.stderr, b"x" * 4095 + b"\\n")
+"""
+
+
+def test_a_process_whose_last_lines_nobody_reads_ends_all_the_same() -> None:
+    process = subprocess.Popen([sys.executable, "-c", UNREAD], stderr=subprocess.PIPE)
+    try:
+        assert process.wait(LIMIT) == 0
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.anyio

@@ -10,7 +10,9 @@ import atexit
 import logging
 import os
 import queue
+import select
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
@@ -22,7 +24,10 @@ BACKLOG = 256
 """Batches kept for a reader that has stopped reading."""
 
 PARTING = 0.5
-"""Seconds given to the last lines when the process ends."""
+"""Seconds given to the last lines, when the process ends, by a stderr that takes no more."""
+
+LAST_WAIT = 5.0
+"""Seconds given to them by one that does: a busy machine, or disk, may need a few."""
 
 Outlet: TypeAlias = Callable[[bytes], None]
 
@@ -71,7 +76,9 @@ class Journal:
         self._batches.put(written)
         if self._thread is None:
             self._work(until=written)
-        written.wait(PARTING)
+        end = time.monotonic() + LAST_WAIT
+        while not written.wait(PARTING) and takes_more() and time.monotonic() < end:
+            pass
 
     def _start(self) -> None:
         """Start the thread; a process that is about to end has none any more, and `close` writes.
@@ -103,6 +110,14 @@ def stderr(batch: bytes) -> None:
     view = memoryview(batch)
     while view:
         view = view[os.write(2, view) :]
+
+
+def takes_more() -> bool:
+    """Whether stderr is read, or need not be: the pipe of a reader that is gone is full."""
+    try:
+        return bool(select.select((), (2,), (), 0)[1])
+    except (OSError, ValueError):  # it is closed; or Windows, which asks sockets only
+        return False
 
 
 JOURNAL = Journal()
