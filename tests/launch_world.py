@@ -16,7 +16,7 @@ from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.drive.records import Result
 from cleats.toolsets.launch.drive.steps import KINDS
 from cleats.toolsets.launch.folder import RunFolder
-from cleats.toolsets.launch.store.port import Run, RunStore
+from cleats.toolsets.launch.store.port import Lease, Run, RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.workers.job import Job
 from tests.held import held
@@ -73,8 +73,8 @@ def _bytes(data: Any) -> bytes:
 MODULES = dict.fromkeys(KINDS, "tests.servers.launch_worker")
 """Every step is done by the small worker of the tests, in a real process."""
 
-PACE = Pace(lease=1.0, renew=0.2, look=0.05, wait=0.02)
-"""Leases that run out soon, so that a test need not wait for a dead driver's."""
+PACE = Pace(lease=60.0, renew=0.2, look=0.05, wait=0.02)
+"""Leases that outlast whatever holds a machine up; that of a dead driver is let `run_out`."""
 
 
 class Inline(Workers):
@@ -126,3 +126,9 @@ async def start(engine: Engine, config: Mapping[str, Any], **given: Any) -> Run:
     digest = documents.digest(documents.canonical(config))
     run, _ = await engine.create(config, config_hash=digest, shown_config=config, **given)
     return run
+
+
+def run_out(store: RunStore, run_id: str) -> None:
+    """Let the lease of a run end now, as time would: its driver is dead, or is to be robbed."""
+    held_by = store.get(run_id)
+    store.renew(Lease(run_id, held_by.owner, held_by.epoch), -1)

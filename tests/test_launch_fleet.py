@@ -21,10 +21,10 @@ from cleats.toolsets.launch.fleet.worker import PassingError, Worker, abandoned
 from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Run
 from cleats.toolsets.launch.store.postgres import PostgresStore
-from tests.launch_world import ROOT, config, engine, start
+from tests.launch_world import ROOT, config, engine, run_out, start
 from tests.postgres import away, database
 from tests.span_world import of_file
-from tests.trees import is_alive
+from tests.trees import children, is_alive
 from tests.waiting import until
 
 CALL = Trace("7" * 32, "8" * 16)
@@ -37,6 +37,7 @@ class Fleet:
         self.folder = folder
         self.url = database()
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.owners: dict[int, str] = {}
         self.engine: Engine = engine(folder, store=PostgresStore(self.url))
 
     def hire(self) -> subprocess.Popen[bytes]:
@@ -46,12 +47,24 @@ class Fleet:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"ready\n"
         self.workers.append(worker)
+        assert worker.stdout is not None
+        said, self.owners[worker.pid] = worker.stdout.readline().decode().split()
+        assert said == "ready"
         return worker
 
     def fire(self, worker: subprocess.Popen[bytes]) -> None:
+        """Kill a worker; what it drove has lost its driver, and the steps are over."""
+        worker.send_signal(signal.SIGSTOP)  # it starts nothing any more
+        supervisors = children(worker.pid)
+        self.bury(worker)
+        until(lambda: not any(map(is_alive, supervisors)))
+        for each in self.engine.store.list():
+            owner = self.engine.store.get(each.run_id).owner
+            if owner.startswith(self.owners[worker.pid]):
+                run_out(self.engine.store, each.run_id)
+
+    def bury(self, worker: subprocess.Popen[bytes]) -> None:
         worker.kill()
         worker.wait()
         assert worker.stdout is not None
@@ -88,7 +101,7 @@ def a_fleet(folder: Path) -> Iterator[Fleet]:
         yield made
     finally:
         for worker in list(made.workers):
-            made.fire(worker)
+            made.bury(worker)
         made.engine.store.close()
 
 

@@ -13,7 +13,7 @@ from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.events import Trace
 from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Lease, Run
-from tests.launch_world import ROOT, config, engine, start
+from tests.launch_world import ROOT, config, engine, run_out, start
 from tests.requirements import requirement
 from tests.trees import children, is_alive
 from tests.waiting import until
@@ -137,8 +137,7 @@ async def test_a_driver_that_lost_its_lease_stops_and_what_it_made_does_not_coun
 
 def rob(runs: Engine, run: Run) -> None:
     """Take a lease as if it had run out."""
-    held = runs.store.get(run.run_id)
-    runs.store.renew(Lease(run.run_id, held.owner, held.epoch), -1)
+    run_out(runs.store, run.run_id)
     assert runs.store.acquire(run.run_id, "thief", 60) is not None
 
 

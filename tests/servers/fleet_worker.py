@@ -20,7 +20,8 @@ async def main() -> None:
     made = engine(Path(folder), store=PostgresStore(url), tracer=tracer)
     worker = Worker(made, Jobs(url), concurrency=3, drain=0.2, pause=0.3)
     with shutdown.on_signals() as stop:
-        print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
+        # Whoever started it waits for this; its leases begin with the second word.
+        print("ready", made._leases._owner, flush=True)  # noqa: T201
         working = asyncio.create_task(worker.run())
         asked = asyncio.create_task(stop.asked.wait())
         await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)

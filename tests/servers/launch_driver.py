@@ -3,10 +3,12 @@
     python -m tests.servers.launch_driver HOME RUN... [--inline] [--halt STATE] [--seed N]
 
 It does what a client would: resume, fix, open the request. With `--halt` it stops for ever right
-after the record that enters a state, when it has made the file HOME/halted.
+after the record that enters a state, when it has made the file HOME/halted. The file HOME/owner.PID
+says what the owner of its leases begins with.
 """
 
 import argparse
+import os
 import random
 import threading
 from collections.abc import Sequence
@@ -43,6 +45,7 @@ def main() -> None:
     pace = Pace(lease=told.lease, renew=told.lease / 4, look=0.05, wait=0.01)
     random.Random(told.seed).shuffle(told.runs)
     runs = engine(told.home, inline=told.inline, pace=pace, observe=observe)
+    (told.home / f"owner.{os.getpid()}").write_text(runs._leases._owner)
     anyio.run(drive_all, runs, told.runs)
 
 
