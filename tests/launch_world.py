@@ -1,7 +1,8 @@
 """A small world for launch: jobs without the engine, and an engine with a small worker."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.drive.records import Result
 from cleats.toolsets.launch.drive.steps import KINDS
 from cleats.toolsets.launch.folder import RunFolder
+from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Lease, Run, RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 from cleats.toolsets.launch.workers.job import Job
@@ -126,6 +128,24 @@ async def start(engine: Engine, config: Mapping[str, Any], **given: Any) -> Run:
     digest = documents.digest(documents.canonical(config))
     run, _ = await engine.create(config, config_hash=digest, shown_config=config, **given)
     return run
+
+
+@contextmanager
+def looking(store: RunStore) -> Iterator[list[State]]:
+    """The states that whoever waits for a lease has seen, while the block runs."""
+    seen: list[State] = []
+    get = store.get
+
+    def look(run_id: str) -> Run:
+        run = get(run_id)
+        seen.append(run.state)
+        return run
+
+    store.get = look  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        store.get = get  # type: ignore[method-assign]
 
 
 def run_out(store: RunStore, run_id: str) -> None:

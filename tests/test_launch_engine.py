@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,19 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch import artifacts
 from cleats.toolsets.launch.drive.background import AT_ONCE, Background
-from cleats.toolsets.launch.drive.child import Workers
+from cleats.toolsets.launch.drive.child import Tell, Workers
 from cleats.toolsets.launch.drive.course import CONFLICT, Caller
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.exports import render
+from cleats.toolsets.launch.drive.records import Result
 from cleats.toolsets.launch.drive.steps import publication
 from cleats.toolsets.launch.events import Trace
 from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.snapshot import replay
 from cleats.toolsets.launch.states import ORDER, TERMINAL, State
 from cleats.toolsets.launch.store.port import Run
-from tests.launch_world import PACE, ROOT, config, engine, job, start
+from cleats.toolsets.launch.workers.job import Job
+from tests.launch_world import PACE, ROOT, Inline, config, engine, job, looking, start
 from tests.requirements import requirement
 from tests.servers.launch_worker import PAGE
 
@@ -539,16 +542,33 @@ async def test_a_resume_that_waits_for_another_driver_tells_where_that_one_ended
     tmp_path: Path,
 ) -> None:
     runs = engine(tmp_path, inline=True)
+    reached, go = anyio.Event(), anyio.Event()
+
+    class Gated(Inline):
+        async def run(self, kind: str, job: Job, tell: Tell) -> Result:
+            reached.set()
+            await go.wait()
+            return await super().run(kind, job, tell)
+
+    runs._means = replace(runs._means, workers=Gated({}, None, 0.2))
     run = await start(runs, config(drive={"auto_pr": True}))
+    told: list[str] = []
+
+    async def resume() -> None:
+        told.append((await runs.resume(run.run_id))["state"])
 
     async with runs.running():
         runs.drive_in_background(run)
-        with anyio.fail_after(30):
-            while runs.store.get(run.run_id).owner == "":
-                await anyio.sleep(0.001)
-        status = await runs.resume(run.run_id)
+        with anyio.fail_after(60), looking(runs.store) as seen:
+            await reached.wait()
+            seen.clear()
+            async with anyio.create_task_group() as group:
+                group.start_soon(resume)
+                while not seen:
+                    await anyio.sleep(0.01)
+                go.set()
 
-    assert status["state"] == "DONE"
+    assert told == ["DONE"]
 
 
 async def test_only_so_many_runs_go_on_at_once_and_each_only_once() -> None:
@@ -563,7 +583,7 @@ async def test_only_so_many_runs_go_on_at_once_and_each_only_once() -> None:
     async with background.running():
         for name in "abcdefa":
             assert background.start(name, partial(drive, name))
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while len(begun) < AT_ONCE:
                 await anyio.sleep(0)  # noqa: ASYNC115 - a turn of the loop for the tasks
             at_first = list(begun)
@@ -582,7 +602,7 @@ async def test_a_server_that_stops_lets_go_of_its_runs_at_once(tmp_path: Path) -
 
     async with runs.running():
         runs.drive_in_background(run)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not gate.exists():
                 await anyio.sleep(0.01)
 

@@ -8,12 +8,13 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.drive import driver as drives
 from cleats.toolsets.launch.drive.driver import Engine
 from cleats.toolsets.launch.drive.leases import Pace
 from cleats.toolsets.launch.events import Trace
 from cleats.toolsets.launch.states import State
 from cleats.toolsets.launch.store.port import Lease, Run
-from tests.launch_world import ROOT, config, engine, run_out, start
+from tests.launch_world import ROOT, config, engine, looking, run_out, start
 from tests.requirements import requirement
 from tests.trees import children, is_alive
 from tests.waiting import until
@@ -46,7 +47,10 @@ def driver(home: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 
 @requirement("e:cancel", "e:telemetry:work-items")
-async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(tmp_path: Path) -> None:
+async def test_a_cancel_stops_the_worker_and_whoever_drives_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drives, "CANCEL_PATIENCE", 60.0)
     before = children()
     runs = engine(tmp_path, pace=STEADY)
     gate = tmp_path / "gate"
@@ -126,7 +130,7 @@ async def test_a_driver_that_lost_its_lease_stops_and_what_it_made_does_not_coun
         group.start_soon(drive)
         worker = await reached(gate)
         rob(runs, run)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not heard:
                 await anyio.sleep(0.01)
 
@@ -150,7 +154,7 @@ async def test_a_lease_is_renewed_for_as_long_as_a_step_takes(tmp_path: Path) ->
         group.start_soon(runs.resume, run.run_id)
         await reached(gate)
         first = runs.store.get(run.run_id).expires
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while runs.store.get(run.run_id).expires <= first:
                 await anyio.sleep(0.01)
         gate.unlink()
@@ -198,14 +202,21 @@ async def test_two_resumes_at_once_do_the_work_once(tmp_path: Path) -> None:
     one = engine(tmp_path, inline=True, pace=STEADY)
     two = engine(tmp_path, inline=True, pace=STEADY)
     run = await start(one, config("stepwise"))
+    lease = one.store.acquire(run.run_id, "somebody", 60)
+    assert lease is not None
     seen: list[str] = []
 
     async def resume(runs: Engine) -> None:
         seen.append((await runs.resume(run.run_id))["state"])
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(resume, one)
-        group.start_soon(resume, two)
+    with looking(one.store) as first, looking(two.store) as second:
+        async with anyio.create_task_group() as group:
+            group.start_soon(resume, one)
+            group.start_soon(resume, two)
+            with anyio.fail_after(60):
+                while not (first and second):
+                    await anyio.sleep(0.01)
+            one.store.release(lease)  # both have seen it where it began
 
     # The second waited, and told where the first had got to.
     assert seen == ["PLAN_READY", "PLAN_READY"]
