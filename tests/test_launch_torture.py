@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +24,19 @@ from cleats.toolsets.launch.store.sqlite import SqliteStore
 from tests.held import held
 from tests.launch_client import CONFIG, REAL, Client, client
 from tests.launch_sites import committed, sample
+from tests.peer import ROOT
 from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(900)  # some fifteen servers one after the other
 
 RESTS = ("PLAN_READY", "DRAFT_READY")
-HOLD = '#!/bin/sh\nif mkdir "$0.held"; then sleep 60; fi\n'
-"""The first push is held when its branch is there, so that its server can be killed meanwhile."""
+HELD = [
+    *("clone", "inventory", "snippets", "plan", "draft:docs", "apply", "validate:1"),
+    *("fix:1", "apply:fix:1", "request"),
+]
+"""The steps that stop in the middle, each until its server is killed; see `held_steps`."""
+HOLD = '#!/bin/sh\nif mkdir "$0.held"; then sleep 3600; fi\n'
+"""So does the first push, when its branch is there."""
 
 
 @dataclass
@@ -64,6 +70,7 @@ class World:
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(HOLD)
         hook.chmod(0o755)
+        (self.home / "hold.json").write_text(json.dumps(HELD))
         return {
             "profile": "plain",
             "family": "sample",
@@ -75,6 +82,12 @@ class World:
             "allow_manual_edits": True,
             "drive": {"mode": "stepwise"},
         }
+
+    def due(self) -> dict[str, Path]:
+        """The steps that are still to be interrupted, and what is there when they stop."""
+        places = {step: self.home / "held" / step for step in HELD}
+        places["commit"] = self.remote / "hooks" / "post-receive.held"
+        return {step: place for step, place in places.items() if step not in self.killed}
 
     def branches(self) -> list[str]:
         return git(self.remote, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
@@ -100,57 +113,32 @@ def git(folder: Path, *words: str) -> str:
 
 @contextmanager
 def server(world: World) -> Iterator[Client]:
-    with client(world.home, *REAL, CLEATS_LAUNCH_LEASE="1", CLEATS_LAUNCH_PROFILE="plain") as made:
+    environ = {
+        "CLEATS_LAUNCH_LEASE": "1",
+        "CLEATS_LAUNCH_PROFILE": "plain",
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests" / "servers" / "held_steps"), str(ROOT)]),
+    }
+    with client(world.home, *REAL, **environ) as made:
         yield made
 
 
-def moments(world: World) -> dict[str, Callable[[], object]]:
-    """The steps that are interrupted, and what has to be there before."""
-    work = world.folder
-
-    def planned() -> bool:
-        return any(work.site.glob("content/docs/sample/**/*.md"))
-
-    now: Callable[[], object] = lambda: True  # noqa: E731 - it is one of many
-    return {
-        "clone": work.repo.exists,
-        "inventory": now,
-        "snippets": now,
-        "plan": now,
-        "draft:docs": now,
-        "apply": planned,
-        "validate:1": (work.root / "work" / "scratch").exists,
-        "fix:1": now,
-        "apply:fix:1": now,
-        "commit": lambda: len(world.branches()) > 1,
-        "request": now,
-    }
-
-
 def attempt(world: World, verb: str) -> str:
-    """Start a server and call a tool; kill the server if it is time. The state afterwards."""
-    store = world.store
-    due = {step: on for step, on in moments(world).items() if step not in world.killed}
-
-    def running() -> str:
-        items = store.snapshot(world.run_id)["work_items"]
-        return next((each["scope_key"] for each in items if each["status"] == "running"), "")
+    """Start a server and call a tool; kill the server if a step has stopped. The state then."""
+    store, due = world.store, world.due()
 
     with server(world) as asked:
         asked.peer.call("it", f"launch_{verb}", run_id=world.run_id)
-        seen = ""
 
-        def settled() -> bool:
-            nonlocal seen
-            step = running()
-            seen = step if step in due and due[step]() else ""
-            return bool(seen) or any(b'"id":"it"' in line for line in asked.peer.lines)
+        def stopped() -> list[str]:
+            return [step for step, place in due.items() if place.exists()]
 
-        until(settled)
-        if seen:
+        until(lambda: stopped() or any(b'"id":"it"' in line for line in asked.peer.lines))
+        for step in stopped():
+            items = store.snapshot(world.run_id)["work_items"]
+            assert [e["scope_key"] for e in items if e["status"] == "running"] == [step]
             asked.peer.signal(signal.SIGKILL)
             asked.peer.wait()
-            world.killed.append(seen)
+            world.killed.append(step)
     until(lambda: not world.left())
     state: str = store.snapshot(world.run_id)["run_state"]
     store.close()
@@ -186,7 +174,7 @@ def test_a_launch_survives_the_kill_of_its_server_in_every_state(tmp_path: Path)
     steps = [step.step for step in store.steps(world.run_id)]
     log = git(world.remote, "log", "--format=%s", f"main..launch/{world.run_id}/sample")
     assert states[-1] == "DONE", states
-    assert sorted(world.killed) == sorted(moments(world))
+    assert world.due() == {}
     assert set(RESTS) <= set(states)  # each server was killed there too, at rest
     assert finished == Counter(steps)
     assert "fix:1" in steps
