@@ -343,6 +343,20 @@ async def test_a_server_that_hangs_is_given_up_and_ended() -> None:
         await surface(command=python(HANGS), timeout=0.5)
 
 
+def test_a_server_that_takes_its_time_to_end_has_the_grace_that_is_set(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer_than_usual = "trap 'sleep 3; touch ended' TERM"
+    stays = "tail -f /dev/null & wait"
+    (shell.folder / "server.sh").write_text(f"{longer_than_usual}\n{shell.server(ADD)}\n{stays}\n")
+    monkeypatch.setenv("CLEATS_GRACE", str(PATIENCE))
+
+    done = shell.call("snapshot", "--server", "sh server.sh")
+
+    assert done.code == 0
+    assert (shell.folder / "ended").exists()
+
+
 @pytest.mark.anyio
 async def test_a_server_that_speaks_something_else_is_quoted() -> None:
     with pytest.raises(ServerFaultError, match="hello, this is no JSON"):

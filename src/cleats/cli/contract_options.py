@@ -42,6 +42,7 @@ class Server:
     url: str | None
     headers: dict[str, str]
     timeout: float
+    grace: float
 
     def snapshot(self) -> dict[str, Any]:
         """Read its surface."""
@@ -56,6 +57,7 @@ class Server:
                 env=dict(os.environ),
                 headers=self.headers,
                 timeout=self.timeout,
+                grace=self.grace,
             )
 
         try:
@@ -124,7 +126,13 @@ def takes_server(action: Command) -> Command:
             _refuse("--server or --url", "timeout", "lock", "fail_on")
         else:
             _refuse("our own contract", "against", "against_ref")
-        server = Server(command=command, url=url, headers=_headers(header), timeout=timeout)
+        server = Server(
+            command=command,
+            url=url,
+            headers=_headers(header),
+            timeout=timeout,
+            grace=click.get_current_context().obj.grace,
+        )
         action(*args, server=None if command is None and url is None else server, **options)
 
     return wrapped

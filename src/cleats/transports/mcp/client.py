@@ -71,11 +71,12 @@ async def surface(
     env: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = PATIENCE,  # noqa: ASYNC109 - the caller gets an error that explains itself
+    grace: float = process.GRACE,
 ) -> dict[str, Any]:
     """Read everything a server lists into a snapshot.
 
     Give a `command` to start (its stderr is ours, `env` its whole environment) or the `url` of one
-    that runs. Takes `timeout` seconds at most, and a few more to end a command that will not end.
+    that runs. Takes `timeout` seconds at most, and `grace` more to end a command that will not end.
 
     Raises:
         ServerFaultError: the server cannot be read; the message says why.
@@ -83,7 +84,7 @@ async def surface(
     heard = Heard()
     if command is not None:
         argv = _words(command)
-        who, connect = argv[0], lambda: _started(argv, env, heard)
+        who, connect = argv[0], lambda: _started(argv, env, heard, grace)
     else:
         who, connect = url or "", lambda: _remote(url or "", headers)
     try:
@@ -174,7 +175,7 @@ async def _remote(url: str, headers: Mapping[str, str] | None) -> AsyncIterator[
 
 @asynccontextmanager
 async def _started(
-    argv: list[str], env: Mapping[str, str] | None, heard: Heard
+    argv: list[str], env: Mapping[str, str] | None, heard: Heard, grace: float
 ) -> AsyncIterator[Streams]:
     """A transport for the SDK over a command of ours."""
     received, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -186,7 +187,10 @@ async def _started(
             heard.exit_code = await child.wait()
 
     with received, inbox, outbox, sending:
-        async with process.start(argv, env=env) as child, anyio.create_task_group() as tasks:
+        async with (
+            process.start(argv, env=env, grace=grace) as child,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(listen)
             tasks.start_soon(_speak, child.stdin, sending)
             yield inbox, outbox
