@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.held import let_go
 
@@ -22,6 +24,10 @@ settings.register_profile(
     "explore", settings.get_profile("laws"), derandomize=False, max_examples=1000
 )
 settings.load_profile("laws")
+
+# Hypothesis also draws numbers and texts that it reads in those of our modules that are loaded, and
+# which are depends on the tests that a worker had before.
+providers._get_local_constants = Constants
 
 
 @pytest.fixture(autouse=True)
