@@ -16,7 +16,7 @@ from cleats.runtime import blocking
 from cleats.runtime.blocking import CommandError, Completed, StartError, attended, run
 from tests import trees
 from tests.requirements import requirement
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the tests look for processes in /proc"
@@ -160,7 +160,7 @@ def test_a_killed_supervisor_takes_the_group_with_it_and_another_takes_its_place
     until(lambda: trees.is_grown(folder, "plain"))
     (supervisor,) = trees.children() - before
     os.kill(supervisor, signal.SIGKILL)
-    thread.join(30)
+    thread.join(LIMIT)
 
     assert codes == [-signal.SIGKILL, 0]
     until(lambda: trees.living(folder) == [])

@@ -19,6 +19,7 @@ from cleats.toolsets.code.downloads.places import LOCK, held
 from cleats.toolsets.code.downloads.sources import Policy
 from cleats.toolsets.code.store.locks import Lock, claim
 from tests.file_server import Files, serving
+from tests.waiting import LIMIT
 
 ANYWHERE = Policy(("*",), (), 1 << 20)
 
@@ -144,7 +145,7 @@ def test_a_download_that_is_withdrawn_while_it_claims_its_folder_leaves_it_free(
 
     def slowly(path: Path) -> Lock | None:
         claiming.set()
-        go_on.wait(30)
+        go_on.wait(LIMIT)
         return claim(path)
 
     async def download() -> str:
@@ -153,11 +154,11 @@ def test_a_download_that_is_withdrawn_while_it_claims_its_folder_leaves_it_free(
 
     async def main() -> str:
         withdrawn = asyncio.create_task(download())
-        await asyncio.to_thread(claiming.wait, 30)
+        await asyncio.to_thread(claiming.wait, LIMIT)
         withdrawn.cancel()
         await asyncio.wait({withdrawn})
         go_on.set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(LIMIT):
             return await download()
 
     monkeypatch.setattr(places, "claim", slowly)

@@ -28,6 +28,7 @@ from cleats.toolsets.code.store.generations import Lease, Shelf
 from tests.index_world import QUICK, World
 from tests.requirements import requirement
 from tests.search_world import build, shop
+from tests.waiting import LIMIT, until
 
 pytestmark = pytest.mark.anyio
 
@@ -196,11 +197,8 @@ async def test_a_withdrawn_search_stops(world: World, monkeypatch: pytest.Monkey
 
     def slow(_engine: Engine, _request: Any, given_up: Any) -> Any:
         begun.set()
-        for _ in range(500):
-            if given_up():
-                stopped.set()
-                break
-            threading.Event().wait(0.01)
+        until(given_up)
+        stopped.set()
 
     await asyncio.to_thread(world.build)
     async with server(world) as dispatcher:
@@ -212,7 +210,7 @@ async def test_a_withdrawn_search_stops(world: World, monkeypatch: pytest.Monkey
         call.cancel()
 
         assert isinstance(await running, Cancelled)
-        assert await asyncio.to_thread(stopped.wait, 5)
+        assert await asyncio.to_thread(stopped.wait, LIMIT)
 
 
 class Borrowed:

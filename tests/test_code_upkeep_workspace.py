@@ -12,6 +12,7 @@ from cleats.contract.errors import ErrorCode
 from cleats.toolsets.code import jsonc
 from cleats.toolsets.code.indexing import artifacts
 from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.upkeep import standing
 from tests.requirements import requirement
 from tests.shell import LAW
 from tests.upkeep_world import Upkeep, made
@@ -232,7 +233,10 @@ def test_an_unknown_repository_or_step_is_refused(upkeep: Upkeep) -> None:
 
 
 @requirement("a:tools:check_status")
-def test_check_status_says_how_the_repository_around_it_stands(upkeep: Upkeep) -> None:
+def test_check_status_says_how_the_repository_around_it_stands(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "PATIENCE", 60.0)
     bare = upkeep.result("check_status")["repository"]
     generation = upkeep.world.build().generation
     fresh = upkeep.result("check_status")["repository"]

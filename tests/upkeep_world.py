@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from cleats import app
 from cleats.contract.errors import ErrorCode, ToolError
@@ -14,6 +15,7 @@ from cleats.runtime.call import Call
 from cleats.runtime.progress import Progress, Report
 from cleats.runtime.vitals import Vitals
 from cleats.settings import Settings
+from cleats.toolsets.code.search import tool as searching
 from tests.index_world import World
 
 SOURCE = '''"""A module."""
@@ -73,7 +75,10 @@ class Upkeep:
                     self.warnings = [each["code"] for each in call.meta.warnings]
             return outcomes
 
-        return anyio.run(main)
+        with pytest.MonkeyPatch.context() as patch:
+            # A server that gets ready for a search holds the index, whatever it is asked meanwhile.
+            patch.setattr(searching, "QUIET", 3600.0)
+            return anyio.run(main)
 
     def result(self, tool: str, **given: Any) -> dict[str, Any]:
         """What a tool answers, which fits its schema."""
