@@ -26,7 +26,7 @@ class Host:
     """One dispatcher around one handler."""
 
     def __init__(
-        self, run: Any, *, timeout: float | None = 5, concurrency: int = 1, queue: int = 1
+        self, run: Any, *, timeout: float | None = 60, concurrency: int = 1, queue: int = 1
     ) -> None:
         tool = Tool(name="probe", description="", input=arguments(), run=run, timeout=timeout)
         self.vitals = Vitals()
@@ -95,7 +95,7 @@ async def test_deadlines_of_many_calls_are_kept_apart() -> None:
         await dispatcher.dispatch(call)
         ended.append(call.tool)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for call in (Call(tool="slow", arguments={}), Call(tool="quick", arguments={})):
                 tasks.start_soon(run, call)
@@ -139,7 +139,7 @@ async def test_a_withdrawn_call_is_cancelled_and_its_handler_cleans_up_undisturb
     async def run() -> None:
         outcomes.append(await host.run(call))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await started.wait()
@@ -227,7 +227,7 @@ async def test_a_full_queue_rejects_the_next_call_and_keeps_the_order_of_the_res
     async def run(name: str) -> None:
         await host.run(Call(id=name, tool="probe", arguments={}))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for name in ("a", "b", "c"):
                 tasks.start_soon(run, name)
@@ -256,7 +256,7 @@ async def test_a_slot_that_is_handed_over_to_a_withdrawn_call_is_not_lost() -> N
     async def run(call: Call) -> None:
         await host.run(call)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run, host.call())
             await anyio.wait_all_tasks_blocked()

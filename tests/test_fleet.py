@@ -30,7 +30,7 @@ class Fleet:
         self.environ = {
             "CLEATS_DATABASE_URL": database(),
             "CLEATS_LAUNCH_RUNS_DIR": str(folder / "runs"),
-            "CLEATS_LAUNCH_LEASE": "2",
+            "CLEATS_LAUNCH_LEASE": "5",
             "CLEATS_HTTP_ROOTS": str(folder),
             "CLEATS_LAUNCH_PROFILE": "plain",
             "CLEATS_TELEMETRY": "off",

@@ -156,7 +156,7 @@ def test_with_sessions_a_client_of_2025_belongs_to_one_server(tmp_path: Path) ->
 
 def test_a_server_is_ready_until_something_it_needs_is_gone(tmp_path: Path) -> None:
     with serving(home=tmp_path) as web:
-        assert web.get("/ready").result == {"ready": True}
+        until(lambda: web.get("/ready").json.get("result") == {"ready": True})
         (tmp_path / "unreachable").touch()
         until(lambda: web.get("/ready").status == 503)
         error = web.get("/ready").error
@@ -164,16 +164,17 @@ def test_a_server_is_ready_until_something_it_needs_is_gone(tmp_path: Path) -> N
         assert web.call("echo", text="x").status == 200
         (tmp_path / "unreachable").unlink()
         until(lambda: web.get("/ready").status == 200)
+        missing = "ready.missing check=surfaces: OSError: the store is away"
+        until(lambda: missing in web.stderr)
 
     assert error["code"] == "UNAVAILABLE"
     assert error["retryable"] is True
     assert "the store" not in json.dumps(error)
-    assert "ready.missing check=surfaces: OSError: the store is away" in web.stderr
 
 
 def test_a_server_that_is_asked_to_stop_says_so_and_goes_on_for_a_while(tmp_path: Path) -> None:
     with serving(home=tmp_path, CLEATS_HTTP_LINGER="600") as web:
-        assert web.get("/ready").status == 200
+        until(lambda: web.get("/ready").status == 200)
         web.process.send_signal(signal.SIGTERM)
 
         until(lambda: web.get("/ready").status == 503)
@@ -183,7 +184,7 @@ def test_a_server_that_is_asked_to_stop_says_so_and_goes_on_for_a_while(tmp_path
 
 
 def test_after_the_while_it_ends_and_answers_what_is_in_flight(tmp_path: Path) -> None:
-    with serving(home=tmp_path, CLEATS_HTTP_LINGER="0.2") as web:
+    with serving(home=tmp_path, CLEATS_HTTP_LINGER="0.2", CLEATS_DRAIN="60") as web:
         with web.streaming("/tools/hold/stream", {"folder": str(tmp_path), "name": "x"}) as events:
             assert next(events)[0] == "start"
             web.process.send_signal(signal.SIGTERM)
@@ -196,7 +197,7 @@ def test_after_the_while_it_ends_and_answers_what_is_in_flight(tmp_path: Path) -
 def test_open_probes_want_neither_a_token_nor_a_known_name(tmp_path: Path) -> None:
     with serving(home=tmp_path, CLEATS_HTTP_TOKEN="x", CLEATS_HTTP_PROBES="open") as web:
         for path in ("/health", "/ready"):
-            assert web.get(path, Host="10.1.2.3:8080").status == 200
+            until(lambda path=path: web.get(path, Host="10.1.2.3:8080").status == 200)  # type: ignore[misc]
             assert web.get(path, Origin="https://evil.example").status == 403
             assert web.ask("POST", path).status == 401
         assert web.get("/metrics").status == 401
@@ -207,4 +208,4 @@ def test_guarded_probes_want_both(tmp_path: Path) -> None:
     with serving(home=tmp_path, CLEATS_HTTP_TOKEN="x") as web:
         assert web.get("/ready").status == 401
         assert web.get("/ready", authorization="Bearer x", Host="10.1.2.3").status == 403
-        assert web.get("/ready", authorization="Bearer x").status == 200
+        until(lambda: web.get("/ready", authorization="Bearer x").status == 200)

@@ -1,6 +1,7 @@
 """The legacy wire, on real processes: frames, definitions, answers, cancels, progress, the end."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -320,12 +321,16 @@ def test_the_answer_does_not_wait_for_a_tree_of_processes_that_must_be_killed(
     folder = tmp_path / "tree"
     folder.mkdir()
     with served(tmp_path) as peer:
-        peer.call(1, "tree", folder=str(folder), kind="ignoreterm", grace=3)
+        peer.call(1, "tree", folder=str(folder), kind="ignoreterm")
         until(lambda: trees.is_grown(folder, "ignoreterm"))
+        [supervisor] = trees.children(peer.process.pid)
+        os.kill(supervisor, signal.SIGSTOP)  # whoever ends the tree does not get to it
         peer.notify("$/cancelRequest", {"id": 1})
 
         assert refused(peer.answer(1))["code"] == "CANCELLED"
-        assert trees.living(folder)  # it ignores SIGTERM, and its grace is not over
+        assert trees.is_grown(folder, "ignoreterm")
+        assert len(trees.living(folder)) == trees.KINDS["ignoreterm"]
+        os.kill(supervisor, signal.SIGCONT)
         until(lambda: not trees.living(folder))
 
 
