@@ -136,11 +136,32 @@ def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(
 
     assert (none.returncode, fresh.returncode, stale.returncode) == (1, 0, 1)
     assert none.stdout == f"{project} has no index. `cleats index` makes one.\n"
-    assert "state    up to date" in fresh.stdout
+    assert "\n  state     up to date\n" in fresh.stdout
+    assert "\n  left out  " in fresh.stdout
     words = " ".join(stale.stdout.split())
     assert "state stale: 1 changed; `cleats index` brings it up to date" in words
     assert as_json["freshness"]["changed"] == 1
     assert skipped.stdout.splitlines()[1].split() == ["binary", "data.py"]
+
+
+def test_a_bare_repository_has_no_files_to_index(shell: Shell) -> None:
+    subprocess.run(["git", "init", "--quiet", "--bare", "here.git"], cwd=shell.folder, check=True)
+
+    done = shell.run("index", "here.git")
+
+    assert done.returncode == 2
+    assert "here.git is a bare git repository, which has no files." in done.stderr
+    assert "a clone or a worktree" in done.stderr
+
+
+def test_an_index_of_a_folder_above_is_mentioned(shell: Shell, project: Path) -> None:
+    (project / "inner" / ".git").mkdir(parents=True)
+    shell.run("index", "--quiet")
+
+    done = shell.run("search", "x", "--repo", "inner")
+
+    assert done.returncode == 2
+    assert f"{project / 'inner'} has no index, but {project} has one.\n" in done.stderr
 
 
 def test_status_says_why_git_was_not_read(

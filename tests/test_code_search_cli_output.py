@@ -1,6 +1,7 @@
 """`cleats search` and `cleats index` for programs and in terminals: JSON, and whole lines."""
 
 import json
+import shutil
 from pathlib import Path
 
 import click
@@ -44,6 +45,17 @@ def test_an_error_is_json_on_stdout_when_json_was_asked_for(world: World) -> Non
     ]
     assert [each.exit_code for each in (missing, wrong, nowhere)] == [2, 2, 2]
     assert missing.stderr == wrong.stderr == nowhere.stderr == ""
+
+
+def test_an_index_that_lacks_a_part_is_to_be_built_in_full(world: World) -> None:
+    world.build()
+    with world.lease() as lease:
+        shutil.rmtree(lease.folder / "words")
+
+    result = invoked(world, command.search, "lonely")
+
+    assert result.exit_code == 2
+    assert "Run `cleats index --full`" in result.stderr
 
 
 def test_a_stale_index_is_a_warning_in_the_json(world: World) -> None:

@@ -176,6 +176,18 @@ def test_a_file_that_is_not_there_is_not_found_and_others_are_suggested(upkeep: 
     assert advised.hint == "Did you mean app/core.py?"
 
 
+@pytest.mark.parametrize("built", [False, True])
+def test_a_place_for_a_path_is_told_where_lines_go(upkeep: Upkeep, built: bool) -> None:
+    if built:
+        upkeep.world.build()
+
+    one = upkeep.error("show_file", ErrorCode.NOT_FOUND, path="app/core.py:3")
+    some = upkeep.error("show_file", ErrorCode.NOT_FOUND, path="app/core.py:3-5")
+
+    said = "Lines are arguments of their own: path app/core.py, startLine 3, endLine"
+    assert (one.hint, some.hint) == (f"{said} 3.", f"{said} 5.")
+
+
 def test_a_file_that_is_only_in_the_index_is_not_suggested_for_itself(upkeep: Upkeep) -> None:
     upkeep.world.build()
     (upkeep.world.root / "app/core.py").unlink()

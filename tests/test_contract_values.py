@@ -221,6 +221,16 @@ def test_an_argument_that_is_nearly_right_is_told_its_name() -> None:
     assert "/typ: " in str(refused.value)
 
 
+def test_an_argument_that_other_tools_call_otherwise_is_told_its_name() -> None:
+    known = {name: {"type": "string"} for name in ("query", "lint", "top", "type")}
+    made = Tool(name="search", description="x", input=arguments(known), run=nothing)
+
+    with pytest.raises(ToolError) as refused:
+        made.bind({"limit": "", "kind": "", "file_path": ""})
+
+    assert refused.value.hint == "Did you mean top and type? See the input schema of search."
+
+
 def test_only_the_first_few_strange_arguments_are_compared_with_the_known_ones() -> None:
     """One request could otherwise keep all others waiting."""
     known = {name: {"type": "string"} for name in ("query", "type", "lang", "mode")}

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,6 +68,26 @@ def test_a_folder_that_cannot_be_written_is_a_problem_with_a_remedy(shell: Shell
 
     assert done.returncode == 1
     assert "cannot be written to\nSet CLEATS_CACHE_DIR to a folder that can.\n" in done.stdout
+
+
+def test_a_full_disk_is_a_problem(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=4096))
+
+    findings = checkup.examine(shell.environ, shell.folder)
+
+    assert not findings.ok
+    assert [each.what.partition(":")[0] for each in findings.problems] == ["cache_dir", "data_dir"]
+    assert findings.problems[0].remedy.startswith("Make room, or set CLEATS_CACHE_DIR")
+
+
+def test_a_timeout_of_no_tool_is_noted(shell: Shell) -> None:
+    done = shell.run("doctor", CLEATS_TIMEOUTS="search=9,serach=9,whatever=9")
+
+    assert done.returncode == 0
+    assert (
+        "timeouts: there is no tool 'serach'. Did you mean search?\n"
+        "timeouts: there is no tool 'whatever'.\n" in done.stdout
+    )
 
 
 def test_a_missing_library_is_a_problem_and_comes_with_its_command(

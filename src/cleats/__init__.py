@@ -1,7 +1,17 @@
 """The tool server for coding agents."""
 
-from cleats.contract.versions import TOOLING_VERSION
-
-__version__ = TOOLING_VERSION
+__version__: str
 
 __all__ = ["__version__"]
+
+
+def __getattr__(name: str) -> str:
+    """The version, when it is asked for.
+
+    The command imports this package before it can answer Ctrl-C, so nothing is imported here.
+    """
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cleats.contract.versions import TOOLING_VERSION  # noqa: PLC0415 - as above
+
+    return TOOLING_VERSION

@@ -21,6 +21,9 @@ from cleats.settings import TABLE, SettingError, Settings, Source
 
 FOLDERS = ("cache_dir", "data_dir")
 
+ROOM = 16 << 20
+"""Bytes without which hardly anything can be kept."""
+
 DEFAULT = "default"
 """The source of a setting that nobody set."""
 
@@ -101,13 +104,15 @@ def examine(environ: Mapping[str, str], start: Path | None = None) -> Findings:
         settings = config.load(environ, start)
     except SettingError as error:
         problems.append(Problem(str(error), "Correct it; docs/settings.md has every setting."))
-    toolsets = dict(_toolsets(settings, problems)) if settings and not problems else {}
+    tools = dict(_toolsets(settings, problems)) if settings and not problems else {}
+    toolsets = {name: None if named is None else len(named) for name, named in tools.items()}
     folders = [_folder(name, getattr(settings, name)) for name in FOLDERS if settings]
     problems += [_not_writable(folder) for folder in folders if not folder.writable]
+    problems += [_full(folder) for folder in folders if folder.writable and folder.free < ROOM]
     return Findings(
         ok=not problems,
         problems=problems,
-        notes=list(_notes(environ, settings)),
+        notes=[*_notes(environ, settings), *_untimed(settings, tools)],
         versions=_versions(),
         libraries=libraries,
         toolsets=toolsets,
@@ -148,8 +153,10 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _toolsets(settings: Settings, problems: list[Problem]) -> Iterator[tuple[str, int | None]]:
-    """How many tools each toolset has; None for one that cannot start."""
+def _toolsets(
+    settings: Settings, problems: list[Problem]
+) -> Iterator[tuple[str, list[str] | None]]:
+    """The tools of each toolset; None for one that cannot start."""
     try:
         from cleats import app  # noqa: PLC0415 - a library that is broken shows here
     except ImportError as error:
@@ -157,7 +164,7 @@ def _toolsets(settings: Settings, problems: list[Problem]) -> Iterator[tuple[str
         return
     for name in app.names():
         try:
-            yield name, len(list(app.catalogue(settings, [name])))
+            yield name, [tool.name for tool in app.catalogue(settings, [name])]
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs in the findings
             problems.append(Problem(_named(name, str(error)), f"Or serve without {name}."))
             yield name, None
@@ -231,6 +238,13 @@ def _not_writable(folder: Folder) -> Problem:
     )
 
 
+def _full(folder: Folder) -> Problem:
+    return Problem(
+        f"{folder.name}: the disk of {folder.path} is full",
+        f"Make room, or set {TABLE[folder.name].variable} to a folder on another one.",
+    )
+
+
 def _notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
     known = [setting.variable for setting in TABLE.values()]
     for name in config.strays(environ):
@@ -239,3 +253,15 @@ def _notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[st
         yield f"{name} is set, but there is no such setting.{advice}"
     if settings and settings.otlp_endpoint and _version("opentelemetry-sdk") is None:
         yield "otlp_endpoint is set, but nothing here can send to it; see Capabilities."
+
+
+def _untimed(settings: Settings | None, tools: Mapping[str, list[str] | None]) -> Iterator[str]:
+    """The timeouts that nothing heeds. A toolset that cannot start may have tools of any name."""
+    if settings is None or not tools or None in tools.values():
+        return
+    known = [tool for named in tools.values() for tool in named or ()]
+    for name in settings.timeouts:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            advice = f" Did you mean {near[0]}?" if near else ""
+            yield f"timeouts: there is no tool {name!r}.{advice}"

@@ -274,7 +274,7 @@ def _summary(root: str, done: "BuildReport") -> str:
     amount = _amount(files.total, records, total, f" ({changes})")
     lines = [
         f"{heading(root)} indexed in {done.seconds:.1f} s: {amount}.",
-        *_contents(done.languages, done.chunks, done.skipped_reasons),
+        columns(_contents(done.languages, done.chunks, done.skipped_reasons)),
     ]
     if done.problem_count:
         lines.append(f"Understood only in part: {counted(done.problem_count, 'file')}:")
@@ -291,7 +291,7 @@ def _amount(whole: int, records: int, pieces: int, changes: str = "") -> str:
 
 def _contents(
     languages: Mapping[str, int], chunks: Mapping[str, int], skipped: Mapping[str, int]
-) -> list[str]:
+) -> list[tuple[str, str]]:
     files = {name: count for name, count in languages.items() if name != RECORDS}
     rows = [("files", _counted(files))]
     if RECORDS in languages:
@@ -299,7 +299,7 @@ def _contents(
     rows.append(("pieces", _counted(chunks)))
     if skipped:
         rows.append(("left out", _counted(skipped)))
-    return columns(rows).splitlines()
+    return rows
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -318,9 +318,9 @@ def _state(found: Mapping[str, Any]) -> str:
         ("state", _freshness(found)),
         ("vectors", "yes" if found["vectors"]["available"] else "no"),
         ("sqlite", size(found["sqlite"]["bytes"]) if found["sqlite"]["exists"] else "no"),
+        *_contents(held["languages"], held["chunks"], held["skippedReasons"]),
     ]
     lines = [heading(found["repoPath"]), columns(rows)]
-    lines += _contents(held["languages"], held["chunks"], held["skippedReasons"])
     if held["problemCount"]:
         lines.append(f"  understood only in part: {counted(held['problemCount'], 'file')}")
     return "\n".join(lines)

@@ -69,6 +69,10 @@ def fail(error: ToolError, wanted: Mapping[str, Any]) -> NoReturn:
     click.echo(f"Error: {worded(error.message, flags)}", err=True)
     if error.code is ErrorCode.NO_INDEX and "backend" in named:
         click.echo("Run `cleats sqlite build` first, or leave --backend out.", err=True)
+    elif error.code is ErrorCode.NO_INDEX and "--full" in error.hint:
+        click.echo(
+            "Run `cleats index --full`: an update takes over what it does not read.", err=True
+        )
     elif error.code is ErrorCode.NO_INDEX:
         click.echo("Run `cleats index` first, or search with --refresh.", err=True)
     elif error.hint:

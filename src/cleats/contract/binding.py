@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.violations import Validator
@@ -17,6 +17,16 @@ _OR_NULL = ["integer", "null"]
 
 _TOLD = 3
 """Violations that are put into words at once; all of them are in the details."""
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("count", "k", "limit", "maxresults", "n", "num", "size"), "top"),
+    **dict.fromkeys(("file", "filename", "filepath"), "path"),
+    **dict.fromkeys(("pattern", "prompt", "question", "text"), "query"),
+    **dict.fromkeys(("cwd", "directory", "folder", "project", "root", "workdir"), "repoPath"),
+    "kind": "type",
+    "symboltype": "type",
+}
+"""What callers write who know other tools, and what it is called here."""
 
 _LONGEST = 100
 """Characters of a name that may be a slip; to compare longer ones takes long."""
@@ -55,7 +65,7 @@ class Binding:
         known = self._properties
         free = [name for name in known if name not in arguments]
         strange = [name for name in arguments if name not in known][:_TOLD]
-        meant = [near for name in strange if (near := nearest(name, free))]
+        meant = [near for name in strange if (near := _known_as(name, free) or nearest(name, free))]
         asked = f"Did you mean {' and '.join(dict.fromkeys(meant))}? " if meant else ""
         return f"{asked}See the input schema of {self._name}."
 
@@ -84,6 +94,11 @@ def _summed(found: Sequence[Mapping[str, Any]]) -> str:
     told = [f"{each['instancePath'] or 'the arguments'}: {each['message']}" for each in found]
     more = f" (and {len(told) - _TOLD} more)" if len(told) > _TOLD else ""
     return "; ".join(told[:_TOLD]) + more
+
+
+def _known_as(name: str, free: Sequence[str]) -> str:
+    meant = _ELSEWHERE.get(name[:_LONGEST].replace("_", "").lower(), "")
+    return meant if meant in free else ""
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -42,10 +42,13 @@ class Repository(Struct, frozen=True):
         return given or self.slug
 
     def refuse_too_much(self) -> None:
-        """Refuse to index a whole machine, or all that somebody has, unless a mark says so.
+        """Refuse to index a whole machine, all that somebody has, or what git keeps for itself.
+
+        A mark says that it is meant all the same.
 
         Raises:
-            ToolError: INVALID_REQUEST, this is the root of the file system or a home folder.
+            ToolError: INVALID_REQUEST, this is the root of the file system, a home folder or a
+                bare repository.
         """
         root = self.root
         if any((root / mark).exists() for mark in MARKS):
@@ -57,6 +60,12 @@ class Repository(Struct, frozen=True):
                 f"{root} is no repository, and too much to index.",
                 hint="Name the folder of a project. If all of it is meant, make it a git "
                 f"repository, or put an empty {CONFIGURATION} there.",
+            )
+        if _is_bare(root):
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{root} is a bare git repository, which has no files.",
+                hint="Give a clone or a worktree of it.",
             )
 
     @classmethod
@@ -108,6 +117,13 @@ def _not_found(path: str | None, default: Path) -> ToolError:
         ErrorCode.INVALID_REQUEST,
         f"Repo path not found: {path or default}",
         hint=f"Give the path of a folder, absolute or from {default}.",
+    )
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether git takes it for a repository without a worktree; it looks for the same three."""
+    return (
+        (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
     )
 
 

@@ -181,9 +181,11 @@ class Indexes:
         if lease is not None:
             return lease
         old = " that this version can read" if shelf.outdated() else ""
+        parents = (Repository(folder) for folder in repository.root.parents)
+        above = next((f", but {each.root} has one" for each in parents if self._indexed(each)), "")
         raise ToolError(
             ErrorCode.NO_INDEX,
-            f"{repository.root} has no index{old}.",
+            f"{repository.root} has no index{old}{above}.",
             hint="Call build_index, or run `cleats index`, in it first.",
         )
 

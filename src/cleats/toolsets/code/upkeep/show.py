@@ -1,5 +1,6 @@
 """The tool `show_file`: lines of a file as it is now, and the chunks that the index has there."""
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,6 +30,9 @@ GONE: Final = (
     "whose text `search` gives with mode=records and output=full."
 )
 """What is said of a path that a search may just have answered with."""
+
+_PLACE: Final = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:[-:](?P<end>\d+))?")
+"""A place as search prints it, which is no path."""
 
 _LINE: Final = {"type": "integer", "minimum": 1}
 
@@ -174,7 +178,11 @@ class ShowTool:
         return {"generation": lease.name, "state": state}, chunks
 
     def _advised(self, error: ToolError, repository: Repository, given: str) -> ToolError:
-        """The error, with files of the index that may have been meant."""
+        """The error, with files of the index, or lines, that may have been meant."""
+        if error.code is ErrorCode.NOT_FOUND and (place := _PLACE.fullmatch(given)):
+            lines = f"startLine {place['start']}, endLine {place['end'] or place['start']}"
+            hint = f"Lines are arguments of their own: path {place['path']}, {lines}."
+            return ToolError(error.code, error.message, hint=hint)
         lease = self._site.indexes.shelf(repository).current()
         if lease is None or error.code is not ErrorCode.NOT_FOUND:
             if lease is not None:
