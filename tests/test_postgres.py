@@ -39,3 +39,13 @@ def test_who_is_put_out_in_the_middle_has_lost_the_database_however_it_is_told(
 
     with pytest.raises(UnreachableError, match=f"went away .{told.__name__}"):
         work()
+
+
+@pytest.mark.parametrize(
+    ("more", "named"), [("", "cleats"), ("&application_name=night%20shift", "night shift")]
+)
+def test_the_address_may_say_how_to_connect(more: str, named: str) -> None:
+    with connected(database() + more) as connection:
+        row = connection.execute("SELECT current_setting('application_name')").fetchone()
+
+    assert row == (named,)

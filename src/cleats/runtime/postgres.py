@@ -4,7 +4,7 @@
 never has the address in it: that holds a password more often than not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
     Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
-CONNECT_TIMEOUT: Final = 5
-"""Whole seconds: the least that the library knows is two."""
+OURS: Final[Mapping[str, str | int]] = {
+    "connect_timeout": 5,
+    "application_name": "cleats",
+    # A machine that vanished is noticed in half a minute; the system waits for two hours.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How we connect, in seconds, unless the address says otherwise."""
 
 
 class UnreachableError(OSError):
@@ -60,16 +67,9 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
             hint="Install cleats[fleet].",
         ) from None
     try:
-        return psycopg.connect(
-            url,
-            autocommit=autocommit,
-            connect_timeout=CONNECT_TIMEOUT,
-            application_name="cleats",
-            # A machine that vanished is noticed in half a minute; the system waits for two hours.
-            keepalives_idle=10,
-            keepalives_interval=5,
-            keepalives_count=3,
-        )
+        given = psycopg.conninfo.conninfo_to_dict(url)
+        ours = {name: value for name, value in OURS.items() if name not in given}
+        return psycopg.connect(psycopg.conninfo.make_conninfo(url, **ours), autocommit=autocommit)
     except psycopg.OperationalError as error:
         raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None
 
