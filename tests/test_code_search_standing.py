@@ -9,7 +9,7 @@ import pytest
 from cleats.toolsets.code.search.engine import Engine
 from cleats.toolsets.code.search.output import payload
 from cleats.toolsets.code.search.request import read
-from cleats.toolsets.code.search.standing import copies, own_name, repeats, worth
+from cleats.toolsets.code.search.standing import OF_TESTS, Called, copies, repeats, worth
 from tests.search_world import File, build
 
 QUESTION = "how is the price of an order worked out"
@@ -107,9 +107,69 @@ def test_files_that_repeat_others_are_known_by_their_paths(path: str, *, expecte
 def test_nothing_is_a_copy_of_a_test_or_of_what_has_no_name() -> None:
     copied = np.array([True, True, True, False, False, False])
     of_tests = np.array([False, False, False, True, False, False])
-    called = list(map(own_name, ["A.run", "b:stop", "", "run", "C#stop", ""]))
+    names = ["A.run", "b:stop", "", "run", "C#stop", ""]
+    called = [Called.of(name, f"{name}.js") for name in names]
 
     assert copies(copied, of_tests, called).tolist() == [False, True, False, False, False, False]
+
+
+def ranks(hit: dict[str, Any]) -> dict[str, int]:
+    return {each["name"]: each["rank"] for each in hit["scoreBreakdown"]["parts"] if each["rank"]}
+
+
+def test_copies_take_no_rank_away_from_others(tmp_path: Path) -> None:
+    built = [script(f"dist/shop.{form}.js", PRICE) for form in ("cjs", "esm", "umd")]
+    other = "function total(order) { order price of everything that somebody wants to have sent }"
+    engine = made(tmp_path, script("src/shop.ts", PRICE), script("src/total.ts", other), *built)
+
+    hits = found(engine, QUESTION)
+
+    assert files(hits)[:2] == ["src/shop.ts", "src/total.ts"]
+    assert set(ranks(hits[0]).values()) == {1}
+    assert set(ranks(hits[1]).values()) == {2}
+
+
+def test_of_builds_without_their_source_the_first_stands_for_all(tmp_path: Path) -> None:
+    built = [script(f"dist/{form}/shop.js", PRICE) for form in ("cjs", "esm", "legacy")]
+    engine = made(tmp_path, *built, script("dist/esm/cart.js", LONGER))
+
+    hits = found(engine, QUESTION)
+
+    assert files(hits)[:2] == ["dist/cjs/shop.js", "dist/esm/cart.js"]
+    assert ["copy" in points(hit) for hit in hits] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("dist/shop.cjs.development.js", "dist/shop.esm.js", True),
+        ("build/legacy/shop.cjs", "build/modern/shop.js", True),
+        ("dist/a/index.js", "dist/b/index.js", False),
+        ("vendor/a/a.go", "vendor/b/b.go", False),
+        ("dist/shop.js", "dist/distance.js", False),
+        ("dist/shop.js", "dist/shop.js", False),
+    ],
+)
+def test_builds_of_one_file_differ_by_the_names_of_builds(
+    one: str, other: str, *, expected: bool
+) -> None:
+    called = [Called.of("new", one), Called.of("new", other)]
+
+    assert copies(np.ones(2, np.bool_), np.zeros(2, np.bool_), called).tolist() == [False, expected]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("dist/testHelper.mjs", True),
+        ("src/test-utils.tsx", True),
+        ("testutil.go", True),
+        ("src/testimony.ts", False),
+        ("src/contestHelper.ts", False),
+    ],
+)
+def test_helpers_of_tests_are_known_by_their_names(path: str, *, expected: bool) -> None:
+    assert bool(OF_TESTS.search(path)) == expected
 
 
 def test_what_does_more_comes_before_a_stub_of_the_same_words(tmp_path: Path) -> None:

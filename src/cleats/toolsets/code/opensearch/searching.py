@@ -38,8 +38,8 @@ from cleats.toolsets.code.search.standing import (
     KINDS,
     OF_TESTS,
     TESTS,
+    Called,
     copies,
-    own_name,
     repeats,
     worth,
 )
@@ -234,7 +234,7 @@ class _Candidates:
         self.weights = np.asarray([KINDS.get(hit["kind"], 1.0) for hit in hits], np.float32)
         self._of_tests = np.asarray([bool(OF_TESTS.search(hit["path"])) for hit in hits], np.bool_)
         self._copied = np.asarray([repeats(hit["path"]) for hit in hits], np.bool_)
-        self._called = [own_name(hit["name"]) for hit in hits]
+        self._called = [Called.of(hit["name"], hit["path"]) for hit in hits]
         self.lowered = np.where(self._of_tests, np.float32(TESTS), np.float32(1))
         uses = np.asarray([hit["uses"] for hit in hits], np.int64)
         bodied = np.asarray([hit["kind"] in BODIED for hit in hits], np.bool_)

@@ -32,8 +32,8 @@ from cleats.toolsets.code.search.standing import (
     KINDS,
     OF_TESTS,
     TESTS,
+    Called,
     copies,
-    own_name,
     repeats,
     worth,
 )
@@ -183,7 +183,7 @@ class Engine:
         return self._joined([_worth(columns) for columns in self.columns])
 
     def copies(self, positions: Ids) -> Mask:
-        """Which of some chunks are copies of others among them."""
+        """Which of some chunks, in their order, are copies of others among them."""
         copied: Mask = self._copied[positions]
         if not copied.any():
             return copied
@@ -236,18 +236,20 @@ class Engine:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-class _Called(dict[int, str]):
-    """The own name of each chunk that anybody asked for."""
+class _Called(dict[int, Called]):
+    """What each chunk is called that anybody asked for."""
 
     def __init__(self, starts: Sequence[int], columns: Sequence[Columns]) -> None:
         super().__init__()
         self._starts, self._columns = starts, columns
 
-    def __missing__(self, position: int) -> str:
+    def __missing__(self, position: int) -> Called:
         shard = bisect_right(self._starts, position) - 1
-        column = self._columns[shard].column("name")
-        name = "" if column is None else column.value(position - self._starts[shard])
-        return self.setdefault(position, own_name(name))
+        columns, within = self._columns[shard], position - self._starts[shard]
+        column = columns.column("name")
+        name = "" if column is None else column.value(within)
+        path = columns.paths[int(columns.file_of[within])]
+        return self.setdefault(position, Called.of(name, path))
 
 
 def _weights(columns: Columns) -> NDArray[np.float32]:

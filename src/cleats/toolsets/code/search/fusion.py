@@ -1,11 +1,12 @@
 """Several rankings as one: reciprocal ranks, weighted and added.
 
-Scores of different kinds cannot be compared, ranks can. What each part contributed is kept, so a
-score can be explained: it is the sum of its parts and nothing else.
+Scores of different kinds cannot be compared, ranks can. Copies take no rank away from others: what
+was built six times over is not six times as good. What each part contributed is kept, so a score
+can be explained: it is the sum of its parts and nothing else.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
+from itertools import accumulate, count
 from typing import Final
 
 import numpy as np
@@ -38,11 +39,11 @@ class Fused(Struct, frozen=True):
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
-    def add(self, ranking: Ranked, rank: int) -> None:
-        """Note its rank in a list."""
+    def add(self, ranking: Ranked, rank: int, index: int) -> None:
+        """Note its rank in a list, and where in it that is."""
         self.parts[ranking.name] = ranking.weight / (K + rank)
         self.ranks[ranking.name] = rank
-        self.scores[ranking.name] = float(ranking.scores[rank - 1])
+        self.scores[ranking.name] = float(ranking.scores[index])
 
 
 class Standing(Struct, frozen=True):
@@ -53,7 +54,7 @@ class Standing(Struct, frozen=True):
     place: NDArray[np.float32] | None = None
     """For the whole score, by where each chunk is: the part `place`."""
     copies: Callable[[Ids], Mask] | None = None
-    """Which of the chunks that were found are copies of others: the part `copy`."""
+    """Which of the chunks that were found are copies of others, given in order: the part `copy`."""
 
 
 def fuse(
@@ -64,18 +65,24 @@ def fuse(
     standing: Standing = Standing(),  # noqa: B008 - frozen
 ) -> list[Fused]:
     """The best chunks of all lists; equal ones in the order of their files and places."""
-    ranks = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
-    listed, given = _listed(rankings, ranks), _given(bonuses)
-    positions = np.fromiter(listed | given, np.int64)
+    indexes = [dict(zip(each.positions.tolist(), count(), strict=False)) for each in rankings]
+    given = _given(bonuses)
+    positions = np.fromiter(set(given).union(*indexes), np.int64)
+    positions = positions[np.argsort(order[positions])]
+    copied = np.zeros(len(positions), np.bool_)
+    if standing.copies is not None:
+        copied = standing.copies(positions.astype(np.int32))
+    ranks = _ranks(indexes, frozenset(positions[copied].tolist()))
+    listed = _listed(rankings, ranks)
     scores = np.fromiter((listed.get(at, 0.0) for at in positions.tolist()), np.float64)
     more = np.fromiter((given.get(at, 0.0) for at in positions.tolist()), np.float64)
-    changes = dict(_changes(standing, positions.astype(np.int32), scores, more))
+    changes = dict(_changes(standing, positions, copied, scores, more))
     scores = sum(changes.values(), scores + more)
-    best = np.lexsort((order[positions], -scores))[:most]
+    best = np.argsort(-scores, kind="stable")[:most]
     found = {position: Fused(position) for position in positions[best].tolist()}
-    for ranking, ranked in zip(rankings, ranks, strict=True):
+    for ranking, index, ranked in zip(rankings, indexes, ranks, strict=True):
         for position in found.keys() & ranked.keys():
-            found[position].add(ranking, ranked[position])
+            found[position].add(ranking, ranked[position], index[position])
     for name, points in bonuses.items():
         for position in found.keys() & points.keys():
             found[position].parts[name] = points[position]
@@ -88,7 +95,8 @@ def fuse(
 
 def _changes(
     standing: Standing,
-    positions: Ids,
+    positions: NDArray[np.int64],
+    copied: Mask,
     listed: NDArray[np.float64],
     given: NDArray[np.float64],
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
@@ -102,8 +110,19 @@ def _changes(
         change = scores * (standing.place[positions] - 1)
         scores = scores + change
         yield "place", change
-    if standing.copies is not None:
-        yield "copy", scores * np.where(standing.copies(positions), COPY - 1, 0.0)
+    if copied.any():
+        yield "copy", scores * np.where(copied, COPY - 1, 0.0)
+
+
+def _ranks(indexes: list[dict[int, int]], copied: frozenset[int]) -> list[dict[int, int]]:
+    """The rank of each chunk in each list: how many come before it that are no copies, and one."""
+    if not copied:
+        return [{position: index + 1 for position, index in each.items()} for each in indexes]
+    ranks: list[dict[int, int]] = []
+    for each in indexes:
+        before = accumulate((position not in copied for position in each), initial=1)
+        ranks.append(dict(zip(each, before, strict=False)))
+    return ranks
 
 
 def _listed(rankings: list[Ranked], ranks: list[dict[int, int]]) -> dict[int, float]:

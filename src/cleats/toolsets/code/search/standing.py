@@ -6,7 +6,7 @@ found as well. Nothing is ever left out for it: it only stands lower, and says w
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ the question is about tests: tests repeat the names of what they test."""
 
 OF_TESTS: Final = re.compile(
     r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata)/|(?:^|/)(?:test_|conftest\.)[^/]*$"
+    r"|(?:^|/)[tT]est[-_]?(?:[hH]elper|[uU]til)s?\.[^/]*$"
     r"|[._-](?:test|spec)\.[^/.]+$|_test\.[^/.]+$|Tests?\.[^/.]+$"
 )
 
@@ -48,6 +49,12 @@ SLIGHT, RICH, HALFWAY = 0.8, 4 / 3, 5
 and how many names are halfway. An accessor has few words, so that each of them weighs much; but a
 question is about what does the work. Three names count 1, as everything of another kind does."""
 
+_BUILD = re.compile(
+    r"[/.](?:dist|build|out|bundles?|umd|cjs|mjs|jsx?|esm?\d*|legacy|modern"
+    r"|development|production|min|d|[cm]?ts)(?=[/.]|$)"
+)
+"""Parts of a path that tell one build of a file from another."""
+
 _DOTS: Final = str.maketrans(":#", "..")
 """What stands between the parts of a qualified name, as one sign."""
 
@@ -63,19 +70,44 @@ def worth(uses: NDArray[np.int64]) -> NDArray[np.float32]:
     return (SLIGHT + (RICH - SLIGHT) * share).astype(np.float32)
 
 
-def copies(copied: Mask, of_tests: Mask, called: Sequence[str]) -> Mask:
-    """Which of some chunks are copies of others among them.
+class Called(NamedTuple):
+    """What a chunk is called, as far as it tells copies."""
+
+    own: str
+    """The last part of its name: a bundle has the same function under another owner."""
+    built: str
+    """Its whole name, and its file without what tells one build from another."""
+    path: str
+
+    @classmethod
+    def of(cls, name: str, path: str) -> "Called":
+        built = f"{name} {_BUILD.sub('', f'/{path}')}" if name else ""
+        return cls(own_name(name), built, path)
+
+
+def copies(copied: Mask, of_tests: Mask, called: Sequence[Called]) -> Mask:
+    """Which of some chunks, in their order, are copies of others among them.
+
+    Of builds whose source is not among them the first stands for all.
 
     Args:
         copied: Who is in a file that repeats others.
         of_tests: Who is in one of tests; nothing is a copy of a test.
-        called: Their own names.
+        called: What they are called.
     """
     known = zip(called, (copied | of_tests).tolist(), strict=True)
-    originals = {name for name, left_out in known if name and not left_out}
-    return copied & np.fromiter((name in originals for name in called), np.bool_)
+    originals = {each.own for each, left_out in known if each.own and not left_out}
+    first: dict[str, str] = {}
+
+    def repeated(each: Called) -> bool:
+        if each.own in originals:
+            return True
+        return bool(each.built) and first.setdefault(each.built, each.path) != each.path
+
+    found = zip(copied.tolist(), called, strict=True)
+    return np.fromiter((is_one and repeated(each) for is_one, each in found), np.bool_)
 
 
 def own_name(name: str) -> str:
-    """The last part of a qualified name: a bundle has the same function under another owner."""
+    """The last part of a qualified name."""
     return name if " " in name else name.translate(_DOTS).rpartition(".")[2]
