@@ -79,10 +79,15 @@ class Client:
         return [json.loads(line) for line in self.text(run_id, "events.ndjson").splitlines()]
 
 
+PATIENT = ",".join(f"{tool.name}=900" for tool in TOOLS)
+"""Some tools have five seconds, and a busy machine may take those for itself."""
+
+
 @contextmanager
 def client(home: Path, *command: str, **environ: str) -> Iterator[Client]:
     """A server of its own, in a home of its own."""
-    with started(*(command or SMALL), home=home, ready=True, **environ) as peer:
+    given = {"CLEATS_TIMEOUTS": PATIENT, **environ}
+    with started(*(command or SMALL), home=home, ready=True, **given) as peer:
         yield Client(peer, home)
 
 
