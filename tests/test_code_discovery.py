@@ -196,6 +196,19 @@ def test_what_tools_made_is_skipped_and_said_once(tmp_path: Path) -> None:
         assert all(skip.detail for skip in discovery.skipped if skip.reason == "tool_output")
 
 
+def test_a_bare_repository_on_the_way_is_left_out(tmp_path: Path) -> None:
+    origin = repository(tmp_path / "origin", "a.py")
+    home = tmp_path / "home"
+    git(tmp_path, "clone", "-q", "--bare", str(origin), str(home / ".bare"))
+    write(home, ".git", text="gitdir: ./.bare\n")
+    write(home, "b.py")
+
+    discovery = discover(home)
+
+    assert (discovery.source, found(discovery)) == ("walk", ["b.py"])
+    assert reasons(discovery) == {".bare": "version_control", ".git": "version_control"}
+
+
 def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:
     write(tmp_path / "outside", "secret.py")
     for root in (repository(tmp_path / "git", "a.py", "was/x.py"), tmp_path / "walk"):

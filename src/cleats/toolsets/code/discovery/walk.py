@@ -12,6 +12,9 @@ from cleats.toolsets.code.discovery.tree import IGNORE_FILE, Tree
 
 GIT_IGNORE: Final = ".gitignore"
 
+BARE: Final = frozenset({"HEAD", "objects", "refs"})
+"""What git looks for in its store, which need not be called .git: worktrees may lie around it."""
+
 
 def take_walked(tree: Tree) -> None:
     """Put everything below the root into the tree. A repository on the way is left to git."""
@@ -51,6 +54,9 @@ class Walk:
             return []
         if folder and (made := _made_by_tool(entries)):
             self._tree.skip(folder, "tool_output", made)
+            return []
+        if folder and entries.keys() >= BARE:
+            self._tree.skip(folder, "version_control")
             return []
         prefix = f"{folder}/" if folder else ""
         for name, ignores in ((GIT_IGNORE, self._ignores), (IGNORE_FILE, self._tree.marks)):
