@@ -113,8 +113,8 @@ def test_nothing_is_a_copy_of_a_test_or_of_what_has_no_name() -> None:
     assert copies(copied, of_tests, called).tolist() == [False, True, False, False, False, False]
 
 
-def ranks(hit: dict[str, Any]) -> dict[str, int]:
-    return {each["name"]: each["rank"] for each in hit["scoreBreakdown"]["parts"] if each["rank"]}
+def listed(hit: dict[str, Any]) -> list[dict[str, Any]]:
+    return [part for part in hit["scoreBreakdown"]["parts"] if part["rank"]]
 
 
 def test_copies_take_no_rank_away_from_others(tmp_path: Path) -> None:
@@ -125,8 +125,10 @@ def test_copies_take_no_rank_away_from_others(tmp_path: Path) -> None:
     hits = found(engine, QUESTION)
 
     assert files(hits)[:2] == ["src/shop.ts", "src/total.ts"]
-    assert set(ranks(hits[0]).values()) == {1}
-    assert set(ranks(hits[1]).values()) == {2}
+    assert {part["rank"] for part in listed(hits[0])} == {1}
+    assert {part["rank"] for part in listed(hits[1])} == {2}
+    scores = [[part["score"] for part in listed(hit)] for hit in hits[:2]]
+    assert all(first > second for first, second in zip(*scores, strict=True))
 
 
 def test_of_builds_without_their_source_the_first_stands_for_all(tmp_path: Path) -> None:
