@@ -89,7 +89,7 @@ class Tree(Struct):
         """The text of an ignore file; empty when it cannot be read, which is reported."""
         try:
             descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # .git may be a file
             return ""
         except OSError as error:
             self.skip(path, "unreadable", error.strerror or "")
