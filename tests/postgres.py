@@ -56,7 +56,7 @@ def database() -> str:
     name = f"t{token_hex(8)}"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    return address.replace("/postgres?", f"/{name}?")
+    return address.replace("/postgres?", f"/{name}?") + "&connect_timeout=60"
 
 
 @contextmanager
