@@ -39,11 +39,11 @@ class Fused(Struct, frozen=True):
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
-    def add(self, ranking: Ranked, rank: int, index: int) -> None:
-        """Note its rank in a list, and where in it that is."""
+    def add(self, ranking: Ranked, rank: int, place: int) -> None:
+        """Note its rank in a list, and the place where it stands there, from 1."""
         self.parts[ranking.name] = ranking.weight / (K + rank)
         self.ranks[ranking.name] = rank
-        self.scores[ranking.name] = float(ranking.scores[index])
+        self.scores[ranking.name] = float(ranking.scores[place - 1])
 
 
 class Standing(Struct, frozen=True):
@@ -65,14 +65,14 @@ def fuse(
     standing: Standing = Standing(),  # noqa: B008 - frozen
 ) -> list[Fused]:
     """The best chunks of all lists; equal ones in the order of their files and places."""
-    indexes = [dict(zip(each.positions.tolist(), count(), strict=False)) for each in rankings]
+    places = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
     given = _given(bonuses)
-    positions = np.fromiter(set(given).union(*indexes), np.int64)
+    positions = np.fromiter(set(given).union(*places), np.int64)
     positions = positions[np.argsort(order[positions])]
     copied = np.zeros(len(positions), np.bool_)
     if standing.copies is not None:
         copied = standing.copies(positions.astype(np.int32))
-    ranks = _ranks(indexes, frozenset(positions[copied].tolist()))
+    ranks = _ranks(places, frozenset(positions[copied].tolist()))
     listed = _listed(rankings, ranks)
     scores = np.fromiter((listed.get(at, 0.0) for at in positions.tolist()), np.float64)
     more = np.fromiter((given.get(at, 0.0) for at in positions.tolist()), np.float64)
@@ -80,9 +80,9 @@ def fuse(
     scores = sum(changes.values(), scores + more)
     best = np.argsort(-scores, kind="stable")[:most]
     found = {position: Fused(position) for position in positions[best].tolist()}
-    for ranking, index, ranked in zip(rankings, indexes, ranks, strict=True):
+    for ranking, placed, ranked in zip(rankings, places, ranks, strict=True):
         for position in found.keys() & ranked.keys():
-            found[position].add(ranking, ranked[position], index[position])
+            found[position].add(ranking, ranked[position], placed[position])
     for name, points in bonuses.items():
         for position in found.keys() & points.keys():
             found[position].parts[name] = points[position]
@@ -114,12 +114,12 @@ def _changes(
         yield "copy", scores * np.where(copied, COPY - 1, 0.0)
 
 
-def _ranks(indexes: list[dict[int, int]], copied: frozenset[int]) -> list[dict[int, int]]:
-    """The rank of each chunk in each list: how many come before it that are no copies, and one."""
+def _ranks(places: list[dict[int, int]], copied: frozenset[int]) -> list[dict[int, int]]:
+    """The rank of each chunk in each list: its place, if copies had none."""
     if not copied:
-        return [{position: index + 1 for position, index in each.items()} for each in indexes]
+        return places
     ranks: list[dict[int, int]] = []
-    for each in indexes:
+    for each in places:
         before = accumulate((position not in copied for position in each), initial=1)
         ranks.append(dict(zip(each, before, strict=False)))
     return ranks
