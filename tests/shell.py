@@ -51,6 +51,24 @@ class Shell:
         assert "Traceback" not in err or "-v" in words
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
+    def unread(self, *words: str, module: str = "cleats") -> subprocess.CompletedProcess[bytes]:
+        """A command whose output nobody reads any more, as in `| head`."""
+        unread, written = os.pipe()
+        os.close(unread)
+        try:
+            return subprocess.run(
+                [sys.executable, "-m", module, *words],
+                cwd=self.folder,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=subprocess.PIPE,
+                check=False,
+                timeout=PATIENCE,
+            )
+        finally:
+            os.close(written)
+
     def call(
         self, *words: str, given: str = "", **environ: str
     ) -> subprocess.CompletedProcess[str]:

@@ -143,21 +143,7 @@ HELPS = _helps(cli, click.Context(cli, info_name="cleats"))
 def test_a_command_that_nobody_reads_any_more_ends_quietly_as_shells_say_it(
     shell: Shell, words: tuple[str, ...]
 ) -> None:
-    unread, written = os.pipe()
-    os.close(unread)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "cleats", *words],
-            cwd=shell.folder,
-            env=shell.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=written,
-            stderr=subprocess.PIPE,
-            check=False,
-            timeout=PATIENCE,
-        )
-    finally:
-        os.close(written)
+    done = shell.unread(*words)
 
     assert (done.returncode, done.stderr) == (141, b"")
 

@@ -202,10 +202,18 @@ def test_ctrl_c_leaves_the_run_at_its_last_step_and_another_terminal_can_cancel_
     assert f"Next: cleats launch watch {run['run_id']}, " in meanwhile
     assert (started.returncode, out) == (130, "")
     assert "last recorded step" in err
-    assert "cleats launch resume" in err
+    assert f"`cleats launch resume {run['run_id']}`" in err
     assert f"Next: cleats launch resume {run['run_id']}" in cleats("status", run["run_id"]).stdout
     assert run["state"] == "CLONED_INPUTS"
     assert "cancelled" in cleats("cancel", run["run_id"]).stdout
+
+
+def test_watching_a_run_ends_quietly_when_nobody_reads_on(told: tuple[Cleats, str, str]) -> None:
+    cleats, run_id, _ = told
+
+    done = cleats.shell.unread("launch", "watch", run_id, module=HOST)
+
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_terminal_shows_a_picture_that_goes_when_the_run_rests(tmp_path: Path) -> None:

@@ -132,6 +132,17 @@ def test_enable_undoes_a_renamed_file_as_well(shell: Shell, project: Path) -> No
     assert path.exists()
 
 
+def test_enable_tells_of_two_skills_of_one_name_once(shell: Shell, project: Path) -> None:
+    twins = [own(project, "pdf"), skill(project / ".claude" / "skills" / "pdf")]
+    for path in twins:
+        path.rename(path.with_name(".SKILL.md"))
+
+    ran = shell.run("skills", "enable", "pdf")
+
+    assert ran.stdout == "pdf is on. Running servers notice within half a minute.\n"
+    assert all(path.exists() for path in twins)
+
+
 def test_a_switch_that_is_where_it_should_be_is_no_error(shell: Shell, project: Path) -> None:
     own(project, "pdf")
     own(project, "docx")

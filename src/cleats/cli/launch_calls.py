@@ -58,7 +58,7 @@ DECIDE, INTERRUPTED = 3, 130
 
 
 class Stopped(Exception):  # noqa: N818 - it is what happened
-    """Raised when somebody pressed Ctrl-C."""
+    """Raised when somebody pressed Ctrl-C, with the id of the run if it is known."""
 
 
 class Listener(Protocol):
@@ -106,7 +106,7 @@ class Desk:
         finally:
             watching.cancel()
         if isinstance(outcome, Cancelled):
-            raise Stopped
+            raise Stopped(given.get("run_id", ""))
         return LAUNCH.seal(outcome, call.meta).body or {}
 
 
@@ -138,22 +138,22 @@ def run(settings: Settings, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T
     level = logging.DEBUG if settings.log_level == "debug" else logging.CRITICAL
     logging.basicConfig(handlers=[StderrHandler()], level=level)
 
-    async def main() -> list[T]:
+    async def main() -> T | Stopped:
         async with opened(settings) as desk:
             try:
-                return [await work(desk)]
-            except Stopped:
-                return []
+                return await work(desk)
+            except Stopped as stopped:
+                return stopped
 
     try:
         done = anyio.run(main)
     finally:
         JOURNAL.close()
-    if not done:
+    if isinstance(done, Stopped):
         click.echo("Stopped. The run is at its last recorded step.", err=True)
-        click.echo("`cleats launch resume` goes on with it.", err=True)
+        click.echo(f"`cleats launch resume {str(done) or 'RUN_ID'}` goes on with it.", err=True)
         sys.exit(INTERRUPTED)
-    return done[0]
+    return done
 
 
 def asked(settings: Settings, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -135,7 +135,7 @@ async def watched(desk: Desk, run_id: str) -> dict[str, Any]:
         while not _rests(await view.look()):
             with anyio.move_on_after(LOOK):
                 await desk.stop.asked.wait()
-                raise Stopped
+                raise Stopped(run_id)
     return await desk.call("get_status", run_id=run_id)
 
 

@@ -72,7 +72,9 @@ def _leaving_quietly() -> Iterator[None]:
     """End without a word when nobody reads on, as in `| head`, or when Ctrl-C is pressed."""
     try:
         yield
-    except BrokenPipeError:
+    except (BrokenPipeError, ExceptionGroup) as error:  # a task group wraps what its tasks raise
+        if isinstance(error, ExceptionGroup) and error.split(BrokenPipeError)[1]:
+            raise
         # What is left in its buffer would be written, and fail, once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED)

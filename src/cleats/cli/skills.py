@@ -244,8 +244,8 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
     already = [_find(found, name) for name, off in chosen if not off]
     off = [skill for _, skills in chosen for skill in skills]
     _switch(switch_on, settings, off)
-    for skill in off:
-        click.echo(f"{skill.full_name} is on. Running servers notice within half a minute.")
+    for name in dict.fromkeys(skill.full_name for skill in off):
+        click.echo(f"{name} is on. Running servers notice within half a minute.")
     for skill in already:
         click.echo(f"{skill.full_name} is on already.")
 
