@@ -170,10 +170,10 @@ def test_only_the_list_that_reads_differently_is_announced(world: World) -> None
 
 
 @contextmanager
-def slow(world: World) -> Iterator[Peer]:
+def slow(world: World, **more: str) -> Iterator[Peer]:
     """A server whose looks at the disk last until the test lets them end."""
     command = (sys.executable, "-m", "tests.servers.slow_skills", "serve", "skills")
-    environ: dict[str, Any] = {**world.environ, "CLEATS_SKILL_WATCH": "off", **QUICKLY}
+    environ: dict[str, Any] = {**world.environ, "CLEATS_SKILL_WATCH": "off", **QUICKLY, **more}
     with started(*command, home=world.home, **environ) as peer:
         yield peer
 
@@ -213,7 +213,8 @@ def test_a_hundred_loads_during_continuous_edits_return_whole_files(
     stop = threading.Event()
     editor = threading.Thread(target=_edit, args=(paths, stop, in_place))
 
-    with world.serving(CLEATS_QUEUE="200", CLEATS_SKILL_WATCH="on", **QUICKLY) as peer:
+    patient = {"CLEATS_QUEUE": "200", "CLEATS_TIMEOUTS": "skill=90"}
+    with slow(world, CLEATS_SKILL_WATCH="on", **patient) as peer:
         editor.start()
         try:
             for turn in range(3):
