@@ -14,7 +14,7 @@ from book.pages import ROOT, Page, parser, plain, slug
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("README", "getting-started"),
     "Toolsets": ("code", "skills", "assets", "launch"),
-    "Running it": ("operations", "http", "fleet", "scaling", "threat-model"),
+    "Running it": ("operations", "http", "scaling", "threat-model"),
     "Extending it": ("contract", "writing-a-toolset", "writing-a-profile", "toolset"),
     "Reference": ("tools", "commands", "settings", "errors"),
     "Inside": ("design", "benchmarks", "search-quality", "CHANGELOG"),
@@ -37,8 +37,15 @@ table { border-collapse: collapse; display: block; overflow-x: auto; }
 td, th { border-bottom: 1px solid var(--line); padding: .3rem .7rem .3rem 0; text-align: left;
   vertical-align: top; }
 img { max-width: 100%; }
-@media (max-width: 50rem) { body { display: block; } nav { min-height: 0; border: 0; } }
+.pages { display: none; }
+@media (max-width: 50rem) {
+  body { display: flex; flex-direction: column; }
+  nav { order: 1; min-height: 0; border: 0; border-top: 1px solid var(--line); }
+  main { padding: 1rem 1rem 3rem; max-width: 100%; }
+  .pages { display: block; padding: 1rem 1rem 0; }
+}
 """
+"""On a narrow screen a page comes first and the list of pages below it, one link away."""
 
 
 class Site:
@@ -71,7 +78,8 @@ class Site:
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{STYLE}</style></head><body><nav>{self._nav(page)}</nav>"
+            f"<style>{STYLE}</style></head><body><a class=pages href='#all-pages'>All pages</a>"
+            f"<nav id=all-pages>{self._nav(page)}</nav>"
             f"<main>\n{body}</main></body></html>\n"
         )
 

@@ -26,7 +26,12 @@ th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
   border-bottom: 1px solid var(--edge) }
 code, pre { font: .88rem/1.45 ui-monospace, monospace }
 pre { padding: .7rem .9rem; border: 1px solid var(--edge); border-radius: 6px; overflow-x: auto }
-.quiet { opacity: .7 } nav { columns: 14rem }
+h3 code { font-size: 1.1rem; font-weight: 600 } .quiet { opacity: .7 } nav { columns: 18rem }
+@media (max-width: 40rem) {
+  th { display: none } tr { border-bottom: 1px solid var(--edge) }
+  td { display: block; border: 0; padding: 0; overflow-wrap: anywhere }
+  td:first-child { padding-top: .6rem }
+}
 """
 
 
