@@ -1,5 +1,6 @@
 """`cleats assets` and `--validate`, as a person and as a script meet them."""
 
+import errno
 import json
 import os
 import pty
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cleats.cli import checking
 from tests.assets_world import SHOWCASE, World
 from tests.peer import ROOT
 from tests.requirements import requirement
@@ -255,6 +257,33 @@ def test_a_tree_in_which_no_file_has_a_schema_is_no_success(home: Path) -> None:
     assert done.stdout.startswith(
         "5 files: 5 without a schema\n--schema NAME says which schema to use."
     )
+
+
+def test_a_folder_without_a_file_to_check_is_no_success(home: Path) -> None:
+    (home / "empty").mkdir()
+
+    done = assets(home, "validate", "empty")
+
+    assert (done.returncode, done.stdout) == (1, "0 files: there is no .json file to check\n")
+
+
+def test_a_folder_that_may_not_be_read_is_told_as_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shut, listed = tmp_path / "shut", os.scandir
+    shut.mkdir()
+
+    def scandir(path: str) -> Any:
+        if Path(path) == shut:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)  # root may read every folder
+    found = list(checking.files([str(tmp_path)]))
+
+    assert [each.path for each in found] == [str(shut)]
+    with pytest.raises(checking.Unreadable):
+        checking.document(found[0].path)
 
 
 def test_the_report_for_scripts_has_every_file(home: Path) -> None:

@@ -88,6 +88,51 @@ def test_a_wrong_setting_stops_a_command_with_one_clear_line(shell: Shell) -> No
     assert done.stderr == "Error: CLEATS_CONCURRENCY: expected a number, not 'many'\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("client-config", "notepad"),
+        ("tools", "nowhere"),
+        ("assets", "diff", "no.json", "none.json"),
+        ("search",),
+        ("search", "word", "--nonsense"),
+        ("serch", "word"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_was_asked_wrongly_for_json_says_so_in_json(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    done = shell.run(*words, "--json")
+
+    answer = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, answer["ok"]) == (2, "", False)
+    assert answer["error"]["code"] == "INVALID_REQUEST"
+
+
+def test_a_wrong_setting_is_told_in_json_to_who_asked_for_json(shell: Shell) -> None:
+    done = shell.run("tools", "--json", CLEATS_CONCURRENCY="many")
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["message"].startswith("CLEATS_CONCURRENCY: ")
+
+
+def test_a_failure_nobody_foresaw_is_json_too(shell: Shell) -> None:
+    (shell.folder / "jsonschema_rs.py").write_text("raise ImportError('broken')")
+
+    done = shell.run("tools", "--json", PYTHONPATH=str(shell.folder))
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == "INTERNAL"
+
+
+def test_a_word_behind_two_minuses_asks_for_no_json(shell: Shell) -> None:
+    done = shell.run("search", "--", "--json")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has no index" in done.stderr
+
+
 def test_a_failure_nobody_foresaw_is_two_lines_and_no_trace(shell: Shell) -> None:
     (shell.folder / "jsonschema_rs.py").write_text("raise ImportError('broken')")
 

@@ -195,6 +195,16 @@ def test_info_is_json_when_asked_for_even_in_full(shell: Shell, project: Path) -
     assert told["text"] == path.read_text()
 
 
+def test_new_says_where_it_could_not_write_and_what_to_do(shell: Shell, project: Path) -> None:
+    (project / ".agents").write_text("a file where a folder has to be")
+
+    done = shell.run("skills", "new", "release-notes")
+
+    assert done.returncode == 1
+    assert "Errno" not in done.stderr
+    assert "--dir, or --user, writes it elsewhere." in done.stderr
+
+
 def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -> None:
     made = shell.run("skills", "new", "release-notes", "--description", 'Say: "what" changed')
     path = project / ".agents" / "skills" / "release-notes" / "SKILL.md"

@@ -159,8 +159,8 @@ def validate(
 
     \b
     Exits 0  when every file is valid,
-          1  when one is not, or none has a schema,
-          2  when one cannot be read.
+          1  when one is not, none has a schema, or there is none,
+          2  when one, or a folder, cannot be read.
     """  # noqa: D301 - click reads the backspace
     from cleats.cli import checking  # noqa: PLC0415
     from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415

@@ -61,11 +61,14 @@ def files(paths: Iterable[str]) -> Iterator[File]:
         if not Path(path).is_dir():
             yield File(path, named=True)
             continue
-        for here, folders, names in os.walk(path):
+        closed: list[OSError] = []
+        for here, folders, names in os.walk(path, onerror=closed.append):
             folders.sort()
             for name in sorted(names):
                 if name.endswith(".json"):
                     yield File(os.path.join(here, name), named=False)  # noqa: PTH118 - keeps `./`
+        # A folder that may not be read is no empty one: as a file, it is told as unreadable.
+        yield from (File(each.filename, named=True) for each in closed)
 
 
 def place(schema: str) -> tuple[str, str]:
@@ -140,7 +143,9 @@ def _is_no_asset(judge: Judge, path: str, asset: Any, name: str) -> bool:
 def exit_code(checks: Sequence[Check]) -> int:
     """0 all valid, 1 something invalid or nothing to judge, 2 something unreadable."""
     states = {each.state for each in checks}
-    return 2 if "unreadable" in states else int("invalid" in states or states == {"no schema"})
+    if "unreadable" in states:
+        return 2
+    return int("invalid" in states or "valid" not in states)
 
 
 def report(checks: Sequence[Check], judge: Judge) -> Iterator[str]:
@@ -178,7 +183,7 @@ def _sum(checks: Sequence[Check]) -> str:
     total = len(checks)
     counts["without a schema"] = counts.pop("no schema")
     parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return counted(total, "file") + (f": {parts}" if parts else "")
+    return f"{counted(total, 'file')}: {parts or 'there is no .json file to check'}"
 
 
 def as_json(checks: Sequence[Check]) -> dict[str, Any]:

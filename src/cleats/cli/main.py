@@ -57,10 +57,32 @@ COMMANDS: Mapping[str, Entry] = {
 }
 
 
+UNUSABLE = 2
+"""The exit code of a command that was asked wrongly, as click has it."""
+
+
 class Unusable(click.ClickException):
     """The settings, or what they point at, do not let a command begin."""
 
-    exit_code = 2
+    exit_code = UNUSABLE
+
+
+_JSON = "cleats.json"
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a program will read the answer, also of a command whose words cannot be parsed."""
+    options = words[: words.index("--")] if "--" in words else words
+    return "--json" in options
+
+
+def say_as_json(message: str, *, asked_wrongly: bool) -> None:
+    """Print a failure as the tools have theirs, so that a program need not read stderr."""
+    from cleats.cli.printing import echo_json  # noqa: PLC0415 - only failures need them
+    from cleats.contract.errors import ErrorCode, ToolError  # noqa: PLC0415
+
+    code = ErrorCode.INVALID_REQUEST if asked_wrongly else ErrorCode.INTERNAL
+    echo_json({"ok": False, "error": ToolError(code, message).as_json()})
 
 
 CLOSED, INTERRUPTED = 141, 130
@@ -84,6 +106,10 @@ def _leaving_quietly() -> Iterator[None]:
 
 class Commands(click.Group):
     """A group that knows its commands by name before it imports them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_JSON] = wants_json(args)
+        return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         with _leaving_quietly():  # help is printed here
@@ -113,8 +139,12 @@ class Commands(click.Group):
         try:
             with _leaving_quietly():
                 return super().invoke(ctx)
-        except SettingError as error:
-            raise Unusable(str(error)) from None
+        except (SettingError, click.ClickException) as error:
+            refusal = error if isinstance(error, click.ClickException) else Unusable(str(error))
+            if not ctx.meta[_JSON]:
+                raise refusal from None
+            say_as_json(refusal.format_message(), asked_wrongly=refusal.exit_code == UNUSABLE)
+            sys.exit(refusal.exit_code)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -184,9 +214,11 @@ def main() -> None:
         cause: Exception = error
         while isinstance(cause, ExceptionGroup):  # a task group's wrapping says nothing
             cause = cause.exceptions[0]
+        if wants_json(sys.argv):
+            say_as_json(f"{type(cause).__name__}: {cause}", asked_wrongly=False)
         click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
         click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
-        sys.exit(2)
+        sys.exit(UNUSABLE)
 
 
 if __name__ == "__main__":

@@ -274,8 +274,12 @@ def new(
     base = settings.home if user else settings.project_dir
     try:
         path = write_skill(folder or base / ".agents" / "skills", name, description)
-    except (BadSkillError, OSError) as error:
+    except BadSkillError as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename}: {error.strerror}. --dir, or --user, writes it elsewhere."
+        ) from None
     click.echo(f"Wrote {path}")
 
 
