@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 import click
 from msgspec.structs import replace
 
+from cleats.cli import completing
 from cleats.cli.printing import asked_for_json, echo_json
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
@@ -25,12 +26,16 @@ def path_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     named = click.option(
         "--repo",
         metavar="DIR",
+        shell_complete=completing.folders,
         is_eager=True,
         expose_value=False,
         callback=lambda ctx, _option, value: ctx.meta.__setitem__(_REPO, value),
         help="The same as PATH.",
     )
-    return click.argument("path", required=False, callback=_meant)(named(command))
+    path = click.argument(
+        "path", required=False, callback=_meant, shell_complete=completing.folders
+    )
+    return path(named(command))
 
 
 def _meant(ctx: click.Context, _argument: click.Parameter, path: str | None) -> str | None:

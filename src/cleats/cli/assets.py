@@ -10,6 +10,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from cleats.cli import completing
 from cleats.cli.printing import columns, echo_json, heading
 from cleats.settings import Settings
 
@@ -128,7 +129,7 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 
 
 @assets.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, shell_complete=completing.files)
 @click.option(
     "--schema",
     metavar="NAME|FILE",
@@ -182,8 +183,8 @@ def validate(
 
 
 @assets.command()
-@click.argument("base")
-@click.argument("new")
+@click.argument("base", shell_complete=completing.files)
+@click.argument("new", shell_complete=completing.files)
 @AS_JSON
 @click.pass_obj
 def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
@@ -210,7 +211,7 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
 
 
 @assets.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing.files)
 @click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
 @SCHEMAS
 @click.pass_obj

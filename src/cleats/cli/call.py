@@ -12,6 +12,7 @@ import click
 import msgspec
 from msgspec import structs
 
+from cleats.cli import completing
 from cleats.cli.printing import clip, width
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.argument("tool")
+@click.argument("tool", shell_complete=completing.tools)
 @click.argument("json_text", default="{}", metavar="[JSON]")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set one argument.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON, in a terminal too.")

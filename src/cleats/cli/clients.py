@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from cleats.cli import completing
 from cleats.cli.printing import columns, echo_json
 
 NAME = "cleats"
@@ -122,8 +123,15 @@ CLIENTS: Mapping[str, Client] = {
 
 
 @click.command("client-config")
-@click.argument("client", required=False)
-@click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Serve only this one.")
+@click.argument("client", required=False, shell_complete=completing.one_of(lambda: CLIENTS))
+@click.option(
+    "--toolset",
+    "toolsets",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.toolsets,
+    help="Serve only this one.",
+)
 @click.option(
     "--repo",
     metavar="DIR",

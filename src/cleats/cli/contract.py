@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cleats.cli import completing
 from cleats.cli.contract_options import (
     CannotRunError,
     Server,
@@ -210,7 +211,9 @@ def _check_theirs(
 
 
 @contract.command()
-@click.argument("rule", required=False, callback=known_rules)
+@click.argument(
+    "rule", required=False, callback=known_rules, shell_complete=completing.one_of(lambda: RULES)
+)
 def rules(rule: str | None) -> None:
     """List the rules, or explain one.
 

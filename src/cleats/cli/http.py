@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from cleats.cli import completing
 from cleats.cli.skill_options import applied, skill_options
 from cleats.runtime import starting
 from cleats.settings import SettingError, Settings
@@ -20,7 +21,7 @@ PORT = 7345
 
 
 @click.command()
-@click.argument("toolsets", nargs=-1)
+@click.argument("toolsets", nargs=-1, shell_complete=completing.toolsets)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
     "--port",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from cleats.cli.asking import INTERRUPTED, fail, json_option, path_argument
 from cleats.cli.printing import clip, columns, counted, echo_json, heading, size, width
@@ -30,13 +31,26 @@ class Default(click.Group):
     """A group that builds when no command of it is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and (not args or args[0] in self.commands):
+            return super().parse_args(ctx, args)  # a shell asks what could come next
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
             near = get_close_matches(args[0], self.commands, n=1) if args else []
-            if near and not Path(args[0]).exists():
+            if near and not ctx.resilient_parsing and not Path(args[0]).exists():
                 meant = f"{ctx.command_path} {near[0]}"
                 ctx.fail(f"There is no folder {args[0]!r}; did you mean '{meant}'?")
             args = ["build", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and the options of `build`, or folders when none begins so.
+
+        Never both: shells forget the words when they are told to list folders.
+        """
+        build = self.commands["build"]
+        with build.make_context("build", [], parent=ctx, resilient_parsing=True) as building:
+            words = super().shell_complete(ctx, incomplete)
+            words += build.shell_complete(building, incomplete)
+        return words or [CompletionItem(incomplete, type="dir")]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What can be given right away are the options of `build`."""

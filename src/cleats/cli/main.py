@@ -131,6 +131,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.params.get("validate"):
             ctx.fail(_ONE_PATH)
+        if ctx.resilient_parsing:  # a shell asks what could come next
+            return super().resolve_command(ctx, args)
         if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
             ctx.fail(f"There is no command {args[0]!r}; did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from cleats.cli import completing
 from cleats.cli.skill_options import applied, skill_options
 from cleats.runtime import starting
 from cleats.settings import Settings
@@ -20,7 +21,7 @@ DEPRECATION = (
 
 
 @click.command()
-@click.argument("toolsets", nargs=-1)
+@click.argument("toolsets", nargs=-1, shell_complete=completing.toolsets)
 @click.option(
     "--wire",
     type=click.Choice(["mcp", "rpc", "legacy"]),

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cleats.cli import completing
 from cleats.cli.asking import asked, json_option
 from cleats.cli.printing import echo_json, heading
 from cleats.settings import Settings
@@ -23,7 +24,7 @@ _FLAGS = {
 
 
 @click.command()
-@click.argument("place", metavar="PATH[:LINE[-END]]")
+@click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=completing.files)
 @click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
 @click.option("--repo", metavar="DIR", help="The repository; that around here without it.")

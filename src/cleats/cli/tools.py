@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from cleats.cli import completing
 from cleats.cli.printing import clip, columns, duration, echo_json, heading, paragraphs
 from cleats.contract.binding import RESERVED, Schema
 from cleats.contract.errors import KERNEL_CODES, ToolError
@@ -18,9 +19,13 @@ from cleats.settings import Settings
 
 
 @click.command()
-@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...")
+@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=completing.toolsets)
 @click.option(
-    "--show", "name", metavar="TOOL", help="Explain one tool: arguments, errors, examples."
+    "--show",
+    "name",
+    metavar="TOOL",
+    shell_complete=completing.tools,
+    help="Explain one tool: arguments, errors, examples.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole definitions as JSON.")
 @click.pass_obj

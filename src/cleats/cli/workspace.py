@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from cleats.cli import completing
 from cleats.cli.asking import asked, json_option
 from cleats.cli.printing import columns, echo_json, heading
 from cleats.settings import Settings
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing.files)
 @json_option
 @click.pass_obj
 def workspace(settings: Settings, file: str, *, as_json: bool) -> None:

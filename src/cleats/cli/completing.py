@@ -1,0 +1,57 @@
+"""What a shell offers when Tab is pressed, beyond what click knows by itself.
+
+Names come from the same tables that the commands read, so what is offered is what is taken. What
+cannot be known now (a wrong setting, a package that does not load) is offered as nothing: a line
+that is half typed is no place for an error.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from cleats.settings import SettingError
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files and folders, which the shell lists itself."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Folders, which the shell lists itself."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def one_of(names: Callable[[], Iterable[str]]) -> Completer:
+    """The names of a table that begin with what is typed; it is read only when it is needed."""
+
+    def complete(
+        _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        try:
+            return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        except SettingError:
+            return []
+
+    return complete
+
+
+def _toolsets() -> Iterable[str]:
+    from cleats import app  # noqa: PLC0415 - help needs none of it
+
+    return app.names()
+
+
+def _tools() -> Iterable[str]:
+    from cleats import app  # noqa: PLC0415 - help needs none of it
+    from cleats.cli.config import load  # noqa: PLC0415
+
+    return [tool.name for tool in app.catalogue(load(os.environ), ())]
+
+
+toolsets = one_of(_toolsets)
+tools = one_of(_tools)
