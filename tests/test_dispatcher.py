@@ -58,12 +58,12 @@ async def test_a_call_past_its_deadline_fails_and_says_how_long_it_had() -> None
     assert outcome.error.details == {"timeoutMs": 10}
 
 
-async def test_a_timeout_of_nought_is_none() -> None:
+async def test_a_timeout_of_nought_is_none_and_not_that_of_the_tool() -> None:
     async def soon(_args: Mapping[str, Any], _context: Context) -> str:
         await anyio.sleep(0.01)
         return "done"
 
-    tool = Tool(name="probe", description="", input=arguments(), run=soon, timeout=5.0)
+    tool = Tool(name="probe", description="", input=arguments(), run=soon, timeout=0.001)
     dispatcher = Dispatcher(
         Registry([Toolset(name="one", purpose="", tools=[tool])]),
         concurrency=1,

@@ -17,24 +17,6 @@ Status = Literal["fix", "accept", "defer", "false_positive", "not_affected"]
 
 ID: Final = re.compile(r"[0-9a-f]{40}")
 
-PROMOTED: Final = (
-    "recordType",
-    "source",
-    "recordId",
-    "service",
-    "env",
-    "team",
-    "owner",
-    "vulnId",
-    "cve",
-    "packageName",
-    "packageEcosystem",
-    "severity",
-    "status",
-    "assetId",
-)
-"""The fields that `meta` and `metaJson` filter on; labels come besides."""
-
 
 class _Part(Struct, rename="camel", omit_defaults=True):
     pass

@@ -6,7 +6,7 @@ from typing import Any
 
 from cleats.toolsets.launch import pages
 from cleats.toolsets.launch.patching.fence import Fence
-from cleats.toolsets.launch.patching.patches import after
+from cleats.toolsets.launch.patching.patches import ConflictError, after
 
 _WORDS: Mapping[str, str] = {
     "create_file": "new",
@@ -45,7 +45,7 @@ def _body(patch: Mapping[str, Any], before: str) -> tuple[str, list[str]]:
         ]
     try:
         now = after(patch, before)
-    except Exception:  # noqa: BLE001 - a conflict is told elsewhere
+    except ConflictError:  # told where the bundle is applied
         return "?", ["The patch does not fit the file."]
     changed = list(
         difflib.unified_diff(

@@ -93,7 +93,6 @@ class Remote:
     """What a remote says about itself. `head` is "" for a repository without a commit."""
 
     head: str
-    default_branch: str
     refs: Mapping[str, str] = field(default_factory=dict)
     """Every branch and tag by its full name; a tag stands for the commit it points at."""
 
@@ -112,17 +111,15 @@ async def ls_remote(url: str, env: Mapping[str, str]) -> Remote:
         ToolError: REPO_NOT_FOUND when there is none or it is closed to us; retryable when the
             network is at fault.
     """
-    said = await Git(env).ask(url, "ls-remote", "--symref", "--", url)
-    head, branch, refs = "", "", dict[str, str]()
+    said = await Git(env).ask(url, "ls-remote", "--", url)
+    head, refs = "", dict[str, str]()
     for line in said.decode(errors="replace").splitlines():
         value, _, name = line.partition("\t")
-        if value.startswith("ref: ") and name == "HEAD":
-            branch = value.removeprefix("ref: refs/heads/")
-        elif name == "HEAD":
+        if name == "HEAD":
             head = value
         elif name.startswith(("refs/heads/", "refs/tags/")):
             refs[name.removesuffix("^{}")] = value  # the peeled line follows its tag
-    return Remote(head, branch, refs)
+    return Remote(head, refs)
 
 
 async def clone_at(
