@@ -126,6 +126,16 @@ def test_a_failure_nobody_foresaw_is_json_too(shell: Shell) -> None:
     assert json.loads(done.stdout)["error"]["code"] == "INTERNAL"
 
 
+def test_a_folder_whose_name_is_not_utf8_is_told_in_json_as_it_is(shell: Shell) -> None:
+    folder = shell.folder / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+
+    done = shell.run("index", "status", "--json", str(folder))
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert os.fsencode(json.loads(done.stdout)["repoPath"]) == os.fsencode(folder)
+
+
 def test_a_word_behind_two_minuses_asks_for_no_json(shell: Shell) -> None:
     done = shell.run("search", "--", "--json")
 

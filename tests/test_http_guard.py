@@ -345,4 +345,7 @@ def test_a_port_that_is_taken_is_an_error_with_exit_code_2(shell: Shell, tmp_pat
         ended = shell.run("http", "assets", "--port", str(web.port))
 
     assert ended.returncode == 2
-    assert f"cannot listen on 127.0.0.1 port {web.port}" in ended.stderr
+    assert ended.stderr == (
+        f"Error: cannot listen on 127.0.0.1 port {web.port}: it is in use; "
+        "--port 0 takes a free one\n"
+    )

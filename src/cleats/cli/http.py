@@ -1,5 +1,6 @@
 """`cleats http`."""
 
+import errno
 import gc
 import json
 import sys
@@ -108,7 +109,10 @@ def _bound(host: str, port: int) -> "socket.socket":
     try:
         return bind(host, port)
     except OSError as error:
-        raise SettingError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+        taken = error.errno == errno.EADDRINUSE
+        # Its own words name the address once more, in Python's notation.
+        why = "it is in use; --port 0 takes a free one" if taken else error.strerror
+        raise SettingError(f"cannot listen on {host} port {port}: {why}") from None
 
 
 def _announce(out: int | None, listener: "socket.socket", settings: Settings) -> None:

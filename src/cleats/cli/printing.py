@@ -19,8 +19,13 @@ GAP = "  "
 
 
 def echo_json(value: object) -> None:
-    """Print a value as indented JSON, in UTF-8 whatever the locale says."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False).encode())
+    """Print a value as indented JSON, in UTF-8 whatever the locale says.
+
+    A path that is not UTF-8 has half of a surrogate pair for each such byte; JSON can only escape
+    it, and Python's escape is the same.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    click.echo(text.encode(errors="backslashreplace"))
 
 
 def asked_for_json() -> bool:
