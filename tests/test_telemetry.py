@@ -100,6 +100,16 @@ def test_a_span_file_starts_over_at_its_cap_and_old_files_go(
     assert len(list(tmp_path.iterdir())) <= spans.KEPT + 1
 
 
+def test_an_old_span_file_that_is_gone_or_cannot_be_removed_costs_no_span(tmp_path: Path) -> None:
+    (tmp_path / "spans-1.ndjson").symlink_to(tmp_path / "gone")
+    for number in range(2, spans.KEPT + 5):
+        (tmp_path / f"spans-{number}.ndjson").mkdir()
+
+    SpanFile(tmp_path)(b"{}\n")
+
+    assert (tmp_path / f"spans-{os.getpid()}.ndjson").read_bytes() == b"{}\n"
+
+
 def test_a_reader_that_never_reads_costs_lines_and_not_time() -> None:
     stuck = threading.Event()
     journal = Journal()

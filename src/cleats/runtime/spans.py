@@ -44,9 +44,13 @@ class SpanFile:
         self._size += len(batch)
 
     def _prune(self) -> None:
-        files = sorted(self._folder.glob("spans-*"), key=lambda path: path.stat().st_mtime)
-        for path in files[: max(0, len(files) - KEPT + 1)]:
-            path.unlink(missing_ok=True)
+        aged = []
+        for path in self._folder.glob("spans-*"):
+            with suppress(OSError):  # a server that started with us has removed it just now
+                aged.append((path.lstat().st_mtime, path))
+        for _, path in sorted(aged)[: max(0, len(aged) - KEPT + 1)]:
+            with suppress(OSError):  # what cannot be removed must not cost the spans to come
+                path.unlink()
 
 
 def tracer(settings: Settings) -> trace.Tracer:
