@@ -300,6 +300,17 @@ def test_the_report_for_scripts_has_every_file(home: Path) -> None:
     assert by_path["set/jsonschema/tone.schema.json"]["skipped"] is True
 
 
+def test_a_file_whose_name_is_not_utf8_costs_the_report_for_scripts_nothing(home: Path) -> None:
+    name = os.fsdecode(b"Tone_caf\xe9.json")
+    (home / "tree").mkdir()
+    (home / "tree" / name).write_bytes((home / VALID).read_bytes())
+
+    done = assets(home, "validate", "tree", "--json")
+
+    [result] = json.loads(done.stdout)["results"]
+    assert (done.returncode, result["path"], result["ok"]) == (0, f"tree/{name}", True)
+
+
 def test_an_unreadable_file_counts_more_than_an_invalid_one(home: Path) -> None:
     (home / "tree").mkdir()
     (home / "tree" / "broken.json").write_text("{")

@@ -1,5 +1,6 @@
 """`cleats assets`: the assets toolset for people and scripts, without a server."""
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -281,4 +282,8 @@ def _worded(operation: Mapping[str, Any]) -> str:
 
 
 def _line(value: object) -> None:
-    click.echo(msgspec.json.encode(value) + b"\n", nl=False)
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8, which JSON has to escape
+        text = json.dumps(value, separators=(",", ":")).encode()
+    click.echo(text + b"\n", nl=False)
