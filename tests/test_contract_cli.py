@@ -369,6 +369,28 @@ async def test_a_server_that_speaks_something_else_is_quoted() -> None:
 
 
 @pytest.mark.anyio
+async def test_an_answer_that_does_not_fit_mcp_is_told_with_its_place(tmp_path: Path) -> None:
+    unfit = {"tools": [ADD, {"name": "read", "inputSchema": {}}, {"name": "write"}]}
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+    greeting |= {"serverInfo": {"name": "unfit", "version": "1"}}
+    answers = {"initialize": greeting, "tools/list": unfit}
+    server = tmp_path / "server.py"
+    server.write_text(
+        f"import json, sys\n"
+        f"for line in sys.stdin:\n"
+        f"    asked = json.loads(line)\n"
+        f"    if (result := {answers}.get(asked['method'])) is not None:\n"
+        f"        answer = {{'jsonrpc': '2.0', 'id': asked['id'], 'result': result}}\n"
+        f"        print(json.dumps(answer), flush=True)\n"
+    )
+
+    with pytest.raises(ServerFaultError) as caught:
+        await surface(command=f"'{sys.executable}' '{server}'")
+
+    assert "/tools/1/inputSchema/type: Field required (and 1 more)" in str(caught.value)
+
+
+@pytest.mark.anyio
 async def test_a_stray_line_on_stdout_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "tools.json").write_text(json.dumps([ADD]))
     noisy = f"echo starting && exec '{sys.executable}' '{STOCK}' '{tmp_path}/tools.json'"

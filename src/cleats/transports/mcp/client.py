@@ -27,6 +27,7 @@ from mcp_types import (
     Tool,
     jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from cleats.contract.snapshot import FORMAT
 from cleats.runtime import process
@@ -240,7 +241,17 @@ def _reason(error: BaseException) -> str:
         return f"cannot be started: {cause.reason}"
     if isinstance(cause, MCPError):
         return cause.message
+    if isinstance(cause, ValidationError):
+        return _wrong(cause)
     return next(iter(str(cause).splitlines()), type(cause).__name__)
+
+
+def _wrong(error: ValidationError) -> str:
+    """Where an answer is not what MCP has there; its author has to know the place."""
+    first, *more = error.errors(include_url=False)
+    where = "".join(f"/{step}" for step in first["loc"])
+    others = f" (and {len(more)} more)" if more else ""
+    return f"its {error.title} does not fit MCP: {where}: {first['msg']}{others}"
 
 
 @contextmanager
