@@ -329,6 +329,26 @@ def test_a_schema_of_an_unknown_dialect_is_read_as_draft_2020_12(
         assert ours.verdict("x", name) == failed(("", "expected integer"))
 
 
+@requirement("d:draft")
+def test_a_schema_that_will_not_do_is_told_with_its_place_and_the_draft_it_was_written_for(
+    world: World,
+) -> None:
+    pairs = {"properties": {"pair": {"items": [{"type": "string"}]}}}
+    world.schema("new.schema.json", pairs)
+    world.schema("old.schema.json", pairs | {"$schema": "http://json-schema.org/draft-07/schema#"})
+    world.schema("lost.schema.json", {"$ref": "#/$defs/gone"})
+
+    ours = judge(world.schemas)
+
+    where = "/properties/pair/items: expected boolean or object"
+    says = "it is read as draft 2020-12, and says http://json-schema.org/draft-07/schema#"
+    assert ours.broken == {
+        "new": where,
+        "old": f"{where} ({says})",
+        "lost": "Pointer '/$defs/gone' does not exist",
+    }
+
+
 def test_a_reference_never_goes_to_the_network(world: World) -> None:
     asked: list[str] = []
 

@@ -104,6 +104,11 @@ class Validator:
         return []
 
 
+def worded(error: jsonschema_rs.ValidationError) -> Violation:
+    """One error of the library, in our words."""
+    return next(_spread([error]))
+
+
 def _is_large(instance: object) -> bool:
     """Whether a value has more parts than the violations of all of them could be listed for."""
     left, count = [instance], 0

@@ -16,10 +16,13 @@ from urllib.parse import urldefrag, urljoin
 DIALECTS: Final = "https://json-schema.org/draft/"
 """The documents of JSON Schema itself, which the validator brings along."""
 
-_KNOWN: Final = frozenset(
-    [f"{DIALECTS}{version}/schema" for version in ("2020-12", "2019-09")]
+OLDER: Final = frozenset(
+    [f"{DIALECTS}2019-09/schema"]
     + [f"http://json-schema.org/draft-{version}/schema" for version in ("07", "06", "04")]
 )
+"""Dialects before the one that everything is read as."""
+
+_KNOWN: Final = OLDER | {f"{DIALECTS}2020-12/schema"}
 
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _MAPS: Final = frozenset(

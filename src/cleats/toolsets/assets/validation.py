@@ -6,10 +6,10 @@ from typing import Any
 
 import jsonschema_rs
 
-from cleats.contract.violations import Validator
+from cleats.contract.violations import Validator, worded
 from cleats.toolsets.assets import naming
 from cleats.toolsets.assets.library import SchemaFile, documents
-from cleats.toolsets.assets.linking import Linked, link, spread, without_dialect
+from cleats.toolsets.assets.linking import OLDER, Linked, link, spread, without_dialect
 from cleats.toolsets.assets.sources import Root
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Judge:
             jsonschema_rs.meta.validate(without_dialect(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            linked.missing = str(error).partition("\n")[0]
+            linked.missing = _fault(error, file.document.get("$schema"))
             return
         properties = file.document.get("properties")
         own = properties if isinstance(properties, Mapping) else {}
@@ -95,6 +95,16 @@ class Judge:
         if not violations:
             return {"ok": True, "errors": []}
         return failed(*((each.path, each.message) for each in violations))
+
+
+def _fault(error: Exception, dialect: object) -> str:
+    """Why a schema will not do, and where. Many that will not were written for an older draft."""
+    if not isinstance(error, jsonschema_rs.ValidationError) or error.kind.name == "$ref":
+        return str(error).partition("\n")[0]  # of a reference the library tells where it leads
+    found = worded(error)
+    fault = f"{found.path}: {found.message}" if found.path else found.message
+    older = isinstance(dialect, str) and dialect.removesuffix("#") in OLDER
+    return f"{fault} (it is read as draft 2020-12, and says {dialect})" if older else fault
 
 
 def _registry(linked: Mapping[str, Linked]) -> jsonschema_rs.Registry:
