@@ -121,6 +121,52 @@ def test_tables_headings_quotes_and_the_lists_of_other_parts_are_no_features(
     assert features(tmp_path, readme) == []
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "## Not supported",
+        "## Planned features",
+        "## Missing features",
+        "## Roadmap\n\n### Features",
+        "## Features\n\nKettle doesn't support:",
+        "The following are some uses for Kettle, taken from real reports:",
+        "Kettle is used by:",
+        "To build Kettle you need:",
+        "Pots provide lids. A lid tells what is inside by:",
+    ],
+)
+def test_what_a_product_lacks_needs_or_is_used_for_is_no_feature(
+    tmp_path: Path, above: str
+) -> None:
+    readme = f"# Kettle\n\n{above}\n\n- Steam whistle\n- Automatic shut-off\n"
+
+    assert features(tmp_path, readme) == []
+
+
+def test_the_title_of_a_readme_takes_no_features_away(tmp_path: Path) -> None:
+    readme = "# Kettle, a pot for projects\n\n- Steam whistle\n\n## Features\n\n- Lid lock\n"
+
+    assert features(tmp_path, readme) == [
+        "The features of Kettle include steam whistle.",
+        "The features of Kettle include lid lock.",
+    ]
+
+
+def test_what_a_product_is_not_is_no_feature(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nKettle is a pot for tea. Kettle is not a replacement for a stove.\n"
+
+    assert features(tmp_path, readme) == ["Kettle is a pot for tea."]
+
+
+def test_a_language_of_one_letter_keeps_its_capital(tmp_path: Path) -> None:
+    readme = "# Kettle\n\n## Features\n\n- C code boiler\n- A lid\n"
+
+    assert features(tmp_path, readme) == [
+        "The features of Kettle include C code boiler.",
+        "The features of Kettle include a lid.",
+    ]
+
+
 def test_a_list_right_below_the_title_tells_features_too(tmp_path: Path) -> None:
     readme = "# Kettle\n\n[![b](x.svg)](y)\n\n- Follows the tea standard\n- Writes labels\n"
 

@@ -382,6 +382,48 @@ ECOSYSTEMS: list[tuple[str, Files, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
+    "shared",
+    [
+        {},
+        {
+            "src/tea/__init__.py": '__path__ = __import__("pkgutil").extend_path('
+            "__path__, __name__)\n"
+        },
+        {"src/tea/__init__.py": "__import__('pkg_resources').declare_namespace(__name__)\n"},
+    ],
+    ids=["native", "pkgutil", "pkg_resources"],
+)
+def test_a_package_in_a_namespace_is_imported_by_its_whole_name(
+    tmp_path: Path, shared: dict[str, str]
+) -> None:
+    files = {
+        "setup.py": "from setuptools import setup\nsetup()\n",
+        "pyproject.toml": '[project]\nname = "tea.pots"\nversion = "1.0"\n',
+        "src/tea/pots/__init__.py": "from tea.pots.lids import close\n__all__ = ['close']\n",
+        "src/tea/pots/lids.py": 'def close():\n    """Close the lid."""\n',
+    }
+
+    facts = read(tmp_path, files | shared).product_facts
+
+    assert facts["distribution"][0]["import_names"] == ["tea.pots"]
+    assert [each["name"] for each in facts["api_surface_summary"]["functions"]] == [
+        "tea.pots.close"
+    ]
+
+
+def test_a_module_beside_somebody_elses_namespace_is_known_by_its_name(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "kettle"\nversion = "1.0"\n',
+        "kettle.py": 'def boil():\n    """Boil the water."""\n',
+        "plugins/steam/__init__.py": "",
+    }
+
+    facts = read(tmp_path, files).product_facts
+
+    assert facts["distribution"][0]["import_names"] == ["kettle"]
+
+
+@pytest.mark.parametrize(
     ("target", "files", "expected"), ECOSYSTEMS, ids=lambda each: str(each)[:12]
 )
 def test_every_ecosystem_has_its_name_command_and_import(

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from cleats.toolsets.launch.snippets.prompts import is_session
-from cleats.toolsets.launch.source import languages
+from cleats.toolsets.launch.source import languages, prose
 from cleats.toolsets.launch.source.blocks import Block
 from cleats.toolsets.launch.source.claims import Citation, Ledger
 from cleats.toolsets.launch.source.contradictions import Referee
@@ -44,6 +44,23 @@ _LEADS_IN: Final = re.compile(
     r"\b(features?|supports?|provides?|includes?|offers?|points|capabilities|library|gives you)\b",
     re.IGNORECASE,
 )
+_LEADS_AWAY: Final = re.compile(
+    r"\b(not|\w+n['\u2019]t|has no|no longer|lacks?|missing|unsupported|unimplemented|incomplete"
+    r"|plan(s|ned)?|upcoming|coming|to come|future|soon|roadmap|to-?do|wish ?list|ideas|proposed"
+    r"|request(s|ed)|removed|deprecated|dropped|unlike|differ\w*|instead"
+    r"|uses (for|of)|use cases?|used (by|in|for|with)|users?|good for|projects?"
+    r"|needs?|requires?|required|requirements?|depends?|dependencies|prerequisites)\b",
+    re.IGNORECASE,
+)
+"""Words above a list of what the product lacks, needs, will have, or is used for by others."""
+
+_DENIES: Final = re.compile(
+    r"\b(is|are) (not|no longer)\b|\b(isn|aren|can)['\u2019]t\b|\bcannot\b"
+    r"|\bdo(es)? not (yet )?(support|work|handle|provide|include|implement)\b",
+    re.IGNORECASE,
+)
+"""What a product is not and cannot do is true, and no feature."""
+
 _EMPTY: Final = wordset(
     "the of and or to in for with featur includ support provid can it is an as on"
 )
@@ -83,6 +100,8 @@ def features(ledger: Ledger, subject: Subject, blocks: list[Block], referee: Ref
             phrases = not _is_to_do(block, blocks)
             sentences = [from_item(block, subject, phrases=phrases)] if is_feature else []
         for sentence in sentences:
+            if _DENIES.search(sentence):
+                continue
             settled = sentence and referee.settles(sentence, block, _cite(block).source)
             if sentence and not settled and not _is_told(ledger, sentence):
                 _add(ledger, sentence, "feature", block, "key_features")
@@ -217,14 +236,19 @@ def _is_feature_list(block: Block, leading: str, blocks: list[Block], subject: S
     """A list under a heading of features, or one at the top that is no table of contents."""
     if block.section and _FOREIGN.search(block.section[-1]):
         return False
+    is_first = len(block.section) == 1 and _headings_before(block, blocks) <= 1
+    above = () if is_first else block.section[len(block.section) > 1 :]  # a title only names it
+    if any(_LEADS_AWAY.search(each) or _LIMITS.search(each) for each in (*above, leading)):
+        return False
     if block.section and _FEATURES.search(block.section[-1]):
         return True
     if _headings_before(block, blocks) > 1 and not _introduces(block, subject):
         return False
     if not leading:
         return True
-    named = any(re.search(rf"\b{re.escape(each)}\b", leading.lower()) for each in subject.aliases)
-    return leading.rstrip().endswith(":") and (named or bool(_LEADS_IN.search(leading)))
+    last = prose.sentences(leading)[-1]
+    named = any(re.search(rf"\b{re.escape(each)}\b", last.lower()) for each in subject.aliases)
+    return last.endswith(":") and (named or bool(_LEADS_IN.search(last)))
 
 
 def _introduces(block: Block, subject: Subject) -> bool:

@@ -10,7 +10,7 @@ from cleats.toolsets.launch.source.claims import Citation, Ledger
 from cleats.toolsets.launch.source.manifests.lines import pattern_line
 from cleats.toolsets.launch.source.manifests.model import Manifest, Said
 from cleats.toolsets.launch.source.package_claims import DEVELOPMENT, cite
-from cleats.toolsets.launch.source.roots import Roots, python_packages
+from cleats.toolsets.launch.source.roots import Roots, import_name, python_packages
 from cleats.toolsets.launch.source.tree import Tree
 
 _METHODS: Final = {
@@ -124,8 +124,7 @@ def _python_imports(tree: Tree, manifest: Manifest, roots: Roots) -> tuple[Said,
     The name of the distribution is not asked: `python-dotenv` is imported as `dotenv`.
     """
     folders = {
-        place.removesuffix(".py").rsplit("/", 1)[-1]: place
-        for place in python_packages(tree, roots.source)
+        import_name(place, roots.source): place for place in python_packages(tree, roots.source)
     }
     told = [
         each

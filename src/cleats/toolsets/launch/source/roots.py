@@ -1,7 +1,6 @@
 """Which folders hold code, tests, documents and examples, by their names and what is in them."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -92,30 +91,61 @@ def _named_root(path: str, kind: str) -> str:
 
 
 def python_packages(tree: Tree, roots: tuple[str, ...]) -> list[str]:
-    """The folders (and single modules) that `import` would find, outermost only, sorted.
+    """The folders (and single modules) that `import` would find, outermost only, the largest first.
 
     A module at the top counts only where there is no package: `setup.py` and `conftest.py` are not
-    what one imports.
+    what one imports. Where no package lies at the top, those in namespaces count: `zope` is
+    nobody's, `zope/interface` is one.
     """
     packages: set[str] = set()
+    spaced: set[str] = set()
     modules: set[str] = set()
     for root in roots:
         prefix = f"{root}/" if root else ""
         for path in tree.below(root):
             inner = path.removeprefix(prefix)
-            folder, _, rest = inner.partition("/")
             if kind_of(path) != "source" or not inner.endswith((".py", ".pyi")):
                 continue
-            if rest == "__init__.py":
-                packages.add(f"{prefix}{folder}")
-            elif not rest and inner.endswith(".py") and inner not in _NOT_MODULES:
+            package = _outermost(tree, prefix, inner)
+            if package and "/" in package:
+                spaced.add(f"{prefix}{package}")
+            elif package:
+                packages.add(f"{prefix}{package}")
+            elif "/" not in inner and inner.endswith(".py") and inner not in _NOT_MODULES:
                 modules.add(path)
-    sizes: Counter[str] = Counter()
-    for package in packages:
-        sizes[package] = sum(tree.size(path) for path in tree.below(package))
-    largest_first = sorted(packages, key=lambda package: (-sizes[package], package))
-    return largest_first or sorted(modules)
+    return _largest_first(tree, packages) or [*_largest_first(tree, spaced), *sorted(modules)]
 
+
+def import_name(place: str, roots: tuple[str, ...]) -> str:
+    """What a program imports to have the package or module at a place."""
+    above = [f"{root}/" for root in roots if root and place.startswith(f"{root}/")]
+    inner = place.removeprefix(max(above, key=len, default=""))
+    return inner.removesuffix(".py").replace("/", ".")
+
+
+def _outermost(tree: Tree, prefix: str, inner: str) -> str:
+    """The package that a file belongs to, in its namespace; "" when it is in none."""
+    *folders, file = inner.split("/")
+    is_shared = False
+    for number in range(1, len(folders) + 1):
+        folder = "/".join(folders[:number])
+        start = f"{prefix}{folder}/__init__.py"
+        if not folders[number - 1].isidentifier():
+            return ""
+        is_shared = bool(_NAMESPACE.search(tree.text(start) or ""))
+        if start in tree.known and not is_shared:
+            return folder
+    is_module = is_shared and file.endswith(".py") and file != "__init__.py"
+    return inner if is_module else ""
+
+
+def _largest_first(tree: Tree, packages: set[str]) -> list[str]:
+    sizes = {each: sum(tree.size(path) for path in tree.below(each)) for each in packages}
+    return sorted(packages, key=lambda each: (-sizes[each], each))
+
+
+_NAMESPACE: Final = re.compile(r"\bextend_path\(\s*__path__|\bdeclare_namespace\(\s*__name__")
+"""What the `__init__.py` of a namespace says that several distributions share."""
 
 _NOT_MODULES: Final = frozenset(
     {"setup.py", "conftest.py", "noxfile.py", "fabfile.py", "tasks.py", "manage.py", "build.py"}

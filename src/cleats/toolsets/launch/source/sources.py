@@ -106,8 +106,9 @@ class Sources:
         if self.distribution is None or self.manifest is None:
             return Surface()
         if self.manifest.ecosystem == "pip":
-            files = [each.path.removesuffix("/__init__.py") for each in self.distribution.imports]
-            return python.surface(self.tree, files)
+            return python.surface(
+                self.tree, {each.value: each.path for each in self.distribution.imports}
+            )
         if self.manifest.ecosystem == "npm":
             return node.surface(self.tree, self.distribution.identifier, self.manifest.entry_files)
         return Surface()

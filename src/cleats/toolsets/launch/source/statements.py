@@ -143,8 +143,10 @@ def lower_first(text: str, subject: Subject) -> str:
     """The text with a small first letter, unless its first word is a name or an abbreviation."""
     word = re.split(r"[\s,/-]", text, maxsplit=1)[0]
     known = word in subject.proper or word in vocabulary.PROPER
+    if len(word) == 1:  # C and R are languages
+        return text if word != "A" else f"a{text[1:]}"
     keeps = known or not word[1:].islower() or not word[:1].isupper()
-    return text if keeps and len(word) > 1 else text[:1].lower() + text[1:]
+    return text if keeps else text[:1].lower() + text[1:]
 
 
 def proper_words(texts: list[str]) -> frozenset[str]:

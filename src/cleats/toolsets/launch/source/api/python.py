@@ -6,6 +6,7 @@ definition. A package whose `__init__` offers little is read module by module.
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -131,13 +132,13 @@ class _Package:
         return None
 
 
-def surface(tree: Tree, packages: list[str]) -> Surface:
-    """The public names of some packages (folders or single files), in order."""
+def surface(tree: Tree, packages: Mapping[str, str]) -> Surface:
+    """The public names of some packages in order, each given as what is imported and its file."""
     symbols: dict[str, Symbol] = {}
     modules: list[tuple[str, str]] = []
-    for place in packages:
-        folder, _, name = place.removesuffix(".py").rpartition("/")
-        package = _Package(tree, f"{folder}/" if folder else "")
+    for name, file in packages.items():
+        place = file.removesuffix("/__init__.py").removesuffix(".py")
+        package = _Package(tree, place.removesuffix(name.replace(".", "/")))
         top = package.module(name)
         if top is None:
             continue
@@ -245,7 +246,7 @@ def _arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str:
 
 def _module_names(tree: Tree, root: str, package: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for path in tree.below(f"{root}{package}"):
+    for path in tree.below(f"{root}{package.replace('.', '/')}"):
         parts = path.removeprefix(root).removesuffix(".py").split("/")
         if path.endswith(".py") and kind_of(path) == "source":
             parts = parts[:-1] if parts[-1] == "__init__" else parts
