@@ -787,6 +787,50 @@ def test_formats_are_those_that_the_code_names(tmp_path: Path) -> None:
     ]
 
 
+def test_another_name_for_a_public_function_is_public_too(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        {
+            "pyproject.toml": PYPROJECT,
+            "src/kettle/__init__.py": "from kettle._pots import boil\nheat = boil\n"
+            'def pour():\n    """pour a cup. stops by itself, e.g. at noon."""\n'
+            "tip = pour\nsize = limit = 3\n",
+            "src/kettle/_pots.py": "def boil_slowly():\n"
+            '    """Transliterate steam."""\nboil = boil_slowly\n',
+        },
+    )
+    functions = built.product_facts["api_surface_summary"]["functions"]
+
+    assert [(each["name"], each["summary"]) for each in functions] == [
+        ("kettle.boil", "Transliterate steam."),
+        ("kettle.pour", "pour a cup"),
+        ("kettle.tip", "pour a cup"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Kettle is a pot that can be used in code",
+        "Kettle --- pots and lids",
+        "\u4e3a\u4ec0\u4e48 (yu)",
+    ],
+)
+def test_a_heading_that_only_tells_what_the_product_is_or_is_in_another_script_is_no_task(
+    tmp_path: Path, title: str
+) -> None:
+    built = read(
+        tmp_path,
+        {
+            "pyproject.toml": PYPROJECT,
+            "src/kettle/__init__.py": "",
+            "README.md": f"# Top\n\n## {title}\n\n```python\nimport kettle\n```\n",
+        },
+    )
+
+    assert [each["title"] for each in built.product_facts["workflows"]] == ["Basic usage"]
+
+
 def test_examples_and_headings_with_code_are_workflows(tmp_path: Path) -> None:
     built = read(
         tmp_path,

@@ -215,6 +215,45 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     assert table(given, symbols, 1, "x").count("claim_id") == 1
 
 
+def test_a_description_begins_with_a_capital_unless_it_begins_with_a_name() -> None:
+    given = material(2, symbols=2)
+    small = [{**given.symbols[0], "summary": "a thing of kind 0"}]
+    name = [{**given.symbols[1], "summary": "kit thing of kind 1"}]
+
+    text = table(given, [*small, *name], 10, "What it is")
+
+    assert "| A thing of kind 0. <!--" in text
+    assert "| kit thing of kind 1. <!--" in text
+
+
+def test_a_guide_speaks_of_its_code_only_when_it_has_some() -> None:
+    assert "All code" in TOKENS["CODE_NOTE"](Context(material=material()))
+    assert TOKENS["CODE_NOTE"](Context(material=material(snippets=0))) == ""
+
+
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [("Not a serious example.", False), ("A small example.", True)],
+)
+def test_what_an_example_says_of_itself_is_said_where_its_claim_does_not_deny_it(
+    description: str, said: bool
+) -> None:
+    flow = {
+        "workflow_tag": "sums",
+        "title": "Sums",
+        "claim_ids": [f"{0:064x}"],
+        "snippet_tags": ["example"],
+        "description": description,
+    }
+    given = material(facts={"workflows": [flow]})
+    given.evidence["claims"][0]["claim_text"] = "The repository of kit includes the example `e.py`."
+
+    text = workflows(Context(material=given))
+
+    assert (description in text) is said
+    assert "x = 0" in text
+
+
 def test_a_page_lists_only_the_first_of_many_names_without_a_description() -> None:
     given = material(30, symbols=30)
     symbols = [{**each, "summary": ""} for each in given.symbols]

@@ -252,6 +252,7 @@ TOKENS: Mapping[str, Callable[[Context], str]] = {
     "FIRST_EXAMPLE": tasks.first_example,
     "MORE_EXAMPLES": tasks.more_examples,
     "WORKFLOWS": tasks.workflows,
+    "CODE_NOTE": tasks.code_note,
     "SUBJECT_TITLE": tasks.subject_title,
     "SUBJECT_LEAD": tasks.subject_lead,
     "SUBJECT_CODE": tasks.subject_code,

@@ -9,6 +9,7 @@ from typing import Any
 
 from cleats.toolsets.launch.drafting.material import Material, marker, sentence
 from cleats.toolsets.launch.gates.wording import share
+from cleats.toolsets.launch.source.verbs import PLAIN, THIRD
 
 _ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
 _RAISED = re.compile(r"^(?:raised|thrown)\b", re.IGNORECASE)
@@ -21,6 +22,8 @@ _BARE = re.compile(r"`\s+is\s+a\s+public\s+(?:class|function|name)\b")
 
 SIGNATURE = 80
 """Characters of a signature that a table has room for."""
+
+ARTICLES = frozenset({"a", "an", "the", "this"})
 
 NAMES = 12
 """Names without a description that a page lists; more of them tell a reader nothing."""
@@ -72,7 +75,11 @@ def described(material: Material, symbol: Symbol) -> str:
     summary = sentence(str(symbol.get("summary", "")))
     if claim is None or not summary or "{{" in summary or _BARE.search(claim["claim_text"]):
         return ""
-    return summary if share(summary, str(claim["claim_text"])) >= SUPPORTED else ""
+    if share(summary, str(claim["claim_text"])) < SUPPORTED:
+        return ""
+    # A name that a summary begins with stays as it is written.
+    begins = summary.partition(" ")[0]
+    return summary[:1].upper() + summary[1:] if begins in PLAIN | THIRD | ARTICLES else summary
 
 
 def _written(material: Material, symbol: Symbol, text: str) -> str:

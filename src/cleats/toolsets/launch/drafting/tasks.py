@@ -9,6 +9,7 @@ from cleats.toolsets.launch.drafting.context import Context
 from cleats.toolsets.launch.drafting.forms import claims, is_short, plain, shown
 from cleats.toolsets.launch.drafting.material import Material, Snippet
 from cleats.toolsets.launch.drafting.symbols import table
+from cleats.toolsets.launch.gates.wording import negated
 from cleats.toolsets.launch.source import programs
 
 STARTERS = (
@@ -87,6 +88,13 @@ def workflows(context: Context) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def code_note(context: Context) -> str:
+    """Where the code of the guide is from, where it has any."""
+    if "```" not in workflows(context):
+        return ""
+    return "All code is taken from its repository; pieces from one file can build on each other."
+
+
 def _examples(context: Context) -> str:
     """What a guide shows of a product that names no tasks: its code, or else what it can do."""
     material = context.material
@@ -120,7 +128,9 @@ def _flow_lead(context: Context, flow: Mapping[str, Any]) -> str:
     if telling or not ids:
         return claims(context, telling[:4])
     description = str(flow.get("description") or "")
-    return material.say(ids[0], description) if description and "{{" not in description else ""
+    denies = negated(description) != negated(material.claims[ids[0]]["claim_text"])
+    usable = description and "{{" not in description and not denies
+    return material.say(ids[0], description) if usable else ""
 
 
 def flow_snippets(material: Material, flow: Mapping[str, Any]) -> list[Snippet]:

@@ -17,6 +17,7 @@ from cleats.toolsets.launch.source.statements import (
     from_item,
     from_limitation,
     from_paragraph,
+    own_subject,
 )
 from cleats.toolsets.launch.source.verbs import wordset
 
@@ -159,7 +160,7 @@ def shown(
         title = clean_title(block.section[-1])
         spoken = spoken_in(block)
         tag = slug(title)
-        usual = _FOREIGN.search(title) or _is_usual(title) or subject.is_named_by(title)
+        usual = _FOREIGN.search(title) or _is_usual(title) or _names_product(title, subject)
         if not title or not tag or usual or not is_kin(spoken, language) or tag in made:
             continue
         document = "readme" if is_readme(block.path) else "documentation"
@@ -180,10 +181,13 @@ def slug(title: str) -> str:
 
 
 def clean_title(text: str) -> str:
-    """A heading without numbers and signs around it; "" for one that asks, shouts or is code."""
+    """A heading without numbers and signs around it.
+
+    It is "" for one that asks, shouts, is code, or is in a script that the page is not in.
+    """
     text = re.sub(r"^[\d.]+\s+", "", text).replace("`", "")
     text = re.sub(r"^[^\w`.]+|[^\w`)+#]+$", "", text)
-    odd = re.search(r"[^\w`'()+#./,& -]", text)
+    odd = re.search(r"[^\w`'()+#./,& -]|(?![\u0000-\u024f])\w", text)
     return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and not odd else ""
 
 
@@ -210,6 +214,12 @@ def spoken_in(block: Block) -> str:
     if re.match(r"(from [\w.]+ import \w|import [\w.]+$)", first):
         return "python"
     return named
+
+
+def _names_product(title: str, subject: Subject) -> bool:
+    """Whether a title is the product's name, with or without what it is: that is no task."""
+    name = re.split(r"\s+[-\u2013\u2014:]+\s+|:\s+", title, maxsplit=1)[0]
+    return subject.is_named_by(name) or own_subject(f"{title}.", subject)
 
 
 def _is_usual(title: str) -> bool:

@@ -28,7 +28,7 @@ _PRAISE: Final = re.compile(
                 just\sworks leading lean light[-\s]?weight lil'? loved? lovely magic\w*
                 massive\w* mature minimal(istic|ist)? modern(?!\sbrowsers) neat next[-\s]gen\w*
                 nice(ly|r)? no[-\s]nonsense out[-\s]of[-\s]the[-\s]box painless\w* perfect\w*
-                pleasant\w* popular powerful pretty(?!-print) production[-\s](grade|ready)
+                pleasant\w* popular powerful pretty(?![-\s]print) production[-\s](grade|ready)
                 professional proven pythonic rich\sset robust\w* rock[-\s]solid seamless\w*
                 sensible simpler? simplest simply slick smart\w* smooth\w* sophisticated stable
                 state[-\s]of[-\s]the[-\s]art stunning super superb sweet tiny trusted ultimate

@@ -91,7 +91,7 @@ def from_paragraph(block: Block, subject: Subject) -> list[str]:
     found: list[str] = []
     known = False
     for sentence in _split(block.text, subject):
-        is_own = _own_subject(sentence, subject)
+        is_own = own_subject(sentence, subject)
         made = _unpraised(sentence) if is_own else (_resolved(sentence, subject) if known else "")
         known = known or is_own
         if made and prose.is_statement(made):
@@ -123,7 +123,7 @@ def summary_sentence(summary: str, subject: Subject) -> str:
     sure = PLAIN if adverb else PLAIN - (NOUNS_TOO - {"read", "write", "print"})
     verb = bare in THIRD or bare in sure
     phrase = lower_first(plain, subject)
-    if _own_subject(f"{plain}.", subject):
+    if own_subject(f"{plain}.", subject):
         made = f"{plain}."
     elif first in ("a", "an", "the"):
         made = f"{subject.name} is {first} {' '.join(words[1:])}."
@@ -181,7 +181,7 @@ def _sentence(text: str, words: list[str], subject: Subject) -> str:
     if vocabulary.REFERRING.match(text):
         return _resolved(f"{text}.", subject)
     whole = _has_verb(words[1:]) and first not in vocabulary.NOT_A_NOUN
-    if whole or _own_subject(f"{text}.", subject):
+    if whole or own_subject(f"{text}.", subject):
         return f"{text[:1].upper()}{text[1:]}."
     return _noun_phrase(text, words, subject)
 
@@ -237,7 +237,7 @@ def _with_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
     return f"{'an' if sounds else 'a'} {phrase}"
 
 
-def _own_subject(sentence: str, subject: Subject) -> bool:
+def own_subject(sentence: str, subject: Subject) -> bool:
     """Whether a sentence begins with the product's name and goes on with a verb."""
     words = sentence.split()
     for length in (1, 2, 3, 4, 5):

@@ -40,6 +40,7 @@ PLAIN: Final = wordset(
     trim truncate turn understand undo unescape unify uninstall unlock unpack unregister unwrap
     update upgrade upload use validate verify view visit visualize wait walk warn watch work wrap
     write yield zip
+    capitalize colorize paginate pluralize singularize transliterate unzip
     deactivate declare style stringify tokenize memoize rank sum tag hook
     """
 )

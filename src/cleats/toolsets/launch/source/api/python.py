@@ -22,6 +22,8 @@ _FEW: Final = 3
 _HOPS: Final = 8
 """How often a name may be imported from somewhere else."""
 
+_SMALL_END: Final = re.compile(r"(?<=\w\w\w)(?<!etc)\.\s+(?=[a-z])")
+
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -62,6 +64,17 @@ class Module:
         }
 
     @cached_property
+    def renamed(self) -> dict[str, str]:
+        """Other names for names of this module: `decode = decode_text`."""
+        return {
+            target.id: node.value.id
+            for node in _statements(self.body.body)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id != node.value.id
+        }
+
+    @cached_property
     def imported(self) -> dict[str, tuple[str, str]]:
         """Name here, module and name there; only from inside of the package."""
         found: dict[str, tuple[str, str]] = {}
@@ -94,7 +107,9 @@ class Module:
         """The names it offers, in order."""
         if self.exports is not None:
             return self.exports
-        names = [*self.imported, *self.defined] if self.is_package else [*self.defined]
+        given = [name for name, meant in self.renamed.items() if meant in self.defined]
+        own = [*self.defined, *given]
+        names = [*self.imported, *own] if self.is_package else own
         return [name for name in dict.fromkeys(names) if not name.startswith("_")]
 
 
@@ -122,6 +137,8 @@ class _Package:
             return module, module.defined[name]
         if not hops:
             return None
+        if name in module.renamed:
+            return self.find(module, module.renamed[name], hops - 1)
         source, there = module.imported.get(name, ("", ""))
         if source and (inner := self.module(source)):
             return self.find(inner, there, hops - 1)
@@ -201,7 +218,11 @@ def first_sentence(doc: str) -> str:
     paragraph = re.split(rf"\n\s*\n|\n\s*(?={marks})", doc.strip())[0]
     named = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
     found = prose.sentences(rst.plain(named))
-    return found[0] if found else ""
+    if not found:
+        return ""
+    # Who begins a sentence with a small letter begins the next one so, too.
+    small = found[0][:1].islower()
+    return _SMALL_END.split(found[0], maxsplit=1)[0] if small else found[0]
 
 
 def _signature(node: Definition, text: str) -> str:
