@@ -140,6 +140,31 @@ def test_a_run_that_was_only_created_is_resumed_fixed_and_published(tmp_path: Pa
     assert cleats("validate", run_id).stdout == "1 gate passed, 0 failed.\n"
 
 
+def test_the_checkouts_of_ended_runs_can_be_removed_and_the_rest_stays(tmp_path: Path) -> None:
+    cleats = Cleats(tmp_path)
+    cleats.trouble(page="fine\n")
+    waits = cleats.json("start", cleats.config())["run_id"]
+    ended = cleats.json("start", cleats.config())["run_id"]
+    cleats("cancel", ended)
+    work = {each: next(tmp_path.rglob(f"{each}/work")) for each in (waits, ended)}
+
+    young = cleats("clean", "--days", "1").stdout
+    tried = cleats.json("clean", "--dry-run")
+    refused = cleats("clean", waits, exits=1).stderr
+    cleaned = cleats("clean").stdout
+
+    assert young == "0 B freed.\n"
+    assert [each["run_id"] for each in tried["removed"]] == [ended]
+    assert tried["freed_bytes"] > 0
+    assert refused.endswith("(ILLEGAL_STATE)\ncleats launch cancel ends it.\n")
+    assert ended in cleaned
+    assert "freed." in cleaned
+    assert (work[waits].is_dir(), work[ended].exists()) == (True, False)
+    assert cleats("artifact", ended).stdout == cleats("artifact", waits).stdout
+    assert cleats.json("clean")["removed"] == []
+    assert "RUN_NOT_FOUND" in cleats("clean", "r_never_was", exits=2).stderr
+
+
 def test_fixing_ends_with_the_report_of_the_fix_that_ended_the_run(tmp_path: Path) -> None:
     cleats = Cleats(tmp_path)
     cleats.trouble(page="BAD7 BAD1\n")

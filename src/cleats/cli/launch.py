@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cleats.cli.launch_calls import Desk, asked, fail, run
+from cleats.cli.launch_clean import clean
 from cleats.cli.launch_drive import exit_code, looked_at, moved, show, watched
 from cleats.cli.launch_profiles import profiles
 from cleats.cli.launch_start import start
@@ -46,6 +47,7 @@ def launch() -> None:
 
 launch.add_command(start)
 launch.add_command(profiles)
+launch.add_command(clean)
 
 
 @launch.command()

@@ -36,7 +36,8 @@ def no_room(cause: str) -> ToolError:
     """The disk is full."""
     return failing(
         "There is no room left on the disk that the runs are kept on.",
-        "Make room, then try again; the run goes on at its last record.",
+        "Make room, then try again; the run goes on at its last record. "
+        "`cleats launch clean` removes the checkouts of runs that have ended.",
         cause,
     )
 

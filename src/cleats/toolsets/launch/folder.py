@@ -25,14 +25,28 @@ class RunFolder:
         return self.root / "objects"
 
     @property
+    def checkouts(self) -> Path:
+        """What holds the checkouts; gone once an ended run was cleaned up."""
+        return self.root / "work"
+
+    @property
+    def leftovers(self) -> list[Path]:
+        """Checkouts that are being removed, or were when somebody was killed."""
+        return sorted(self.root.glob(".work.*.tmp"))
+
+    def leftover(self, name: str) -> Path:
+        """Where checkouts wait for their removal."""
+        return self.root / f".work.{name}.tmp"
+
+    @property
     def repo(self) -> Path:
         """The checkout of the source, which is only read."""
-        return self.root / "work" / "repo"
+        return self.checkouts / "repo"
 
     @property
     def site(self) -> Path:
         """The checkout of the site, which the patches change."""
-        return self.root / "work" / "site"
+        return self.checkouts / "site"
 
     def put(self, data: bytes) -> str:
         """Keep some bytes for good; return their hash. The same bytes twice cost nothing."""

@@ -53,7 +53,9 @@ def homeless(run: Run) -> ToolError:
     return ToolError(
         ErrorCode.ILLEGAL_STATE,
         f"{run.run_id} cannot do this now: the worktree of the site is gone",
-        hint="Start another run; cancel this one.",
+        hint="Start another run."
+        if run.state in TERMINAL
+        else "Start another run; launch_cancel ends this one.",
         details={"state": run.state.value, "reason": "no_worktree"},
     )
 

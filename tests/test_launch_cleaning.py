@@ -1,0 +1,87 @@
+"""The disk that ended runs take: who gets it back, and what is never touched."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cleats.toolsets.launch.cleaning import clean
+from cleats.toolsets.launch.events import NO_TRACE, Draft
+from cleats.toolsets.launch.folder import RunFolder
+from cleats.toolsets.launch.store.port import NewRun, RunStore
+from cleats.toolsets.launch.store.sqlite import SqliteStore
+
+CREATED = Draft("RUN_CREATED", {"required_sections": ["docs"], "product_slug": "zip"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    made = SqliteStore(tmp_path / "runs.db")
+    yield made
+    made.close()
+
+
+def ended(store: RunStore, runs: Path, name: str) -> RunFolder:
+    config = {"product_slug": "zip"}
+    new = NewRun(
+        run_id=name,
+        product_slug="zip",
+        config=config,
+        shown_config=config,
+        config_hash="a" * 64,
+    )
+    store.create(new, [CREATED], NO_TRACE)
+    store.cancel(name, lambda _snapshot: (), NO_TRACE)
+    folder = RunFolder(runs / name)
+    folder.site.mkdir(parents=True)
+    (folder.site / "page.md").write_text("0123456789")
+    folder.put(b"an artifact")
+    return folder
+
+
+def test_more_runs_than_a_page_lists_are_all_cleaned(store: RunStore, tmp_path: Path) -> None:
+    folders = [ended(store, tmp_path, f"r_number_{number}") for number in range(230)]
+
+    freed = clean(store, tmp_path, dry_run=False)
+
+    assert len(freed) == 230
+    assert {(each.size, each.problem) for each in freed} == {(10, "")}
+    assert not any(each.checkouts.exists() or each.leftovers for each in folders)
+    assert all(each.objects.is_dir() for each in folders)
+
+
+def test_a_run_that_somebody_validates_stays_as_it_is(store: RunStore, tmp_path: Path) -> None:
+    folder = ended(store, tmp_path, "r_in_use_now")
+    lease = store.acquire("r_in_use_now", "somebody", 60)
+    assert lease is not None
+
+    (freed,) = clean(store, tmp_path, dry_run=False)
+
+    assert freed.problem == "somebody works with it"
+    assert (folder.site / "page.md").is_file()
+    assert store.held(lease)
+
+
+def test_what_a_killed_clean_up_has_left_is_removed_by_the_next(
+    store: RunStore, tmp_path: Path
+) -> None:
+    folder = ended(store, tmp_path, "r_half_gone")
+    folder.checkouts.rename(folder.leftover("abc"))
+
+    (freed,) = clean(store, tmp_path, ["r_half_gone"], dry_run=False)
+
+    assert (freed.size, freed.problem, folder.leftovers) == (10, "", [])
+
+
+def test_a_link_in_a_checkout_leads_nowhere_for_those_who_remove_it(
+    store: RunStore, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.txt"
+    kept.write_text("mine")
+    folder = ended(store, tmp_path, "r_with_link")
+    (folder.site / "link").symlink_to(tmp_path, target_is_directory=True)
+
+    clean(store, tmp_path, dry_run=False)
+
+    assert kept.read_text() == "mine"
+    assert not folder.checkouts.exists()
