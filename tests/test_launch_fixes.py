@@ -440,6 +440,25 @@ def test_the_patch_of_two_texts_leads_from_one_to_the_other(before: str, wanted:
     assert after(between("a.md", before, wanted), before) == wanted
 
 
+@pytest.mark.parametrize(
+    ("before", "wanted", "kind"),
+    [
+        ("---\ntitle: A\n---\n\nx\n", "---\ntitle: B\n---\n\nx\n", "update_frontmatter_keys"),
+        ("---\na: 1\nb: 2\n---\nx\n", "---\na: 1\n---\nx\n", "update_frontmatter_keys"),
+        ("---\ntitle: A\n---\nx\n", "---\ntitle: B\n---\ny\n", "update_file_range"),
+        ("---\nd: 2020-01-01\n---\n", "---\nd: 2021-01-01\n---\n", "update_file_range"),
+        ("---\na: [\n---\nx\n", "---\na: 1\n---\nx\n", "update_file_range"),
+    ],
+)
+def test_what_only_changes_keys_is_a_patch_of_those_keys(
+    before: str, wanted: str, kind: str
+) -> None:
+    patch = between("a.md", before, wanted)
+
+    assert patch["type"] == kind
+    assert after(patch, before) == wanted
+
+
 def test_lines_that_go_leave_no_double_gap() -> None:
     assert without("a\n\nb\n\nc\n", [3]) == "a\n\nc\n"
     assert without("a\nb\nc\n", [2]) == "a\nc\n"

@@ -115,6 +115,11 @@ async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> No
             "no_access",
         ),
         ("error: unable to write file x\nfatal: write error: No space left on device", "no_room"),
+        (
+            "remote: GH006: failed.\n ! [remote rejected] x -> x (protected branch hook declined)",
+            "push_refused",
+        ),
+        (" ! [rejected] x -> x (stale info)\nerror: failed to push some refs", "push_refused"),
         ("fatal: something new", "git_failed"),
     ],
 )

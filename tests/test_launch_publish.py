@@ -281,6 +281,27 @@ def test_a_remote_that_is_gone_is_no_reason_to_try_again(world: Forge, tmp_path:
     assert str(tmp_path) not in f"{caught.value} {caught.value.details}"
 
 
+def test_a_remote_whose_rules_refuse_the_branch_is_told_as_that(
+    world: Forge, tmp_path: Path
+) -> None:
+    publisher, change = by_git(world, tmp_path)
+    folder = world.repo.git("rev-parse", "--absolute-git-dir")
+    hook = Path(folder) / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+
+    assert caught.value.message.endswith(
+        "git push failed: the remote refused it (pre-receive hook declined)."
+    )
+    assert caught.value.hint == "Have its rules let the branch in, then open the request again."
+    assert caught.value.details == {"reason": "push_refused"}
+    assert not caught.value.retryable
+
+
 def test_the_key_of_a_request_is_a_uuid_of_the_change_and_of_what_is_asked(
     world: Forge,
 ) -> None:

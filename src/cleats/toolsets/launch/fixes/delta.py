@@ -1,13 +1,18 @@
 """From a file before and after a fix to the smallest patch that leads from one to the other."""
 
+from cleats.toolsets.launch import pages
 from cleats.toolsets.launch.fixes.model import Answer, Gone
 from cleats.toolsets.launch.patching.patches import (
     Patch,
     after,
     create_file,
     delete_file,
+    update_front_matter,
     update_range,
 )
+
+_PLAIN = (str, bool, int, float, type(None))
+"""Values that a patch can name: it is JSON, and a date of YAML would come back as text."""
 
 
 def patches(path: str, before: str | None, answer: Answer) -> list[Patch]:
@@ -22,7 +27,23 @@ def patches(path: str, before: str | None, answer: Answer) -> list[Patch]:
 
 
 def between(path: str, before: str, wanted: str) -> Patch:
-    """A patch of the lines that differ."""
+    """A patch of the keys of the front matter where only those differ, else of the lines."""
+    return _keys(path, before, wanted) or _lines(path, before, wanted)
+
+
+def _keys(path: str, before: str, wanted: str) -> Patch | None:
+    try:
+        old, new = pages.parse(before).front, pages.parse(wanted).front
+        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+        if not old or not changed or not all(isinstance(each, _PLAIN) for each in changed.values()):
+            return None
+        patch = update_front_matter(path, before, changed)
+    except pages.FrontMatterError:
+        return None
+    return patch if after(patch, before) == wanted else None
+
+
+def _lines(path: str, before: str, wanted: str) -> Patch:
     old, new = before.split("\n"), wanted.split("\n")
     shorter = min(len(old), len(new))
     tail = 0

@@ -145,9 +145,15 @@ def apply(document: Mapping[str, Any], fence: Fence) -> list[str]:
 def conflict_error(found: Sequence[Conflict]) -> ToolError:
     """Make the one error for patches that cannot be applied."""
     first = found[0]
+    more = f" So it is for {len(found) - 1} more." if len(found) > 1 else ""
+    there = any(each.reason == "FILE_EXISTS_CONFLICT" for each in found)
     return ToolError(
         ErrorCode.INVALID_INPUT,
-        f"{len(found)} patches do not fit the site; {first.patch['path']}: {first.message}.",
+        f"The site does not take {first.patch['path']}: {first.message}.{more}",
+        hint="A launch overwrites no page. Remove the pages from the site first, or launch only "
+        "sections that it does not have."
+        if there
+        else "Start another run, which plans from the site as it is now.",
         retryable=False,
         details={
             "error_code": "LINKER_PATCHER_CONFLICT_UNRESOLVABLE",

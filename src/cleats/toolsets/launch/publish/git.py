@@ -15,6 +15,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.shown import shown
 from cleats.toolsets.launch.publish.port import Change, Requested, refused
 from cleats.toolsets.launch.source.git import Git
+from cleats.toolsets.launch.source.git_faults import Fault
 
 REQUESTS: Final = "refs/cleats/requests/"
 """Where requests lie on the remote."""
@@ -71,8 +72,14 @@ class GitRemote:
         except ToolError as error:
             if error.code is ErrorCode.TOOLCHAIN_MISSING:
                 raise
+            details = error.details or {}
+            by_rule = details.get("reason") == Fault.REFUSED.value
+            hint = "Have its rules let the branch in, then open the request again."
             raise refused(
-                error.message, retryable=error.retryable, **(error.details or {})
+                error.message,
+                retryable=error.retryable,
+                hint=hint if by_rule else "",
+                **details,
             ) from error
 
 

@@ -20,7 +20,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime import process
 from cleats.toolsets.launch.config.shown import shown
 from cleats.toolsets.launch.source.git_config import is_plain
-from cleats.toolsets.launch.source.git_faults import Fault, fault_of
+from cleats.toolsets.launch.source.git_faults import Fault, fault_of, refusal
 
 Tell = Callable[[str], None]
 
@@ -217,10 +217,12 @@ class Git:
         except process.StartError as error:
             raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git cannot be started.") from error
         if done.exit_code != 0:
-            fault = fault_of(done.stderr.decode(errors="replace"))
+            said = done.stderr.decode(errors="replace")
+            fault = fault_of(said)
             if fault is Fault.OTHER and self._full():
                 fault = Fault.DISK
-            raise _failed(fault, url, f"git {words[0]} failed")
+            why = f" ({told})" if (told := refusal(said)) else ""
+            raise _failed(fault, url, f"git {words[0]} failed", why)
         return done.stdout
 
     def _full(self) -> bool:
@@ -314,11 +316,11 @@ def _too_large(size_limit: int) -> ToolError:
     )
 
 
-def _failed(fault: Fault, url: str, what: str) -> ToolError:
+def _failed(fault: Fault, url: str, what: str, why: str = "") -> ToolError:
     about = f"{shown(url)}: " if url else ""
     return ToolError(
         fault.code,
-        f"{about}{what}: {fault.meaning}.",
+        f"{about}{what}: {fault.meaning}{why}.",
         retryable=fault.passes,
         details=fault.details,
     )

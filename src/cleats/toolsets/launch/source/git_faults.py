@@ -16,6 +16,7 @@ class Fault(Enum):
     UNKNOWN_COMMIT = "unknown_commit"
     PROTOCOL = "protocol_not_allowed"
     DISK = "no_room"
+    REFUSED = "push_refused"
     OTHER = "git_failed"
 
     @property
@@ -49,11 +50,13 @@ _MEANINGS: Final = {
     Fault.UNKNOWN_COMMIT: "the repository has no such commit",
     Fault.PROTOCOL: "this kind of address is not allowed",
     Fault.DISK: "there is no room left on the disk",
-    Fault.OTHER: "the repository cannot be read",
+    Fault.REFUSED: "the remote refused it",
+    Fault.OTHER: "the repository cannot be read or written",
 }
 
 _SIGNS: Final[tuple[tuple[Fault, tuple[str, ...]], ...]] = (
     (Fault.DISK, ("No space left on device", "Disk quota exceeded")),
+    (Fault.REFUSED, (r"\[(remote )?rejected\]", "hook declined", "protected branch")),
     (Fault.PROTOCOL, (r"transport '[^']*' not allowed", "is not a git command")),
     (
         Fault.UNKNOWN_COMMIT,
@@ -101,6 +104,15 @@ _SIGNS: Final[tuple[tuple[Fault, tuple[str, ...]], ...]] = (
     ),
 )
 """In order: git ends most failures of any kind with a line about the remote."""
+
+
+_WHY: Final = re.compile(r"\[(?:remote )?rejected\][^\n]*\(([\w .,'-]{1,80})\)")
+
+
+def refusal(said: str) -> str:
+    """Why a remote refused a push, in the few words that git repeats of it; mostly its rule."""
+    found = _WHY.search(said)
+    return found[1] if found else ""
 
 
 def fault_of(said: str) -> Fault:
