@@ -1,14 +1,17 @@
 """The disk that ended runs take: who gets it back, and what is never touched."""
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cleats.toolsets.launch import disk
 from cleats.toolsets.launch.cleaning import clean
 from cleats.toolsets.launch.events import NO_TRACE, Draft
 from cleats.toolsets.launch.folder import RunFolder
-from cleats.toolsets.launch.store.port import NewRun, RunStore
+from cleats.toolsets.launch.store import tables
+from cleats.toolsets.launch.store.port import Lease, NewRun, RunStore
 from cleats.toolsets.launch.store.sqlite import SqliteStore
 
 CREATED = Draft("RUN_CREATED", {"required_sections": ["docs"], "product_slug": "zip"})
@@ -60,6 +63,36 @@ def test_a_run_that_somebody_validates_stays_as_it_is(store: RunStore, tmp_path:
     assert freed.problem == "somebody works with it"
     assert (folder.site / "page.md").is_file()
     assert store.held(lease)
+
+
+class Full(SqliteStore):
+    """A store on a disk that takes nothing more."""
+
+    def acquire(self, *_given: object) -> Lease | None:
+        raise disk.no_room("SQLITE_FULL")
+
+
+def test_a_disk_that_is_full_can_be_emptied(store: RunStore, tmp_path: Path) -> None:
+    free, used = (ended(store, tmp_path, each) for each in ("r_free_now", "r_used_now"))
+    assert store.acquire("r_used_now", "somebody", 60) is not None
+    full = Full(tmp_path / "runs.db")
+
+    freed = clean(full, tmp_path, dry_run=False)
+    full.close()
+
+    assert {each.run_id: each.problem for each in freed} == {
+        "r_free_now": "",
+        "r_used_now": "somebody works with it",
+    }
+    assert (free.checkouts.exists(), used.checkouts.exists()) == (False, True)
+
+
+def test_a_store_that_finds_no_room_to_be_read_says_so() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = 4874
+    error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+
+    assert tables.trouble(error).message.startswith("There is no room left")
 
 
 def test_what_a_killed_clean_up_has_left_is_removed_by_the_next(

@@ -98,13 +98,23 @@ def _taken_aside(store: RunStore, run_id: str, folder: RunFolder) -> bool:
     """Rename the checkouts; False while somebody validates the run."""
     if not folder.checkouts.exists():
         return True
-    lease = store.acquire(run_id, f"clean:{token_hex(8)}", _MOMENT)
-    if lease is None:
-        return False
+    try:
+        lease = store.acquire(run_id, f"clean:{token_hex(8)}", _MOMENT)
+    except ToolError as error:
+        if not error.retryable:
+            raise
+        # A disk that is full takes no lease of anybody else either, and this is how to empty it.
+        lease = None
+        if store.get(run_id).owner:
+            return False
+    else:
+        if lease is None:
+            return False
     try:
         folder.checkouts.rename(folder.leftover(token_hex(8)))
     finally:
-        store.release(lease)
+        if lease is not None:
+            store.release(lease)
     return True
 
 

@@ -253,7 +253,8 @@ def _unfit(found: list[dict[str, str]]) -> ToolError:
     first = found[0]
     field = first["path"].removeprefix("/").partition("/")[0]
     about = artifacts.load(SCHEMA)["properties"].get(field, {}).get("description", "")
-    hint = "The errors have a JSON Pointer each; docs/launch.md lists the fields."
+    hint = "The errors have a JSON Pointer each; "
+    hint += "resource://launch/run_config.schema.json is the schema, docs/launch.md explains it."
     return ToolError(
         ErrorCode.SCHEMA_VALIDATION_FAILED,
         f"run_config does not fit its schema: {first['path'] or '/'}: {first['message']}",

@@ -82,6 +82,8 @@ def open_file(path: Path) -> sqlite3.Connection:
 def trouble(error: sqlite3.Error) -> ToolError:
     """What is wrong with the file of the runs, and what to do about it."""
     cause = getattr(error, "sqlite_errorname", type(error).__name__)
+    if cause == "SQLITE_IOERR_SHMSIZE":  # the file beside it that readers need finds no room
+        return disk.no_room(cause)
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # without the finer part
         case sqlite3.SQLITE_FULL:
             return disk.no_room(cause)
