@@ -178,6 +178,16 @@ def test_every_template_uses_known_tokens_and_has_what_a_page_needs(profile: Any
             assert {"title", "description", "purpose"} == page.front.keys(), file
 
 
+def test_no_template_promises_what_a_product_may_not_have() -> None:
+    for file in sorted(BASE.rglob("*.md")):
+        page = pages.parse(file.read_text(encoding="utf-8"))
+        lines = [line for line in page.body.split("\n") if not line.startswith("#")]
+        fixed = " ".join([*map(str, page.front.values()), *lines])
+        promise = r"its features|first program|what (it|__\w+__) (does\b(?! not)|is\b)"
+        promised = re.search(promise, fixed, re.IGNORECASE)
+        assert promised is None, (file, promised)
+
+
 def test_every_token_is_explained_to_those_who_write_templates() -> None:
     text = (launch_sites.EXAMPLES.parent.parent / "docs/writing-a-profile.md").read_text("utf-8")
 

@@ -27,10 +27,10 @@ def clean(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove the checkouts of runs that have ended, all of them or those named.
+    """Remove the checkouts of runs that have ended.
 
-    Their status, their log and their artifacts stay. A run that waits keeps its checkouts;
-    `cleats launch cancel` ends it.
+    Of all such runs, or of those that are named. Status, log and artifacts stay. A run that
+    waits keeps its checkouts; `cleats launch cancel` ends it.
 
     \b
     Examples:
