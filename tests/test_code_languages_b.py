@@ -86,9 +86,10 @@ static const char *names[] = {
 """
 
 
-def test_in_c_what_has_a_body_is_a_chunk_and_so_is_a_name_for_a_type() -> None:
+def test_in_c_functions_types_and_names_for_types_are_chunks() -> None:
     assert kinds("c", C) == {
         "SQUARE": "macro",
+        "prototype": "function",
         "count_t": "type",
         "grow": "function",
         "grow_not": "function",

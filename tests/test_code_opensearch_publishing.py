@@ -39,7 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def index_of(generation: str, name: str = "shop") -> str:
-    return f"cleats-{name}-{generation}-v2.3.1"
+    return f"cleats-{name}-{generation}-v3.3.1"
 
 
 def test_what_is_published_is_searched_and_the_next_generation_takes_its_place(

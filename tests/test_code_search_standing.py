@@ -51,6 +51,17 @@ def test_a_copy_comes_after_its_original_and_says_why(tmp_path: Path, built: str
     assert hits[1]["score"] == pytest.approx(sum(points(hits[1]).values()))
 
 
+def test_a_prototype_comes_after_the_function_that_has_the_body(tmp_path: Path) -> None:
+    head = File("shop.h", PRICE, "c").piece("function", "price", PRICE, modifiers=["prototype"])
+    other = File("z.h", PRICE, "c").piece("function", "other", PRICE, modifiers=["prototype"])
+    body = File("src/shop.c", LONGER, "c").piece("function", "price", LONGER)
+
+    hits = found(made(tmp_path, head, other, body), QUESTION)
+
+    assert files(hits) == ["src/shop.c", "z.h", "shop.h"]
+    assert ["copy" in points(hit) for hit in hits] == [False, False, True]
+
+
 def test_a_name_that_is_asked_for_brings_the_original_first(tmp_path: Path) -> None:
     engine = made(tmp_path, script("dist/shop.js", PRICE), script("src/shop.ts", LONGER))
 

@@ -31,6 +31,10 @@ KINDS: Final[Mapping[str, str]] = {
     "record": "A finding, a decision or an entry of a log.",
 }
 
+PROTOTYPE: Final = "prototype"
+"""The modifier of a function whose head is all that its file has of it: it has no body to read, and
+stands below one that has."""
+
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "functiondeclaration": ("function",),
     "arrowfunction": ("function",),

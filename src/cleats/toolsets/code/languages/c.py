@@ -1,6 +1,6 @@
 """C. Types are given without the `*` of a pointer; members behind a pointer are dotted too."""
 
-from cleats.toolsets.code.languages import c_macros, declarators
+from cleats.toolsets.code.languages import c_macros, declarators, prototypes
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.table import (
     COMPARISONS,
@@ -49,7 +49,7 @@ ASSIGNS = {
 HOOKS = {
     "function_definition": declarators.function,
     "function_declarator": declarators.parameters_of,
-    "declaration": declarators.variables,
+    "declaration": prototypes.declaration,
     "init_declarator": declarators.initialised,
     "field_declaration": declarators.fields,
     "type_definition": declarators.typedef,
@@ -105,5 +105,5 @@ C = Language(
     ignored=frozenset({"preproc_call", "preproc_directive"}),
     ease=c_macros.without,
     hooks={kind: hook for kind, hook in HOOKS.items() if kind != "class_specifier"},
-    finish=declarators.export,
+    finish=prototypes.finish,
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from cleats.toolsets.code.languages import c, declarators, easing
+from cleats.toolsets.code.languages import c, declarators, easing, prototypes
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
@@ -245,5 +245,5 @@ CPP = Language(
         "co_return_statement": _suspends,
     },
     ease=easing.cpp,
-    finish=declarators.export,
+    finish=prototypes.finish,
 )

@@ -83,7 +83,7 @@ def function(walk: Walk, node: int, _flow: Flow | None) -> bool:
     if syntax.child(node, "body", "try_statement") == NONE or own == NONE:
         walk.use(node)
         return True
-    name = _function_name(syntax, node, own)
+    name = function_name(syntax, node, own)
     if not name:
         return False
     frame = declare(walk, node, node, FUNCTION, name)
@@ -102,7 +102,8 @@ def _is_qualified(syntax: Syntax, node: int, own: int) -> bool:
     return any(at != NONE and syntax.kinds[at] == "qualified_identifier" for at in named)
 
 
-def _function_name(syntax: Syntax, node: int, own: int) -> str:
+def function_name(syntax: Syntax, node: int, own: int) -> str:
+    """The name of a function, dotted; empty for what only looks like one."""
     if syntax.kinds[own] == "operator_cast":
         given, declarator = syntax.child(own, "type"), syntax.child(node, "declarator")
         scope = syntax.data[syntax.starts[declarator] : syntax.starts[own]].decode(
@@ -136,7 +137,10 @@ def parameters_of(walk: Walk, node: int, _flow: Flow | None) -> bool:
     while at != NONE and syntax.kinds[at].endswith("_declarator"):
         at = syntax.parents[at]
     kind = syntax.kinds[at] if at != NONE else ""
-    is_head = kind in ("function_definition", "field_declaration")
+    is_head = kind in ("function_definition", "field_declaration") or (
+        # A variable that points to a function has parameters too.
+        kind == "declaration" and frame.kind == "function" and frame.end == syntax.ends[at]
+    )
     is_own = is_head and own_declarator(syntax, at) == node
     if not is_own and kind not in ("lambda_expression", "operator_cast"):
         return False
@@ -246,7 +250,7 @@ def fields(walk: Walk, node: int, _flow: Flow | None) -> bool:
     is_pure = NONE not in (declarator, syntax.child(node, "default_value"))
     if is_pure and is_prototype(syntax, declarator):
         own = own_declarator(syntax, node)
-        if own != NONE and (name := _function_name(syntax, node, own)):
+        if own != NONE and (name := function_name(syntax, node, own)):
             frame = declare(walk, node, node, _PURE, name)
             frame.modifiers["abstract"] = None
             return True

@@ -66,10 +66,11 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
         KeyError: There is no table for the language.
     """
     reader = _reader(lang)
-    tree = _tree(reader, data)
+    tree, parsed = _tree(reader, data)
     if tree.root_node.has_error and reader.language.fallback:
-        reader, tree = _fall_back(reader, tree, data)
+        reader, tree, parsed = _fall_back(reader, tree, parsed, data)
     syntax = flatten(tree, data, reader.kinds, reader.fields)
+    syntax.parsed = parsed
     reader.language.prepare(syntax)
     module = Frame("module", PurePosixPath(path).stem, 0, len(data), None)
     walk = Walk(reader.language, reader.plan, syntax, module)
@@ -90,17 +91,18 @@ def declarations(lang: str, path: str, data: bytes) -> Parsed:
     return Parsed(chunks, list(walk.imports), list(walk.exports), spoken, problem)
 
 
-def _tree(reader: _Reader, data: bytes) -> Tree:
+def _tree(reader: _Reader, data: bytes) -> tuple[Tree, bytes]:
+    """The tree of a text, and the text as the grammar was given it."""
     if (eased := reader.language.unwrap(data)) != data:
         tree = reader.parser.parse(eased)
         if not tree.root_node.has_error:
-            return tree
+            return tree, eased
     tree = reader.parser.parse(data)
     if tree.root_node.has_error and (eased := reader.language.ease(data)) != data:
         eased_tree = reader.parser.parse(eased)
         if _lost(eased_tree) <= _lost(tree):
-            return eased_tree
-    return tree
+            return eased_tree, eased
+    return tree, data
 
 
 def _lost(tree: Tree) -> int:
@@ -115,12 +117,14 @@ def _lost(tree: Tree) -> int:
     return lost
 
 
-def _fall_back(reader: _Reader, tree: Tree, data: bytes) -> tuple[_Reader, Tree]:
+def _fall_back(
+    reader: _Reader, tree: Tree, parsed: bytes, data: bytes
+) -> tuple[_Reader, Tree, bytes]:
     other = _reader(reader.language.fallback)
-    better = _tree(other, data)
+    better, given = _tree(other, data)
     if better.root_node.has_error and TYPED not in data[:FIRST]:
-        return reader, tree
-    return other, better
+        return reader, tree, parsed
+    return other, better, given
 
 
 def _problem(root: Node, syntax: Syntax) -> str:

@@ -125,7 +125,8 @@ def _above(syntax: Syntax, node: int) -> int:
 
 def _documents(walk: Walk, comment: int, below: int) -> bool:
     syntax = walk.syntax
-    gap = syntax.data[syntax.ends[comment] : syntax.starts[below]]
+    # Not of `data`: `API int f(void)` begins with a word that the grammar was not given.
+    gap = syntax.parsed[syntax.ends[comment] : syntax.starts[below]]
     beginning = syntax.data[syntax.starts[comment] : syntax.starts[comment] + 4]
     return (
         gap.count(b"\n") + syntax.data[syntax.ends[comment] - 1 : syntax.ends[comment]].count(b"\n")

@@ -40,13 +40,15 @@ class Syntax:
         "fields",
         "kinds",
         "parents",
+        "parsed",
         "starts",
         "stops",
     )
 
     def __init__(self, data: bytes, room: int) -> None:
         # Lists that have the room already are filled faster than lists that grow.
-        self.data = data
+        self.data = self.parsed = data
+        """`parsed` is what the grammar was given: the same, with blanks for what it cannot read."""
         self.kinds = [""] * room
         self.fields = [""] * room
         """The field of its parent that a node is; empty for most."""

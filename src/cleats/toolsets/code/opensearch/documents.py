@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from cleats.toolsets.code.kinds import PROTOTYPE
 from cleats.toolsets.code.opensearch.fields import COLUMNS, FILE, FORM, NAME_ENDS, framed, tails
 from cleats.toolsets.code.search import tokens
 from cleats.toolsets.code.search.corpus import texts_of
@@ -28,7 +29,7 @@ from cleats.toolsets.code.search.digest import (
 )
 from cleats.toolsets.code.search.parts import FORMAT, risks
 from cleats.toolsets.code.search.postings import END
-from cleats.toolsets.code.search.standing import OF_TESTS
+from cleats.toolsets.code.search.standing import OF_TESTS, repeats
 from cleats.toolsets.code.store import schema
 from cleats.toolsets.code.store.catalogue import Catalogue
 from cleats.toolsets.code.store.rows import Relations
@@ -124,7 +125,7 @@ def documents(folder: Path, dimensions: int) -> Generator[Document]:
             for ordinal, (chunk, known) in enumerate(zip(chunks, facts, strict=True)):
                 at = next(numbers)
                 hit = {"file": order, "ordinal": ordinal, **_hit(file, chunk)}
-                hit["vector"], hit["uses"] = known.pop("row"), known.pop("uses")
+                hit |= {name: known.pop(name) for name in ("row", "uses", "repeats")}
                 yield Document(str(at), {"at": at, "mode": chunk.mode, **known, "hit": hit})
 
 
@@ -134,7 +135,7 @@ def _facts(file: _File, chunks: Sequence[_Chunk], dimensions: int) -> Iterator[d
     values, vectors = _values(found), _rows(file, len(chunks), dimensions)
     counts = {name: np.frombuffer(each, np.int32).tolist() for name, each in found.counts.items()}
     of_file, numbers = _of_file(file, found), dict(_known(file))
-    shared, stems = _shared(file), tokens.stemmed(file.path)
+    shared, stems, repeated = _shared(file), tokens.stemmed(file.path), repeats(file.path)
     for at, chunk in enumerate(chunks):
         own = {name: listed[at] for name, listed in counts.items() if listed[at] >= 0}
         yield {
@@ -150,6 +151,7 @@ def _facts(file: _File, chunks: Sequence[_Chunk], dimensions: int) -> Iterator[d
             **({"vector": vectors[at].tolist()} if vectors[at].any() else {}),
             "row": pack(vectors[at].tobytes()),
             "uses": len(values[at].get("uses", ())),
+            "repeats": repeated or PROTOTYPE in values[at].get("visibility", ()),
         }
 
 

@@ -13,7 +13,7 @@ from cleats.toolsets.code.opensearch.signs import BEGIN, END
 from cleats.toolsets.code.search.arguments import FILTERS, Matcher
 from cleats.toolsets.code.search.segments import COUNTED, POSITIONAL
 
-FORM: Final = 2
+FORM: Final = 3
 """Rises with every change of what is stored; a reader of another form does not even try."""
 
 FILE: Final = "file"

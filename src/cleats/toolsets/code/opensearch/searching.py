@@ -40,7 +40,6 @@ from cleats.toolsets.code.search.standing import (
     TESTS,
     Called,
     copies,
-    repeats,
     worth,
 )
 from cleats.toolsets.code.search.vocabulary import Ids, Mask
@@ -53,7 +52,8 @@ NEARER: Final = 2
 
 LIGHT: Final = (
     "at",
-    *(f"hit.{name}" for name in ("file", "ordinal", "path", "kind", "name", "uses", "vector")),
+    *(f"hit.{name}" for name in ("file", "ordinal", "path", "kind", "name")),
+    *(f"hit.{name}" for name in ("uses", "row", "repeats")),
 )
 """What orders a chunk; all the rest is fetched for those that are shown."""
 
@@ -233,7 +233,7 @@ class _Candidates:
         self.order = np.asarray([source["at"] for source in self._sources], np.int64)
         self.weights = np.asarray([KINDS.get(hit["kind"], 1.0) for hit in hits], np.float32)
         self._of_tests = np.asarray([bool(OF_TESTS.search(hit["path"])) for hit in hits], np.bool_)
-        self._copied = np.asarray([repeats(hit["path"]) for hit in hits], np.bool_)
+        self._copied = np.asarray([hit["repeats"] for hit in hits], np.bool_)
         self._called = [Called.of(hit["name"], hit["path"]) for hit in hits]
         self.lowered = np.where(self._of_tests, np.float32(TESTS), np.float32(1))
         uses = np.asarray([hit["uses"] for hit in hits], np.int64)
@@ -259,7 +259,7 @@ class _Candidates:
     def nearest(
         self, pool: NDArray[np.int32], direction: NDArray[np.float32], limit: int
     ) -> Ranked:
-        rows = [np.frombuffer(unpack(self._sources[at]["hit"]["vector"]), np.int8) for at in pool]
+        rows = [np.frombuffer(unpack(self._sources[at]["hit"]["row"]), np.int8) for at in pool]
         scaled = direction / np.float32(LENGTH)
         cosines = np.zeros(len(self._sources), np.float32)
         cosines[pool] = [row.astype(np.float32) @ scaled for row in rows]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.facts import Mode
+from cleats.toolsets.code.kinds import PROTOTYPE
 from cleats.toolsets.code.search import filters, vectors, words
 from cleats.toolsets.code.search.columns import Columns
 from cleats.toolsets.code.search.details import Details
@@ -209,7 +210,9 @@ class Engine:
 
     @cached_property
     def _copied(self) -> Mask:
-        return self._joined([_in_files(columns, repeats) for columns in self.columns])
+        return self._joined(
+            [_in_files(columns, repeats) | _heads(columns) for columns in self.columns]
+        )
 
     @cached_property
     def _called(self) -> "_Called":
@@ -276,6 +279,15 @@ def _worth(columns: Columns) -> NDArray[np.float32]:
 def _in_files(columns: Columns, fits: Callable[[str], bool]) -> Mask:
     """The chunks of the files whose paths fit."""
     return np.asarray(list(map(fits, columns.paths.values())), np.bool_)[columns.file_of]
+
+
+def _heads(columns: Columns) -> Mask:
+    """The chunks that declare what has its body elsewhere."""
+    column = columns.column("visibility")
+    values = [] if column is None else column.vocabulary.values()
+    if column is None or PROTOTYPE not in values:
+        return np.zeros(columns.chunks, np.bool_)
+    return column.mask(np.asarray([values.index(PROTOTYPE)], np.int32))
 
 
 def _is_test(path: str) -> bool:
