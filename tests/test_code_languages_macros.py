@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from cleats.toolsets.code.facts import Chunk
-from cleats.toolsets.code.languages import c_macros, easing
+from cleats.toolsets.code.languages import c_conditions, c_macros, easing
 from cleats.toolsets.code.languages.engine import declarations
 
 BROKEN = "class API Broken : public Base {\n  int x;\n};\n"
@@ -105,10 +105,117 @@ def test_a_special_case_of_a_template_is_named_after_the_template() -> None:
     assert "Has" in found
 
 
+@pytest.mark.parametrize("lang", ["c", "cpp"])
+def test_a_condition_around_an_argument_costs_no_function(lang: str) -> None:
+    source = """int first(int a) {
+    return call(a,
+#ifdef WIDE
+        wide(a),
+#else
+        narrow(a), {
+#endif
+        1);
+}
+int second(void) { return 2; }
+"""
+
+    found = named(lang, source)
+
+    assert list(found) == ["first", "second"]
+    assert found["first"].calls == ["wide", "call"]
+    assert (found["first"].start_line, found["first"].end_line) == (1, 9)
+
+
+def test_a_condition_around_the_head_of_a_body_costs_no_function() -> None:
+    source = """int first(int a) {
+#if 0
+    if (a == 1) {
+#elif defined(WIDE)
+    if (a > 2) {
+#else
+    if (a > 3) {
+#endif
+        return 1;
+    }
+#ifdef WIDE
+    while (more()) {
+#endif
+        a = next();
+#ifdef WIDE
+    }
+#endif
+    return 2;
+}
+int second(void) { return 2; }
+"""
+
+    found = named("c", source)
+
+    assert {name: each.end_line for name, each in found.items()} == {"first": 19, "second": 20}
+    assert found["first"].calls == ["more", "next"]
+
+
+def test_both_branches_of_a_condition_are_read_where_each_is_whole() -> None:
+    source = f"""MODULE(shop)
+#ifdef WIDE
+int wide(void) {{ return 1; }}
+#else
+int narrow(void) {{ return 2; }}
+#endif
+int both(void) {{
+    call(
+#ifdef WIDE
+        1
+#else
+        2
+#endif
+    );
+#ifdef WIDE
+    more();
+#else
+    less();
+#endif
+}}
+{BROKEN}"""
+
+    found = named("cpp", source)
+
+    assert {"wide", "narrow", "both", "Broken"} <= set(found)
+    assert found["both"].calls == ["call", "more", "less"]
+
+
+def test_a_condition_around_most_of_a_file_is_left_as_it_is() -> None:
+    source = "#ifndef A\n#error no\n#else\n" + "int f(void) { (\n" * 400 + "#endif\n"
+
+    assert c_conditions.settled(source.encode()) == source.encode()
+
+
+def test_macros_of_python_that_stand_alone_cost_no_function() -> None:
+    source = """int first(void) {
+    int found;
+    Py_BEGIN_ALLOW_THREADS
+#ifdef WIDE
+    found = wide();
+#else
+    found = narrow();
+#endif
+    Py_END_ALLOW_THREADS
+    if (found == 1) {
+        return 2;
+    }
+    return found;
+}
+"""
+
+    assert named("c", source)["first"].calls == ["wide", "narrow"]
+
+
 @pytest.mark.parametrize(
     "ease", [easing.cpp, easing.typescript, easing.kotlin, easing.swift, easing.java]
 )
-@pytest.mark.parametrize("piece", [b"\n", b"AAA\n", b"in ", b"( ", b"AAA(", b"<", b"// a\n", b"@ "])
+@pytest.mark.parametrize(
+    "piece", [b"\n", b"AAA\n", b"in ", b"( ", b"AAA(", b"<", b"// a\n", b"@ ", b"'\\"]
+)
 def test_text_is_eased_in_a_time_that_grows_with_its_size(
     ease: Callable[[bytes], bytes], piece: bytes
 ) -> None:

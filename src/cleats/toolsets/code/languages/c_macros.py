@@ -8,14 +8,17 @@ they are left out; what is there is told from a name or a call by its capitals a
 import re
 from typing import Final
 
+from cleats.toolsets.code.languages import c_conditions
+
 _MACRO: Final = rb"[A-Z][A-Z0-9_]{2,80}"
 _GIVEN: Final = rb"(?:[ \t]?\((?:[^()\n;{}]|\([^()\n]{0,200}\)){0,200}\))?"
 _WORDS: Final = rb"(?:const|noexcept|override|final)"
 
 _LINE: Final = re.compile(
-    rb"^[ \t]*(%b%b)[ \t]*(?://[^\n]*|/\*[^\n]*\*/)?$" % (_MACRO, _GIVEN), re.MULTILINE
+    rb"^[ \t]*((?:[A-Z][a-z]{1,20}_)?%b%b)[ \t]*(?://[^\n]*|/\*[^\n]*\*/)?$" % (_MACRO, _GIVEN),
+    re.MULTILINE,
 )
-"""Alone on a line: `BEGIN_NAMESPACE`, `Q_OBJECT`, `DISALLOW_COPY(Desk)`."""
+"""Alone on a line: `BEGIN_NAMESPACE`, `Q_OBJECT`, `DISALLOW_COPY(Desk)`, `Py_UNBLOCK_THREADS`."""
 _ENDS: Final = b";{}:)>/"
 """What may stand before such a line; after anything else it is part of an expression."""
 
@@ -89,7 +92,8 @@ _PATTERNS: Final = (
 
 def without(data: bytes) -> bytes:
     """The text without such macros, byte for byte as long."""
-    eased = _LINE.sub(_unless_continued, _LINKAGE.sub(_blank, data))
+    eased = c_conditions.settled(_LINKAGE.sub(_blank, data))
+    eased = _LINE.sub(_unless_continued, eased)
     for pattern in _PATTERNS:
         eased = pattern.sub(_blank, eased)
     return _EMPTY.sub(rb"=\g<1>0 ", eased)
