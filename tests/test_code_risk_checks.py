@@ -61,6 +61,22 @@ def test_what_is_asked_about_something_else_or_among_what_a_stranger_sent_is_no_
     assert python("x = request.args['x']", check, "os.system(x)") == COMMAND
 
 
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        ("if (!(x in COMMANDS)) return res.end();", set()),
+        ("x = x in COMMANDS ? x : 'ls';", set()),
+        ("if (!('x' in req.query)) return res.end();", {"req.query->exec"}),
+        ("if (!(x in req.body)) return res.end();", {"req.query->exec"}),
+        ("if (x instanceof Domain) return res.end();", {"req.query->exec"}),
+    ],
+)
+def test_javascript_asks_by_in_what_a_table_allows(check: str, expected: set[str]) -> None:
+    found = javascript("let x = req.query.x;", check, "require('child_process').exec(x);")
+
+    assert found == expected
+
+
 def test_a_check_is_forgotten_when_the_name_gets_another_value() -> None:
     lines = ("x = request.args['x']", "if x not in ALLOWED: abort()", "x = request.args['y']")
 

@@ -3,6 +3,7 @@
 from cleats.toolsets.code.languages import jsx
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.javascript_patterns import destructured, handed
+from cleats.toolsets.code.languages.membership import membership
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
     ARITHMETIC,
@@ -219,6 +220,7 @@ HOOKS = {
     "call_expression": called,
     "assignment_expression": assigned,
     "unary_expression": removed,
+    "binary_expression": membership,
     "jsx_opening_element": jsx.element,
     "jsx_self_closing_element": jsx.element,
     "jsx_closing_element": jsx.closed,

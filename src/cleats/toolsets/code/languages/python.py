@@ -2,7 +2,8 @@
 
 from cleats.toolsets.code.languages.assignments import add_type, type_text
 from cleats.toolsets.code.languages.frame import Frame
-from cleats.toolsets.code.languages.python_patterns import matched, membership, pattern
+from cleats.toolsets.code.languages.membership import membership
+from cleats.toolsets.code.languages.python_patterns import matched, pattern
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Assign, Call, Declares, Language, Parameter
 from cleats.toolsets.code.languages.walk import Flow, Walk

@@ -1,6 +1,5 @@
-"""Where Python gives values to names by `match`, and where it asks for them by `in`."""
+"""Where Python gives values to names by `match`."""
 
-from cleats.toolsets.code.facts import Invocation
 from cleats.toolsets.code.languages.syntax import Syntax
 from cleats.toolsets.code.languages.walk import Flow, Walk
 
@@ -26,28 +25,6 @@ def matched(walk: Walk, node: int, _flow: Flow | None) -> bool:
     walk.calls = saved
     for body in bodies:
         walk.visit(body, None)
-    return True
-
-
-def membership(walk: Walk, node: int, flow: Flow | None) -> bool:
-    """`x in xs` is kept as a call of `in`: whoever asks it first, may use `x` afterwards."""
-    syntax = walk.syntax
-    left = node + 1
-    right = syntax.stops[left]
-    stop = syntax.stops[node]
-    if right >= stop or syntax.stops[right] != stop:
-        return False
-    if not syntax.data[syntax.ends[left] : syntax.starts[right]].rstrip().endswith(b"in"):
-        return False
-    saved = walk.calls
-    if flow is None:
-        walk.calls = []
-    arguments = [walk.argument(left), walk.argument(right)]
-    if arguments[0].names:
-        walk.calls.append(Invocation("in", arguments, syntax.line(syntax.starts[node])))
-    if flow is None:
-        walk.step(node, [], Flow())
-    walk.calls = saved
     return True
 
 
