@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -63,6 +64,23 @@ def test_a_run_that_somebody_validates_stays_as_it_is(store: RunStore, tmp_path:
     assert freed.problem == "somebody works with it"
     assert (folder.site / "page.md").is_file()
     assert store.held(lease)
+
+
+def test_two_who_clean_at_once_are_no_problem_to_each_other(
+    store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ended(store, tmp_path, "r_of_two_now")
+
+    def late(place: Path) -> None:
+        rmtree(place)
+        rmtree(place)  # the other one was quicker
+
+    monkeypatch.setattr("shutil.rmtree", late)
+
+    (freed,) = clean(store, tmp_path, dry_run=False)
+
+    assert (freed.size, freed.problem) == (10, "")
+    assert not folder.leftovers
 
 
 class Full(SqliteStore):

@@ -7,6 +7,7 @@ finds all of it or nothing, and what a killed clean-up has left is found by the 
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -88,7 +89,8 @@ def _freed(
         if not dry_run and not _taken_aside(store, run_id, folder):
             problem = "somebody works with it"
         for each in () if dry_run else folder.leftovers:
-            shutil.rmtree(each)
+            with suppress(FileNotFoundError):  # somebody else removes it too
+                shutil.rmtree(each)
     except OSError as error:
         problem = os.strerror(error.errno) if error.errno else type(error).__name__
     return Freed(run_id, state, size, problem)
@@ -119,5 +121,9 @@ def _taken_aside(store: RunStore, run_id: str, folder: RunFolder) -> bool:
 
 
 def _size(folder: Path) -> int:
-    places = (Path(top) / name for top, _, files in os.walk(folder) for name in files)
-    return sum(each.lstat().st_size for each in places)
+    taken = 0
+    for top, _, files in os.walk(folder):
+        for name in files:
+            with suppress(FileNotFoundError):  # somebody else removes it too
+                taken += (Path(top) / name).lstat().st_size
+    return taken
