@@ -113,12 +113,18 @@ def test_a_whole_run_is_a_tree_of_spans_whose_ids_are_in_its_log_and_its_records
 def test_a_collector_gets_the_spans_of_a_run_with_those_of_its_calls(tmp_path: Path) -> None:
     with (
         span_collector() as collector,
-        client(tmp_path, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.url) as asked,
+        client(
+            tmp_path,
+            OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.url,
+            OTEL_BSP_SCHEDULE_DELAY="100",
+        ) as asked,
     ):
         run_id = asked.start()
         for _ in range(3):
             asked.on(run_id, "resume")
         events = asked.events(run_id)
+        # A machine that is held up may have no time for the last ones when the server ends.
+        until(lambda: len(named(collector.spans, "call launch_resume")) == 3)
         asked.peer.end_input()
         asked.peer.wait()
 

@@ -20,6 +20,8 @@ from cleats.runtime.journal import Journal
 from cleats.runtime.spans import SpanFile
 from cleats.runtime.telemetry import LocalTracer, Telemetry, plain
 from tests.peer import LIMIT, started
+from tests.span_world import span_collector
+from tests.waiting import until
 
 
 def record(call: Call, outcome: Outcome) -> tuple[dict[str, object], str]:
@@ -221,3 +223,29 @@ def test_a_collector_that_is_not_there_neither_fails_nor_delays_a_call(tmp_path:
             peer.call(number, "echo", text="x")
 
             assert peer.answer(number)["result"]["isError"] is False
+
+
+def test_a_collector_gets_the_last_spans_and_holds_up_nobody_beyond_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_the_end: list[object] = []
+    monkeypatch.setattr("atexit.register", at_the_end.append)
+    with span_collector() as collector:
+        exported = spans._otlp.__wrapped__(collector.url)
+        assert exported is not None
+        exported.start_span("last").end()
+
+        [parting] = [each for each in at_the_end if isinstance(each, spans.Parting)]
+        parting()
+
+        until(lambda: [each.name for each in collector.spans] == ["last"])
+    assert not [each for each in at_the_end if getattr(each, "__name__", "") == "shutdown"]
+
+
+def test_a_process_does_not_wait_for_ever_for_what_ends_with_it() -> None:
+    never = threading.Event()
+
+    spans.Parting(never.wait, 0.01)()  # comes back all the same
+
+    assert not never.is_set()
+    never.set()

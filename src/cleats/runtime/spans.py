@@ -1,10 +1,13 @@
 """Where spans go: a small file of this process, or an OTLP collector when one is configured."""
 
+import atexit
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from threading import Event, Thread
 
 from opentelemetry import trace
 
@@ -19,6 +22,10 @@ CAP = 8 << 20
 
 KEPT = 20
 """Span files kept; every server process writes one of its own."""
+
+PARTING = 2.0
+"""Seconds that a collector has for the last spans when the process ends. The exporter would try for
+ten, and whoever started us has lost patience before."""
 
 
 class SpanFile:
@@ -51,6 +58,27 @@ class SpanFile:
         for _, path in sorted(aged)[: max(0, len(aged) - KEPT + 1)]:
             with suppress(OSError):  # what cannot be removed must not cost the spans to come
                 path.unlink()
+
+
+class Parting:
+    """Ends something when it is called, and waits only so long for that.
+
+    In a thread that is there from the beginning: Python starts none for a process that ends.
+    """
+
+    def __init__(self, end: Callable[[], object], patience: float) -> None:
+        self._end, self._patience = end, patience
+        self._due, self._done = Event(), Event()
+        Thread(target=self._work, name="parting", daemon=True).start()
+
+    def __call__(self) -> None:
+        self._due.set()
+        self._done.wait(self._patience)
+
+    def _work(self) -> None:
+        self._due.wait()
+        self._end()
+        self._done.set()
 
 
 def tracer(settings: Settings) -> trace.Tracer:
@@ -89,7 +117,9 @@ def _otlp(endpoint: str) -> trace.Tracer | None:
             endpoint,
         )
         return None
-    provider = TracerProvider(resource=Resource.create({"service.name": "cleats"}))
+    resource = Resource.create({"service.name": "cleats"})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint)
     provider.add_span_processor(BatchSpanProcessor(exporter))
+    atexit.register(Parting(provider.shutdown, PARTING))
     return provider.get_tracer("cleats", TOOLING_VERSION)
