@@ -73,6 +73,9 @@ BALANCED = """\
   connections, lets running calls finish for `drain` seconds, and ends with exit code 0.
 - MCP clients of 2026 need no session. With `http_sessions = off` those of 2025 get none either, and
   any instance can answer any request.
+- A session of 2025 ends after 30 minutes without a request; an open stream is one. Its id then gets
+  404, and the client opens another. An instance keeps 10,000 of them; whoever wants one more gets
+  503.
 - `http_access_log` has a JSON line for every request: `time, method, route, status, ms, bytes,
   token, client, requestId`. `http_audit_log` has one for every call: `time, token, tool, repo,
   outcome, code, ms, surface, requestId`. Neither has arguments, bodies or query strings, and a full
