@@ -259,7 +259,9 @@ def test_validate_with_nothing_to_check_is_a_usage_error(shell: Shell, project: 
         ("\tname: pdf\n\tdescription: d", "a tab indents a line (line 2) Indent with spaces;"),
         ("name: UPPER Case!\ndescription: d", "folder's 'pdf' Call both 'upper-case'."),
         ("name: xls\ndescription: d", "Rename the folder to 'xls', or the skill to 'pdf'."),
-        ("name: pdf\nname: pdf\ndescription: d", "'name' is there twice"),
+        ("name: pdf\nname: pdf\ndescription: d", "'name' is there twice Keep one of the two."),
+        ("name: pdf\ndescription: !x d", "tag '!x' (line 3) Remove the tag; a text that"),
+        ("name: pdf\ndescription: d\nmetadata:\n  1: d", "key '1' is not text Put the key in"),
         ("name: pdf\ndescription: d\nmodel: big", "only Claude Code knows 'model'"),
     ],
 )

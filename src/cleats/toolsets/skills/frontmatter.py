@@ -33,16 +33,21 @@ _ENTRY = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*\r?")
 
 
 _TEXT = "tag:yaml.org,2002:str"
+_BEGIN = "Begin the file with ---, name: …, description: …, ---."
+_KEY_FIX = "Put the key in quotes."
 _FLOAT = (
     r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
 )
 
-_TAB = "a tab indents a line"
-
 
 class BadHeaderError(ValueError):
     """There is no header to read; the message says what there is."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
+        """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class Header:
     fields: Mapping[str, Any]
     strict: bool = True
     complaint: str = ""
+    fix: str = ""
+    """What to do about the complaint; when it is empty, a value has to be put in quotes."""
 
 
 def parse(text: str) -> Header:
@@ -62,20 +69,20 @@ def parse(text: str) -> Header:
     """
     found = _BLOCK.match(text)
     if found is None:
-        raise BadHeaderError("it has no front matter: a block of YAML between two lines of ---")
+        raise BadHeaderError(
+            "it has no front matter: a block of YAML between two lines of ---", _BEGIN
+        )
     block = found[1]
     if len(block) > LARGEST_HEADER:
-        raise BadHeaderError(f"its front matter has more than {LARGEST_HEADER} characters")
+        raise BadHeaderError(
+            f"its front matter has more than {LARGEST_HEADER} characters", "Leave some out."
+        )
     fields = _plain(block)
     header = Header(fields) if fields is not None else _yaml(block)
     if not text.startswith(("---", "\ufeff---")):
-        return Header(header.fields, strict=False, complaint="it begins with empty lines")
+        complaint, fix = "it begins with empty lines", "Begin the file with ---."
+        return Header(header.fields, strict=False, complaint=complaint, fix=fix)
     return header
-
-
-def remedy(complaint: str, otherwise: str) -> str:
-    """What to do about a header that is not YAML."""
-    return "Indent with spaces; YAML takes no tabs." if _TAB in complaint else otherwise
 
 
 def _plain(block: str) -> dict[str, Any] | None:
@@ -106,26 +113,25 @@ def _is_text(plain: str) -> bool:
 
 def _yaml(block: str) -> Header:
     try:
-        return _header(block, "")
+        return _header(block)
     except BadHeaderError as error:
-        complaint = str(error)
+        complaint, fix = str(error), error.fix
     repaired = "\n".join(map(_quoted, block.split("\n")))
     try:
-        header = _header(repaired, complaint)
+        fields = _header(repaired).fields
     except BadHeaderError:
-        header = Header(dict(_entries(block)), strict=False, complaint=complaint)
-    if not header.fields:
-        raise BadHeaderError(f"its front matter is not YAML: {complaint}")
-    return header
+        fields = dict(_entries(block))
+    if not fields:
+        raise BadHeaderError(f"its front matter is not YAML: {complaint}", fix or _BEGIN)
+    return Header(fields, strict=False, complaint=complaint, fix=fix)
 
 
-def _header(block: str, complaint: str) -> Header:
-    value, odd = _loaded(block)
+def _header(block: str) -> Header:
+    value, odd, fix = _loaded(block)
     if not isinstance(value, dict):
         raise BadHeaderError("its front matter is not a list of `key: value` lines")
     fields = _Budget(MOST_VALUES).json(value)
-    complaint = complaint or odd
-    return Header(fields, strict=not complaint, complaint=complaint)
+    return Header(fields, strict=not odd, complaint=odd, fix=fix)
 
 
 def _quoted(line: str) -> str:
@@ -160,12 +166,12 @@ class _Budget:
     def json(self, value: Any, level: int = 0) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise BadHeaderError("its front matter has too many values")
+            raise BadHeaderError("its front matter has too many values", "Leave some out.")
         if level > DEEPEST:
-            raise BadHeaderError("its front matter is nested too deeply")
+            raise BadHeaderError("its front matter is nested too deeply", "Nest less.")
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
-                raise BadHeaderError("its front matter has a key that is not text")
+                raise BadHeaderError("its front matter has a key that is not text", _KEY_FIX)
             return {key: self.json(item, level + 1) for key, item in value.items()}
         if isinstance(value, list):
             return [self.json(item, level + 1) for item in value]
@@ -174,8 +180,8 @@ class _Budget:
         return value
 
 
-def _loaded(block: str) -> tuple[Any, str]:
-    """The value of a YAML text, and what is odd about its keys."""
+def _loaded(block: str) -> tuple[Any, str, str]:
+    """The value of a YAML text, what is odd about its keys, and what to do about that."""
     import yaml  # noqa: PLC0415 - most headers never need it
 
     loader = _loader()(block)
@@ -185,12 +191,13 @@ def _loaded(block: str) -> tuple[Any, str]:
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 2})" if mark is not None else ""
+        fix = loader.fix
         if mark is not None and _is_tabbed(block.split("\n")[mark.line :]):
-            problem = _TAB
-        raise BadHeaderError(f"{problem}{where}") from None
+            problem, fix = "a tab indents a line", "Indent with spaces; YAML takes no tabs."
+        raise BadHeaderError(f"{problem}{where}", fix) from None
     finally:
         loader.dispose()
-    return value, loader.complaint
+    return value, loader.complaint, loader.fix
 
 
 def _is_tabbed(lines: Sequence[str]) -> bool:
@@ -208,7 +215,7 @@ def _loader() -> Any:
         """YAML 1.2 core: only what looks like JSON is anything but text."""
 
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-        complaint = ""
+        complaint = fix = ""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
@@ -216,11 +223,17 @@ def _loader() -> Any:
                 if isinstance(key, yaml.ScalarNode):
                     if key.value in seen:
                         self.complaint = f"{key.value!r} is there twice"
+                        self.fix = "Keep one of the two."
                     if key.tag != _TEXT:  # JSON knows no other keys
                         self.complaint = f"the key {key.value!r} is not text"
+                        self.fix = _KEY_FIX
                         key.tag = _TEXT
                     seen.add(key.value)
             return super().construct_mapping(node, deep)
+
+        def construct_undefined(self, node: Any) -> Any:
+            self.fix = "Remove the tag; a text that begins with ! needs quotes."
+            return super().construct_undefined(node)
 
     core = {
         "null": (r"~|null|Null|NULL|", "~nN"),
@@ -234,6 +247,7 @@ def _loader() -> Any:
             f"tag:yaml.org,2002:{kind}", re.compile(rf"^(?:{pattern})$"), starts
         )
     Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+    Loader.add_constructor(None, Loader.construct_undefined)
     return Loader
 
 

@@ -11,10 +11,10 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse, remedy
+from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse
 from cleats.toolsets.skills.skill import (
     DISABLED_FILE,
     FILE,
@@ -82,7 +82,7 @@ def read_skill(place: Place) -> Skill | Broken:
     except UnicodeDecodeError:
         return _broken("not-utf8", "it is not UTF-8", path, stamp)
     except BadHeaderError as error:
-        return _broken("front-matter", str(error), path, stamp)
+        return _broken("front-matter", str(error), path, stamp, error.fix)
     fields = header.fields
     description = _line(fields.get("description"))
     if not description:
@@ -176,9 +176,7 @@ def _warnings(
         yield _warning(
             "yaml",
             f"its front matter is not correct: {header.complaint}",
-            remedy(
-                header.complaint, "Put the value in quotes; `cleats skills validate` says which."
-            ),
+            header.fix or "Put the value in quotes; `cleats skills validate` says which.",
             path,
         )
     if not name:
@@ -213,12 +211,13 @@ def _warning(code: str, message: str, fix: str, path: str) -> Problem:
     return Problem("warning", code, message, fix, path)
 
 
-def _broken(code: str, message: str, path: str, stamp: Stamp | None) -> Broken:
-    fix = {
-        "unreadable": "Make the file readable.",
-        "place-name": "Rename the folder: nobody could be told where it is.",
-        "not-utf8": "Save it as UTF-8.",
-        "front-matter": remedy(message, "Begin the file with ---, name: …, description: …, ---."),
-        "no-description": "Say in a `description` what the skill does and when to use it.",
-    }[code]
-    return Broken(Problem("error", code, message, fix, path), stamp)
+_FIXES: Final = {
+    "unreadable": "Make the file readable.",
+    "place-name": "Rename the folder: nobody could be told where it is.",
+    "not-utf8": "Save it as UTF-8.",
+    "no-description": "Say in a `description` what the skill does and when to use it.",
+}
+
+
+def _broken(code: str, message: str, path: str, stamp: Stamp | None, fix: str = "") -> Broken:
+    return Broken(Problem("error", code, message, fix or _FIXES[code], path), stamp)

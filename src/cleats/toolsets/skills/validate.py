@@ -11,7 +11,7 @@ from typing import Any
 
 from cleats.contract.skills import MOST_BYTES, MOST_FILES
 from cleats.toolsets.skills.files import walk
-from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse, remedy
+from cleats.toolsets.skills.frontmatter import BadHeaderError, Header, parse
 from cleats.toolsets.skills.reading import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -70,8 +70,7 @@ class _Check:
             yield self._error("not-utf8", where, "Save it as UTF-8.")
             return
         except BadHeaderError as error:
-            fix = remedy(str(error), "Begin the file with ---, name: …, description: …, ---.")
-            yield self._error("front-matter", str(error), fix)
+            yield self._error("front-matter", str(error), error.fix)
             return
         yield from self._header(header)
         yield from self._name(header.fields.get("name"))
@@ -82,9 +81,7 @@ class _Check:
 
     def _header(self, header: Header) -> Iterator[Problem]:
         if not header.strict:
-            fix = remedy(header.complaint, 'Put the value in quotes: description: "Use when: …".')
-            if "empty lines" in header.complaint:
-                fix = "Begin the file with ---."
+            fix = header.fix or 'Put the value in quotes: description: "Use when: …".'
             yield self._error("yaml", f"the front matter is not YAML: {header.complaint}", fix)
         for field in sorted(header.fields.keys() - FIELDS):
             if field in CLAUDE_FIELDS:
