@@ -97,6 +97,8 @@ def test_a_wrong_setting_stops_a_command_with_one_clear_line(shell: Shell) -> No
         ("search",),
         ("search", "word", "--nonsense"),
         ("serch", "word"),
+        ("--nonsense", "tools"),
+        ("--json", "tools"),
     ],
     ids=" ".join,
 )

@@ -104,16 +104,30 @@ def _leaving_quietly() -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
+@contextmanager
+def _refusing(*, as_json: bool) -> Iterator[None]:
+    """Leave what click is to say to click, unless a program asked."""
+    try:
+        yield
+    except (SettingError, click.ClickException) as error:
+        refusal = error if isinstance(error, click.ClickException) else Unusable(str(error))
+        if not as_json:
+            raise refusal from None
+        say_as_json(refusal.format_message(), asked_wrongly=refusal.exit_code == UNUSABLE)
+        sys.exit(refusal.exit_code)
+
+
 class Commands(click.Group):
     """A group that knows its commands by name before it imports them."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_JSON] = wants_json(args)
-        return super().parse_args(ctx, args)
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _leaving_quietly():  # help is printed here
-            return super().make_context(*args, **extra)
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
+    ) -> click.Context:
+        as_json = wants_json(args)
+        with _leaving_quietly(), _refusing(as_json=as_json):  # help is printed here
+            context = super().make_context(info_name, args, *rest, **extra)
+        context.meta[_JSON] = as_json
+        return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -138,15 +152,8 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _leaving_quietly():
-                return super().invoke(ctx)
-        except (SettingError, click.ClickException) as error:
-            refusal = error if isinstance(error, click.ClickException) else Unusable(str(error))
-            if not ctx.meta[_JSON]:
-                raise refusal from None
-            say_as_json(refusal.format_message(), asked_wrongly=refusal.exit_code == UNUSABLE)
-            sys.exit(refusal.exit_code)
+        with _leaving_quietly(), _refusing(as_json=ctx.meta[_JSON]):
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
