@@ -7,33 +7,43 @@ that is half typed is no place for an error.
 
 import os
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from cleats.settings import SettingError
 
-Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
-def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files and folders, which the shell lists itself."""
-    return [CompletionItem(incomplete, type="file")]
+def listed(kind: str, incomplete: str) -> "list[CompletionItem]":
+    """What the shell lists itself: every `file`, or every `dir`."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - no command needs it
+
+    return [CompletionItem(incomplete, type=kind)]
 
 
-def folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Folders, which the shell lists itself."""
-    return [CompletionItem(incomplete, type="dir")]
+def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Files and folders."""
+    return listed("file", incomplete)
 
 
-def one_of(names: Callable[[], Iterable[str]]) -> Completer:
+def folders(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """Folders."""
+    return listed("dir", incomplete)
+
+
+def one_of(
+    names: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """The names of a table that begin with what is typed; it is read only when it is needed."""
 
-    def complete(
-        _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         try:
-            return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+            return [name for name in names() if name.startswith(incomplete)]
         except SettingError:
             return []
 

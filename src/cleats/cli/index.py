@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from cleats.cli import completing
 from cleats.cli.asking import INTERRUPTED, fail, json_option, path_argument
 from cleats.cli.printing import clip, columns, counted, echo_json, heading, size, width
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from cleats.toolsets.code.indexing.progress import Progress
     from cleats.toolsets.code.indexing.report import BuildReport
 
@@ -41,7 +43,7 @@ class Default(click.Group):
             args = ["build", *args]
         return super().parse_args(ctx, args)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The commands and the options of `build`, or folders when none begins so.
 
         Never both: shells forget the words when they are told to list folders.
@@ -50,7 +52,7 @@ class Default(click.Group):
         with build.make_context("build", [], parent=ctx, resilient_parsing=True) as building:
             words = super().shell_complete(ctx, incomplete)
             words += build.shell_complete(building, incomplete)
-        return words or [CompletionItem(incomplete, type="dir")]
+        return words or completing.listed("dir", incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What can be given right away are the options of `build`."""
