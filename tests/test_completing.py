@@ -4,6 +4,7 @@ import pytest
 
 from cleats.cli.main import COMMANDS
 from tests.shell import Shell
+from tests.toolset_world import install
 
 
 def offered(shell: Shell, line: str, **environ: str) -> list[str]:
@@ -52,3 +53,9 @@ def test_a_misspelt_command_on_the_way_is_no_error_in_the_middle_of_a_line(shell
 
 def test_a_wrong_setting_offers_nothing_and_says_nothing(shell: Shell) -> None:
     assert offered(shell, "cleats call check_", CLEATS_CONCURRENCY="many") == []
+
+
+def test_a_package_that_does_not_load_offers_nothing_and_says_nothing(shell: Shell) -> None:
+    folder = install(shell.folder / "packages", "hello", "raise RuntimeError")
+
+    assert offered(shell, "cleats call check_", PYTHONPATH=str(folder)) == ["plain,check_status"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def listed(kind: str, incomplete: str) -> "list[CompletionItem]":
     """What the shell lists itself: every `file`, or every `dir`."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - no command needs it
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell needs it
 
     return [CompletionItem(incomplete, type=kind)]
 
@@ -42,6 +42,9 @@ def one_of(
     """The names of a table that begin with what is typed; it is read only when it is needed."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        import logging  # noqa: PLC0415 - only a shell needs it
+
+        logging.disable()  # what is skipped is told to those who run a command
         try:
             return [name for name in names() if name.startswith(incomplete)]
         except SettingError:
