@@ -72,6 +72,8 @@ async def _cleaned(
     from anyio import to_thread  # noqa: PLC0415 - help needs none of these
 
     from cleats.contract.errors import ToolError  # noqa: PLC0415
+    from cleats.contract.outcome import Failed  # noqa: PLC0415
+    from cleats.contract.payload import LAUNCH, Meta  # noqa: PLC0415
     from cleats.toolsets.launch import cleaning  # noqa: PLC0415
 
     def work() -> "list[Freed]":
@@ -81,9 +83,7 @@ async def _cleaned(
     try:
         return await to_thread.run_sync(work)
     except ToolError as error:
-        details = {**(error.details or {}), **({"hint": error.hint} if error.hint else {})}
-        told = {"code": error.code.name, "message": error.message, "retryable": error.retryable}
-        return {"ok": False, "error": {**told, "details": details}}
+        return LAUNCH.seal(Failed(error), Meta()).body or {}
 
 
 def _shown(each: "Freed") -> dict[str, object]:
