@@ -155,6 +155,7 @@ def test_the_checkouts_of_ended_runs_can_be_removed_and_the_rest_stays(tmp_path:
 
     assert young == "0 B freed.\n"
     assert [each["run_id"] for each in tried["removed"]] == [ended]
+    assert tried["ok"] is True
     assert tried["freed_bytes"] > 0
     assert refused.endswith("(ILLEGAL_STATE)\ncleats launch cancel ends it.\n")
     assert ended in cleaned

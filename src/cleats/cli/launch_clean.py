@@ -50,6 +50,7 @@ def clean(
     if as_json:
         echo_json(
             {
+                "ok": not left,
                 "dry_run": dry_run,
                 "freed_bytes": freed,
                 "removed": [_shown(each) for each in gone],
