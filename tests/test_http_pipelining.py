@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from cleats.transports.http.listening import AHEAD, protocol
+from cleats.transports.http.connection import AHEAD
+from cleats.transports.http.listening import protocol
 from tests.peer import LIMIT
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -44,13 +45,19 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("hello")(scope, receive, send)
 
 
-@pytest.mark.anyio
-async def test_requests_that_nobody_answered_yet_are_not_read_without_end() -> None:
-    chunk, sent, most, link = 1000, 0, 0, Link()
+def connected(app: ASGIApp, link: Link) -> Any:
+    """A server's end of a connection that was just made."""
     config = uvicorn.Config(app, http=protocol(), ws="none", lifespan="off", log_config=None)
     config.load()
     connection = protocol()(config, ServerState(), {})
     connection.connection_made(link)
+    return connection
+
+
+@pytest.mark.anyio
+async def test_requests_that_nobody_answered_yet_are_not_read_without_end() -> None:
+    chunk, sent, most, link = 1000, 0, 0, Link()
+    connection = connected(app, link)
 
     async with asyncio.timeout(LIMIT):
         while link.answers < 5 * chunk:
@@ -63,3 +70,23 @@ async def test_requests_that_nobody_answered_yet_are_not_read_without_end() -> N
     assert chunk <= most <= chunk + AHEAD + 2  # one that runs, one that was just answered
     assert link.reading
     connection.connection_lost(None)  # stops the clock that would close an idle connection
+
+
+@pytest.mark.anyio
+async def test_a_call_hears_that_its_client_has_gone_with_more_requests_behind_it() -> None:
+    heard: list[str] = []
+    gone = asyncio.Event()
+
+    async def waits(_scope: Scope, receive: Receive, _send: Send) -> None:
+        heard.append((await receive())["type"])
+        heard.append((await receive())["type"])
+        gone.set()
+
+    connection = connected(waits, Link())
+    connection.data_received(REQUEST * 3)
+    await asyncio.sleep(0)
+    connection.connection_lost(None)
+
+    async with asyncio.timeout(LIMIT):
+        await gone.wait()
+    assert heard == ["http.request", "http.disconnect"]

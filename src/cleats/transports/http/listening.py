@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Generator, Sized
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
@@ -10,17 +10,8 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.outcome import Failed
-from cleats.contract.payload import Meta
-from cleats.transports.http import replies
-
 LAST_WAIT = 5.0
 """Seconds that withdrawn calls may take to clean up; what ignores its cancel is left behind."""
-
-AHEAD = 16
-"""Requests that a connection may have sent before the answers to earlier ones. Not none, because
-only who reads on notices that a client has gone."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -91,43 +82,9 @@ class _Server(uvicorn.Server):
 
 
 def protocol() -> Any:
-    """The quickest HTTP parser that is installed, refusing what is no HTTP with our envelope."""
+    """The quickest HTTP parser that is installed."""
     if find_spec("httptools") is None:
         return "h11"
-    from uvicorn.protocols.http.flow_control import FlowControl  # noqa: PLC0415
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
+    from cleats.transports.http.connection import Connection  # noqa: PLC0415
 
-    class Flow(FlowControl):
-        """Read no further while more than `AHEAD` requests of the connection wait.
-
-        uvicorn reads on after every answer, and keeps what it reads: 30 MB of small requests that
-        a client sent in one go were 1.5 GB here.
-        """
-
-        def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
-            super().__init__(transport)
-            self._waiting = waiting
-
-        def resume_reading(self) -> None:
-            if len(self._waiting) <= AHEAD:
-                super().resume_reading()
-
-    class Protocol(HttpToolsProtocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.flow = Flow(transport, self.pipeline)
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            # Space around a value is not part of it, and the parser leaves what follows it.
-            super().on_header(name, value.rstrip(b" \t"))
-
-        def send_400_response(self, msg: str) -> None:
-            error = ToolError(ErrorCode.INVALID_REQUEST, msg)
-            content = replies.body(Failed(error), Meta())
-            self.transport.write(
-                b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-                b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(content), content)
-            )
-            self.transport.close()
-
-    return Protocol
+    return Connection
