@@ -2,6 +2,9 @@
 
 import errno
 import os
+import shutil
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +67,50 @@ def test_a_store_that_is_damaged_says_so_at_once(tmp_path: Path) -> None:
         store.list()
 
     assert facts(caught.value) == (ErrorCode.INTERNAL, False, "SQLITE_NOTADB")
+
+
+def test_a_store_that_is_removed_under_an_open_one_records_no_run_that_nobody_sees(
+    tmp_path: Path,
+) -> None:
+    store = held(SqliteStore(tmp_path / "data" / "runs.db"))
+    store.create(new(), [Draft("NOTE")], Trace())
+    shutil.rmtree(tmp_path / "data")
+
+    store.create(replace(new(), run_id="r_after_that"), [Draft("NOTE")], Trace())
+
+    other = held(SqliteStore(tmp_path / "data" / "runs.db"))
+    assert [each.run_id for each in store.list()] == ["r_after_that"]
+    assert [each.run_id for each in other.list()] == ["r_after_that"]
+
+
+def test_a_copy_of_the_store_that_is_put_back_is_used_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    with closing(SqliteStore(file)) as first:
+        first.create(new(), [Draft("NOTE")], Trace())
+    copy = file.read_bytes()
+    file.write_bytes(b"this is no database\n" * 500)
+    store = held(SqliteStore(file))
+    with pytest.raises(ToolError, match="damaged"):
+        store.list()
+
+    file.rename(tmp_path / "damaged")
+    file.write_bytes(copy)
+
+    assert [each.run_id for each in store.list()] == [RUN_ID]
+
+
+def test_a_store_that_somebody_else_holds_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "PATIENCE", 0.0)
+    store = held(SqliteStore(tmp_path / "runs.db"))
+    store.list()
+    holder = held(SqliteStore(tmp_path / "runs.db"))
+
+    with holder._writing(), pytest.raises(ToolError, match="Another program holds") as caught:
+        store.create(new(), [Draft("NOTE")], Trace())
+
+    assert facts(caught.value) == (ErrorCode.INTERNAL, True, "SQLITE_BUSY")
 
 
 def test_a_store_that_cannot_be_opened_is_not_waited_for(

@@ -5,6 +5,7 @@ a writer.
 """
 
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -26,18 +27,39 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._opened: os.stat_result | None = None
         self.lock = threading.Lock()
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
-        return tables.open_file(self._path)
+        made = tables.open_file(self._path)
+        self._opened = self._there()
+        return made
+
+    def begin(self, statement: str) -> None:
+        """Begin a transaction on the file that lies there now.
+
+        Somebody may have removed it, or put back a copy. Whoever still wrote to the old one would
+        record what nobody else can see, and what is lost when the process ends.
+        """
+        there = self._there()
+        known = there and self._opened and os.path.samestat(there, self._opened)
+        if not known:
+            self.close()
+        self.execute(statement)
+
+    def _there(self) -> os.stat_result | None:
+        try:
+            return self._path.stat()
+        except FileNotFoundError:
+            return None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
 
     def close(self) -> None:
-        if "connection" in self.__dict__:
-            self.connection.close()
+        if made := self.__dict__.pop("connection", None):
+            made.close()
 
     def now(self) -> float:
         return time.time()
@@ -73,7 +95,7 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _transaction(self, file: _File, begin: str) -> Iterator[None]:
         with file.lock, told():
-            file.execute(begin)
+            file.begin(begin)
             try:
                 yield
                 file.execute("COMMIT")

@@ -87,10 +87,18 @@ def trouble(error: sqlite3.Error) -> ToolError:
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # without the finer part
         case sqlite3.SQLITE_FULL:
             return disk.no_room(cause)
+        case sqlite3.SQLITE_BUSY:
+            return disk.failing(
+                "Another program holds the file that the runs are kept in.",
+                "End what has runs.sqlite open, such as a backup or a database browser, then try "
+                "again; nothing was half written.",
+                cause,
+            )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return disk.failing(
                 "The file that the runs are kept in is damaged.",
-                "Put back a copy of runs.sqlite, or move it away to begin with no runs.",
+                "Move runs.sqlite away, and the -wal and -shm files beside it; then put back a "
+                "copy, or begin with no runs.",
                 cause,
                 retryable=False,
             )
