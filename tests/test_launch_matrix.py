@@ -99,7 +99,9 @@ class Matrix:
     async def at(self, state: State) -> str:
         """A run in a state, as its events would have brought it there."""
         run = await start(self.engine, config("stepwise", test=self.trouble))
-        RunFolder(self.engine.runs / run.run_id).site.mkdir(parents=True)
+        folder = RunFolder(self.engine.runs / run.run_id)
+        for checkout in (folder.repo, folder.site):
+            checkout.mkdir(parents=True)
         lease = self.engine.store.acquire(run.run_id, "test", 60)
         assert lease is not None
         way = ORDER if state in ORDER else (*ORDER[:3], state)

@@ -402,6 +402,40 @@ def test_without_a_worktree_there_is_nothing_to_validate_or_fix(story: Story) ->
         assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", "no_worktree")
 
 
+def test_without_its_source_nothing_is_judged_or_taken_away_and_the_run_stays(
+    story: Story,
+) -> None:
+    story.client.trouble(page="BAD1\n")
+    run_id = story.client.start(drive={"mode": "auto"})
+    story.client.on(run_id, "resume")
+    work = story.client.home / f".local/share/cleats/launch/runs/{run_id}/work"
+    (work / "repo").rename(work / "gone")
+
+    for verb in ("validate", "fix_next"):
+        refused = story.client.on(run_id, verb)["error"]
+        assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", "no_source")
+    (work / "gone").rename(work / "repo")
+
+    assert story.client.on(run_id, "fix_next")["ok"]
+
+
+@pytest.mark.parametrize(("gone", "reason"), [("site", "no_worktree"), ("repo", "no_source")])
+def test_a_run_whose_checkout_is_away_waits_for_it_and_goes_on(
+    story: Story, gone: str, reason: str
+) -> None:
+    story.client.trouble()
+    run_id = story.client.start(drive={"mode": "stepwise"})
+    story.client.on(run_id, "resume")
+    work = story.client.home / f".local/share/cleats/launch/runs/{run_id}/work"
+    (work / gone).rename(work / "gone")
+
+    refused = story.client.on(run_id, "resume")["error"]
+    (work / "gone").rename(work / gone)
+
+    assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", reason)
+    assert story.client.on(run_id, "resume")["status"]["state"] == "DRAFT_READY"
+
+
 def test_without_a_worktree_there_is_nothing_to_publish_and_the_run_stays(story: Story) -> None:
     story.client.trouble()
     run_id = story.client.start(drive={"mode": "auto"})

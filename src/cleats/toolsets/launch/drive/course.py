@@ -19,6 +19,7 @@ from cleats.toolsets.launch.drive import records, steps
 from cleats.toolsets.launch.drive.child import Tell, WorkerError, Workers
 from cleats.toolsets.launch.drive.leases import Held
 from cleats.toolsets.launch.drive.records import Item, Result
+from cleats.toolsets.launch.drive.refusals import need
 from cleats.toolsets.launch.drive.steps import View, Work
 from cleats.toolsets.launch.drive.trail import Trail, ids
 from cleats.toolsets.launch.events import NO_TRACE, Draft, Event, Trace
@@ -172,6 +173,7 @@ class Course:
         return last[-1]
 
     async def _work(self, work: Work, item: Item) -> Result:
+        need(self.run, self.folder, work.kind.name)
         index = self.run.snapshot["artifacts_index"]
         job = Job(
             run_id=self.run.run_id,

@@ -31,8 +31,8 @@ from cleats.toolsets.launch.drive.leases import Leases, Pace
 from cleats.toolsets.launch.drive.refusals import (
     cancelled,
     exhausted,
-    homeless,
     illegal,
+    need,
     refuse,
     taken_over,
 )
@@ -199,7 +199,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.LINKING, ends=True)
-            self._need_worktree(run)
+            need(run, self._folder(run_id), "validate")
 
         async with self._course(run_id, look, by) as course:
             next_one = steps.validation(course.view)
@@ -219,7 +219,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.VALIDATING, only=True)
-            self._need_worktree(run)
+            need(run, self._folder(run_id), "fix")
 
         async with self._course(run_id, look, by) as course:
             if not course.view.fixable:
@@ -264,7 +264,7 @@ class Engine:
 
         def look(run: Run) -> None:
             refuse(run, State.READY_FOR_PR, only=True)
-            self._need_worktree(run)
+            need(run, self._folder(run_id), "commit")
 
         async with self._course(run_id, look, by) as course:
             report = course.view.report
@@ -288,11 +288,10 @@ class Engine:
         if events:
             self._observe(run, events)
         await self._leases.drop(run_id, CANCEL_PATIENCE)
-        await to_thread.run_sync(exports.export, self.store, RunFolder(self.runs / run_id))
+        await to_thread.run_sync(exports.export, self.store, self._folder(run_id))
 
-    def _need_worktree(self, run: Run) -> None:
-        if not RunFolder(self.runs / run.run_id).site.is_dir():
-            raise homeless(run)
+    def _folder(self, run_id: str) -> RunFolder:
+        return RunFolder(self.runs / run_id)
 
     async def _drive(self, run_id: str, by: Caller) -> None:
         async with self._course(run_id, refuse, by) as course:
@@ -347,7 +346,7 @@ class Engine:
     ) -> AsyncIterator[Course]:
         """Take a run over, let the block drive it, and write its files at the end."""
         call = Place(*by.trace[:2], by.sampled) if by.trace.trace_id.strip("0") else None
-        folder = RunFolder(self.runs / run_id)
+        folder = self._folder(run_id)
         try:
             async with self._leases.hold(run_id, look) as held:
                 journaled = NO_TRACE if call else await to_thread.run_sync(self._origin, run_id)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.drive.steps import KINDS
+from cleats.toolsets.launch.folder import RunFolder
 from cleats.toolsets.launch.states import ORDER, TERMINAL, State, at_least
 from cleats.toolsets.launch.store.port import Run
 
@@ -14,6 +16,11 @@ _NEXT: Final[Mapping[State, str]] = {
     State.FAILED: "launch_get_status has the issue that ended it; start another run.",
 }
 """What can be done with a run in a state; `launch_resume` where nothing is said."""
+
+_CHECKOUTS: Final[Mapping[str, tuple[str, str]]] = {
+    "site": ("no_worktree", "the worktree of the site"),
+    "repo": ("no_source", "the checkout of the source"),
+}
 
 
 def refuse(run: Run, least: State | None = None, *, only: bool = False, ends: bool = False) -> None:
@@ -48,16 +55,23 @@ def illegal(run: Run, why: str, allowed: Iterable[State]) -> ToolError:
     )
 
 
-def homeless(run: Run) -> ToolError:
-    """The worktree that the tool would work on is not there any more."""
-    return ToolError(
-        ErrorCode.ILLEGAL_STATE,
-        f"{run.run_id} cannot do this now: the worktree of the site is gone",
-        hint="Start another run."
-        if run.state in TERMINAL
-        else "Start another run; launch_cancel ends this one.",
-        details={"state": run.state.value, "reason": "no_worktree"},
-    )
+def need(run: Run, folder: RunFolder, kind: str) -> None:
+    """Let a run pass that has the checkouts which a kind of step reads.
+
+    Raises:
+        ToolError: ILLEGAL_STATE, somebody removed one; the run stays as it is.
+    """
+    for name in KINDS[kind].reads:
+        if not (folder.checkouts / name).is_dir():
+            reason, meaning = _CHECKOUTS[name]
+            raise ToolError(
+                ErrorCode.ILLEGAL_STATE,
+                f"{run.run_id} cannot do this now: {meaning} is gone",
+                hint="Start another run."
+                if run.state in TERMINAL
+                else "Start another run; launch_cancel ends this one.",
+                details={"state": run.state.value, "reason": reason},
+            )
 
 
 def cancelled(run_id: str) -> ToolError:

@@ -26,12 +26,14 @@ class Kind:
 
     name: str
     worker: str
+    reads: tuple[str, ...] = ("site", "repo")
+    """The checkouts that have to be there: without the source no gate could prove a claim."""
 
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("clone", "W1"),
+        Kind("clone", "W1", reads=()),
         Kind("inventory", "W1"),
         Kind("facts", "W2"),
         Kind("snippets", "W3"),
@@ -41,8 +43,8 @@ KINDS: Mapping[str, Kind] = {
         Kind("apply", "W6"),
         Kind("validate", "W7"),
         Kind("fix", "W8"),
-        Kind("commit", "W9"),
-        Kind("request", "W9"),
+        Kind("commit", "W9", reads=("site",)),
+        Kind("request", "W9", reads=("site",)),
     )
 }
 
