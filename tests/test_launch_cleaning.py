@@ -66,21 +66,53 @@ def test_a_run_that_somebody_validates_stays_as_it_is(store: RunStore, tmp_path:
     assert store.held(lease)
 
 
-def test_two_who_clean_at_once_are_no_problem_to_each_other(
+def test_two_who_remove_the_same_checkout_leave_nothing_of_it(
     store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = ended(store, tmp_path, "r_of_two_now")
+    tried: list[Path] = []
 
-    def late(place: Path) -> None:
+    def crossed(place: Path) -> None:
+        tried.append(place)
+        if len(tried) == 1:
+            raise FileNotFoundError  # the other one has a file already, and stops at one of ours
         rmtree(place)
         rmtree(place)  # the other one was quicker
 
-    monkeypatch.setattr("shutil.rmtree", late)
+    monkeypatch.setattr("shutil.rmtree", crossed)
 
     (freed,) = clean(store, tmp_path, dry_run=False)
 
     assert (freed.size, freed.problem) == (10, "")
     assert not folder.leftovers
+
+
+class Raced(SqliteStore):
+    """A store whose right to a run comes just after somebody else has cleaned it."""
+
+    def acquire(self, run_id: str, owner: str, seconds: float) -> Lease | None:
+        other = SqliteStore(self.path)
+        clean(other, self.path.parent, [run_id], dry_run=False)
+        other.close()
+        return super().acquire(run_id, owner, seconds) if self.free else None
+
+    path: Path
+    free: bool
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_a_checkout_that_somebody_else_just_took_aside_is_no_problem(
+    store: RunStore, tmp_path: Path, free: bool
+) -> None:
+    folder = ended(store, tmp_path, "r_raced_for")
+    raced = Raced(tmp_path / "runs.db")
+    raced.path, raced.free = tmp_path / "runs.db", free
+
+    (freed,) = clean(raced, tmp_path, dry_run=False)
+    raced.close()
+
+    assert freed.problem == ""
+    assert not folder.checkouts.exists()
 
 
 class Full(SqliteStore):

@@ -89,8 +89,7 @@ def _freed(
         if not dry_run and not _taken_aside(store, run_id, folder):
             problem = "somebody works with it"
         for each in () if dry_run else folder.leftovers:
-            with suppress(FileNotFoundError):  # somebody else removes it too
-                shutil.rmtree(each)
+            _remove(each)
     except OSError as error:
         problem = os.strerror(error.errno) if error.errno else type(error).__name__
     return Freed(run_id, state, size, problem)
@@ -111,13 +110,21 @@ def _taken_aside(store: RunStore, run_id: str, folder: RunFolder) -> bool:
             return False
     else:
         if lease is None:
-            return False
+            return not folder.checkouts.exists()
     try:
-        folder.checkouts.rename(folder.leftover(token_hex(8)))
+        with suppress(FileNotFoundError):  # somebody else was quicker
+            folder.checkouts.rename(folder.leftover(token_hex(8)))
     finally:
         if lease is not None:
             store.release(lease)
     return True
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder to its last file, though somebody else may be removing it too."""
+    while folder.exists():
+        with suppress(FileNotFoundError):  # this one is gone already; those behind it may not be
+            shutil.rmtree(folder)
 
 
 def _size(folder: Path) -> int:
