@@ -119,7 +119,12 @@ async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> No
             "remote: GH006: failed.\n ! [remote rejected] x -> x (protected branch hook declined)",
             "push_refused",
         ),
-        (" ! [rejected] x -> x (stale info)\nerror: failed to push some refs", "push_refused"),
+        (" ! [rejected] x -> x (stale info)\nerror: failed to push some refs", "push_raced"),
+        (
+            "remote: error: cannot lock ref 'x'.\n ! [remote rejected] x (failed to update ref)",
+            "push_raced",
+        ),
+        (" ! [remote rejected] x -> x (Internal Server Error)", "network"),
         ("fatal: something new", "git_failed"),
     ],
 )

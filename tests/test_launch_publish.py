@@ -302,6 +302,24 @@ def test_a_remote_whose_rules_refuse_the_branch_is_told_as_that(
     assert not caught.value.retryable
 
 
+def test_a_branch_that_somebody_else_writes_just_now_can_be_tried_again(
+    world: Forge, tmp_path: Path
+) -> None:
+    publisher, change = by_git(world, tmp_path)
+    folder = world.repo.git("rev-parse", "--absolute-git-dir")
+    lock = Path(folder) / "refs" / "heads" / f"{change.branch}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+
+    with pytest.raises(ToolError) as caught:
+        published(publisher, change)
+    lock.unlink()
+
+    assert caught.value.details == {"reason": "push_raced"}
+    assert caught.value.retryable
+    assert published(publisher, change)
+
+
 def test_the_key_of_a_request_is_a_uuid_of_the_change_and_of_what_is_asked(
     world: Forge,
 ) -> None:

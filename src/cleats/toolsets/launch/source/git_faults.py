@@ -16,6 +16,7 @@ class Fault(Enum):
     UNKNOWN_COMMIT = "unknown_commit"
     PROTOCOL = "protocol_not_allowed"
     DISK = "no_room"
+    RACED = "push_raced"
     REFUSED = "push_refused"
     OTHER = "git_failed"
 
@@ -36,7 +37,7 @@ class Fault(Enum):
     @property
     def passes(self) -> bool:
         """Whether the same may work later."""
-        return self in {Fault.NETWORK, Fault.DISK}
+        return self in {Fault.NETWORK, Fault.DISK, Fault.RACED}
 
     @property
     def meaning(self) -> str:
@@ -50,12 +51,16 @@ _MEANINGS: Final = {
     Fault.UNKNOWN_COMMIT: "the repository has no such commit",
     Fault.PROTOCOL: "this kind of address is not allowed",
     Fault.DISK: "there is no room left on the disk",
+    Fault.RACED: "somebody else writes to the remote",
     Fault.REFUSED: "the remote refused it",
     Fault.OTHER: "the repository cannot be read or written",
 }
 
 _SIGNS: Final[tuple[tuple[Fault, tuple[str, ...]], ...]] = (
     (Fault.DISK, ("No space left on device", "Disk quota exceeded")),
+    # These are rejections as well, and no rule stands behind them.
+    (Fault.RACED, (r"\(stale info\)", r"\(fetch first\)", "cannot lock ref", "failed to lock")),
+    (Fault.NETWORK, (r"\[remote rejected\][^\n]*\(internal server error\)",)),
     (Fault.REFUSED, (r"\[(remote )?rejected\]", "hook declined", "protected branch")),
     (Fault.PROTOCOL, (r"transport '[^']*' not allowed", "is not a git command")),
     (
