@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -433,6 +434,22 @@ def test_a_run_whose_checkout_is_away_waits_for_it_and_goes_on(
     (work / "gone").rename(work / gone)
 
     assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", reason)
+    assert story.client.on(run_id, "resume")["status"]["state"] == "DRAFT_READY"
+
+
+def test_a_run_on_storage_that_is_not_mounted_waits_for_it_and_goes_on(story: Story) -> None:
+    story.client.trouble()
+    run_id = story.client.start(drive={"mode": "stepwise"})
+    story.client.on(run_id, "resume")
+    runs = story.client.home / ".local/share/cleats/launch/runs"
+    runs.rename(runs.with_name("elsewhere"))
+
+    refused = story.client.on(run_id, "resume")["error"]
+    rmtree(runs)
+    runs.with_name("elsewhere").rename(runs)
+
+    assert (refused["code"], refused["details"]["reason"]) == ("ILLEGAL_STATE", "no_worktree")
+    assert "mounting" in refused["details"]["hint"]
     assert story.client.on(run_id, "resume")["status"]["state"] == "DRAFT_READY"
 
 

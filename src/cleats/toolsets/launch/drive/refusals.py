@@ -69,7 +69,8 @@ def need(run: Run, folder: RunFolder, kind: str) -> None:
                 f"{run.run_id} cannot do this now: {meaning} is gone",
                 hint="Start another run."
                 if run.state in TERMINAL
-                else "Start another run; launch_cancel ends this one.",
+                else "Put it back, as by mounting the storage that the runs are on, or start "
+                "another run; launch_cancel ends this one.",
                 details={"state": run.state.value, "reason": reason},
             )
 
