@@ -445,6 +445,10 @@ def test_the_patch_of_two_texts_leads_from_one_to_the_other(before: str, wanted:
     [
         ("---\ntitle: A\n---\n\nx\n", "---\ntitle: B\n---\n\nx\n", "update_frontmatter_keys"),
         ("---\na: 1\nb: 2\n---\nx\n", "---\na: 1\n---\nx\n", "update_frontmatter_keys"),
+        ("---\n{a: 1, b: 2}\n---\nx\n", "---\n{a: 3, b: 2}\n---\nx\n", "update_file_range"),
+        ("---\n? a\n: 1\n---\nx\n", "---\n? a\n: 2\n---\nx\n", "update_file_range"),
+        ("+++\n'a.b' = 1\n+++\nx\n", "+++\n'a.b' = 2\n+++\nx\n", "update_file_range"),
+        ("---\na: 1\n---\nx\n", "---\na: .inf\n---\nx\n", "update_file_range"),
         ("---\ntitle: A\n---\nx\n", "---\ntitle: B\n---\ny\n", "update_file_range"),
         ("---\nd: 2020-01-01\n---\n", "---\nd: 2021-01-01\n---\n", "update_file_range"),
         ("---\na: [\n---\nx\n", "---\na: 1\n---\nx\n", "update_file_range"),

@@ -3,6 +3,7 @@
 from cleats.toolsets.launch import pages
 from cleats.toolsets.launch.fixes.model import Answer, Gone
 from cleats.toolsets.launch.patching.patches import (
+    ConflictError,
     Patch,
     after,
     create_file,
@@ -11,8 +12,9 @@ from cleats.toolsets.launch.patching.patches import (
     update_range,
 )
 
-_PLAIN = (str, bool, int, float, type(None))
-"""Values that a patch can name: it is JSON, and a date of YAML would come back as text."""
+_PLAIN = (str, bool, int, type(None))
+"""Values that a patch can name: it is JSON, which has no `.inf`, and a date would come back as
+text."""
 
 
 def patches(path: str, before: str | None, answer: Answer) -> list[Patch]:
@@ -38,9 +40,9 @@ def _keys(path: str, before: str, wanted: str) -> Patch | None:
         if not old or not changed or not all(isinstance(each, _PLAIN) for each in changed.values()):
             return None
         patch = update_front_matter(path, before, changed)
-    except pages.FrontMatterError:
+        return patch if after(patch, before) == wanted else None
+    except (pages.FrontMatterError, ConflictError):  # it is written in a way that keys do not fit
         return None
-    return patch if after(patch, before) == wanted else None
 
 
 def _lines(path: str, before: str, wanted: str) -> Patch:
