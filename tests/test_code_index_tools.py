@@ -275,6 +275,28 @@ def test_another_branch_at_the_same_commit_is_not_called_another_commit(world: W
     assert str(moved) == "1 new file(s); another commit is checked out"
 
 
+def test_a_shallow_clone_that_is_made_whole_has_an_old_index(tmp_path: Path) -> None:
+    source, world = World(tmp_path / "source"), World(tmp_path)
+    source.write("app/core.py", "x = 1\n")
+    source.git("init", "-q")
+    source.commit()
+    source.commit()
+    uri = source.root.as_uri()
+    source.git("clone", "-q", "--depth=1", uri, str(world.root))
+    world.build()
+    lookout = freshness.Lookout(world.root, world.shelf, world.options)
+    before = lookout.look()
+
+    world.git("fetch", "-q", "--unshallow")
+    after = lookout.look()
+
+    assert str(before) == "up to date"
+    assert str(after) == "git has another part of the history"
+    assert lookout.settled(world.options) is None
+    assert world.build().published
+    assert str(lookout.look()) == "up to date"
+
+
 def test_what_an_index_was_not_asked_to_hold_does_not_make_it_old(world: World) -> None:
     world.build(modes=("prose",), vectors=False)
 

@@ -236,6 +236,29 @@ def test_an_index_without_a_history_says_so_once_when_authors_or_dates_are_asked
 
     assert result.exit_code == 1
     assert result.stderr.count("it was built without git") == 1
+
+
+def test_a_shallow_clone_says_so_when_it_has_nothing_of_an_author(tmp_path: Path) -> None:
+    source, world = World(tmp_path / "source"), World(tmp_path)
+    source.write("old.py", "x = 1\n")
+    source.git("init", "-q")
+    source.commit("Ann")
+    source.write("new.py", "y = 1\n")
+    source.commit("Ben")
+    uri = source.root.as_uri()
+    source.git("clone", "-q", "--depth=1", uri, str(world.root))
+    world.build()
+
+    result = run(world, "*", "--author", "Ann", "--churn", "900")
+
+    assert result.exit_code == 1
+    assert result.stderr.count("knows only a part of the history: this is a shallow clone") == 1
+
+    world.git("fetch", "-q", "--unshallow")
+    world.build()
+
+    assert "old.py" in run(world, "*", "--author", "Ann").stdout
+    assert "shallow" not in run(world, "*", "--author", "Zoe").stderr
     assert "without git" not in run(world, "session", "--path", "nowhere/**").stderr
 
 

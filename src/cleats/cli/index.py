@@ -357,4 +357,6 @@ def _freshness(found: Mapping[str, Any]) -> str:
     what = "branch" if found["git"].get("head") == found["index"]["commit"] else "commit"
     words += [f"another {what} is checked out"] * fresh["headMoved"]
     words += ["built by another version of Cleats or with other settings"] * fresh["outgrown"]
+    # The last reason there is, and the one that the answer has no field for.
+    words = words or ["git has another part of the history"]
     return f"stale: {', '.join(words)}; `cleats index` brings it up to date"

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from cleats.toolsets.code.discovery.files import Found
 from cleats.toolsets.code.indexing.basis import Form
-from cleats.toolsets.code.indexing.heads import Stand, stand
+from cleats.toolsets.code.indexing.heads import Stand, same_place, stand
 from cleats.toolsets.code.indexing.options import Options
 from cleats.toolsets.code.indexing.report import BuildReport
 from cleats.toolsets.code.indexing.survey import Survey, lint_of
@@ -42,6 +42,8 @@ class Freshness(NamedTuple):
     """This version, or these settings, would read the files in another way."""
     switched: bool = False
     """It is another branch that is checked out, at the same commit."""
+    deepened: bool = False
+    """A shallow clone reaches further back than it did, or less far."""
 
     @property
     def stale(self) -> bool:
@@ -54,6 +56,7 @@ class Freshness(NamedTuple):
         words = [f"{', '.join(said)} file(s)"] if said else []
         what = "branch" if self.switched else "commit"
         words += [f"another {what} is checked out"] * self.head_moved
+        words += ["git has another part of the history"] * self.deepened
         words += [
             "it was built by another version of Cleats or with other settings"
         ] * self.outgrown
@@ -69,7 +72,7 @@ def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"
     # What an index was asked to hold is its own affair; only how it holds it can be outgrown.
     own = msgspec.structs.replace(options, modes=(), vectors=None)
     alike = meta["git"] == options.git and meta["lint"] == lint_of(options)
-    moved = options.git and meta["head"] != survey.head
+    moved = options.git and not same_place(meta["head"], survey.head)
     fresh = Freshness(
         generation=lease.name,
         added=len(survey.plan.added),
@@ -77,6 +80,7 @@ def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"
         removed=len(survey.plan.removed),
         head_moved=moved,
         switched=moved and _commit(meta["head"]) == _commit(survey.head),
+        deepened=options.git and not moved and meta["head"] != survey.head,
         outgrown=not (alike and Form.wanted(own, meta).fits(meta)),
     )
     return fresh, Sight.of(root, survey, began)

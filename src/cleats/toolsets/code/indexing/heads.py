@@ -5,13 +5,15 @@ does. Only where the files are of a kind that is not known here is git itself as
 """
 
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 Stand: TypeAlias = list[str | None]
-"""A commit and a branch: None before the first commit, and where no branch is checked out."""
+"""A commit and a branch: None before the first commit, and where no branch is checked out. In a
+shallow clone also a mark of where it was cut off: `git fetch` moves that, and nothing else."""
 
 
 def stand(root: Path) -> Stand | None:
@@ -32,6 +34,11 @@ def _asked(root: Path) -> Stand | None:
     return [git.commit, git.branch] if git is not None and git.is_repo else None
 
 
+def same_place(one: Stand | None, other: Stand | None) -> bool:
+    """Whether they are at the same commit of the same branch, however far back git goes there."""
+    return (one and one[:2]) == (other and other[:2])
+
+
 def _own_folder(mark: Path) -> Path:
     if mark.is_dir():
         return mark
@@ -40,14 +47,15 @@ def _own_folder(mark: Path) -> Path:
 
 def _read(own: Path) -> Stand:
     text = (own / "HEAD").read_text(encoding="utf-8").strip()
-    if _COMMIT.fullmatch(text):
-        return [text, None]
     shared = _shared_folder(own)
+    cut = _cut(shared / "shallow")
+    if _COMMIT.fullmatch(text):
+        return [text, None, *cut]
     if not text.startswith("ref: refs/heads/") or (shared / "reftable").exists():
         raise ValueError("not a kind of HEAD that is known here")
     reference = text.removeprefix("ref: ")
     commit = _loose(shared / reference) or _packed(shared / "packed-refs", reference)
-    return [commit, reference.removeprefix("refs/heads/")]
+    return [commit, reference.removeprefix("refs/heads/"), *cut]
 
 
 def _shared_folder(own: Path) -> Path:
@@ -55,6 +63,13 @@ def _shared_folder(own: Path) -> Path:
         return own / (own / "commondir").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return own
+
+
+def _cut(path: Path) -> list[str]:
+    try:
+        return [sha256(path.read_bytes()).hexdigest()]
+    except FileNotFoundError:
+        return []
 
 
 def _loose(path: Path) -> str | None:

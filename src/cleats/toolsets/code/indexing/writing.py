@@ -53,12 +53,14 @@ class Writing(Struct):
             intake = self._take_in(catalogue)
             touched = None if self.previous is None else self._touched(intake)
             self.report(Progress("git", "reading the history"))
-            self.warnings += authorship.add(
+            gaps = authorship.add(
                 catalogue, self.root, git, touched, beginning=beginning, draft=self.draft
             )
+            self.warnings += gaps
             lint_mark = self._enrich(catalogue, touched)
             meta = {
                 "lint_mark": lint_mark,
+                "history_gaps": gaps,
                 **made_of(self.basis, self.options, self.survey.head),
                 **description.made_when(git),
                 **description.contents(catalogue, self.survey.found),

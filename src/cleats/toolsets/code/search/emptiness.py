@@ -55,8 +55,13 @@ def passing(engine: "Engine", request: "Request") -> tuple[Passing, ...]:
 def _never(meta: Mapping[str, Any], argument: str) -> tuple[str, str] | None:
     if argument == "lint":
         return ("not_linted", why) if (why := _unlinted(meta)) else None
-    if BY_NAME[argument].topic == "history" and meta["commit"] is None:
+    if BY_NAME[argument].topic != "history":
+        return None
+    if meta["commit"] is None:
         return ("no_history", "This index knows no authors and no dates: it was built without git.")
+    # Not in what an older version built.
+    if gaps := meta.get("history_gaps"):
+        return ("history_gaps", f"This index knows only a part of the history: {'; '.join(gaps)}.")
     return None
 
 
