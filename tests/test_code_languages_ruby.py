@@ -140,3 +140,35 @@ end
     assert found.aliases == ["self.name=v"]
     assert found.branches == 2
     assert "`" in found.calls
+
+
+def test_a_method_that_is_called_fail_raises_nothing_where_it_is_declared() -> None:
+    body = """
+class Files
+  def get(path)
+    return fail(405, "not allowed") unless path
+    raise Missing, path
+  end
+
+  def fail(status, text)
+    [status, text]
+  end
+end
+"""
+    got = chunk("ruby", body, "Files.get")
+
+    assert got.calls == ["fail"]
+    assert got.throws == ["Missing"]
+
+
+def test_attributes_among_several_targets_are_written() -> None:
+    body = """
+def fill(desk)
+  self.name, (desk.lamp, rest), *desk.books = desk.read(1)
+end
+"""
+    fill = chunk("ruby", body, "fill")
+
+    assert fill.calls == ["desk.read"]
+    assert fill.writes == ["self.name", "desk.lamp", "rest", "desk.books"]
+    assert fill.mutates == ["self.name", "desk.lamp", "desk.books"]

@@ -136,3 +136,36 @@ def test_an_index_is_no_call() -> None:
     assert found.calls == ["done", "obj.field.call"]
     assert "m[]" in found.reads
     assert any(step.targets == ["s"] and step.names == ["name"] for step in found.steps)
+
+
+def test_swift_calls_behind_a_not_or_a_try_keep_their_names() -> None:
+    body = """
+func load(_ a: String) throws {
+    if !names.contains(a) { return }
+    guard !isKnown(a) else { return }
+    let found = try JSONDecoder().decode(Desk.self, from: read(a))
+    let empty = !list.filter { $0.ok }.isEmpty
+}
+"""
+    load = chunk("swift", body, "load")
+
+    assert load.calls == [
+        *("names.contains", "isKnown", "JSONDecoder", "read", "JSONDecoder().decode"),
+        "list.filter",
+    ]
+    assert "names.contains" not in load.reads
+    assert load.aliases == []
+
+
+def test_swift_types_with_arguments_are_called_like_others() -> None:
+    body = """
+func load() {
+    let seen = Set<String>(minimumCapacity: size())
+    let inner = Outer.Inner<Int>().start(3)
+}
+"""
+    load = chunk("swift", body, "load")
+
+    assert load.calls == ["size", "Set", "Outer.Inner", "Outer.Inner().start"]
+    assert "minimumCapacity" not in load.reads
+    assert [(each.name, each.type) for each in load.types] == [("seen", "Set<String>")]

@@ -168,7 +168,7 @@ def _alias(walk: Walk, row: Assign, targets: list[str], right: int) -> None:
         name = "".join(walk.syntax.text(right).split())
         for separator in ("?.", "?->", "->"):
             name = name.replace(separator, ".")
-        if "(" not in name and "[" not in name:
+        if not {"(", "[", "{"}.intersection(name):
             walk.frame.aliases[f"{targets[0]}={name}"] = None
 
 

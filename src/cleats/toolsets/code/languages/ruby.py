@@ -5,7 +5,7 @@ from cleats.toolsets.code.languages.assignments import target
 from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.ruby_words import PLACES, RAISES, call, identifier, made
-from cleats.toolsets.code.languages.syntax import NONE
+from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import (
     COMPARISONS,
     Assign,
@@ -66,6 +66,15 @@ _VALUELESS = frozenset({"assignment", "operator_assignment", "nil", "if_modifier
     "rescue",
     "else",
 }
+
+_TARGETS = ("left_assignment_list", "destructured_left_assignment", "rest_assignment")
+
+
+def _prepare(syntax: Syntax) -> None:
+    """`a.b` in a list of targets is written like a call."""
+    for node, kind in enumerate(syntax.kinds):
+        if kind == "call" and syntax.kinds[syntax.parents[node]] in _TARGETS:
+            syntax.kinds[node] = "assigned_member"
 
 
 def _begin(_walk: Walk, _head: int, frame: Frame) -> None:
@@ -297,7 +306,7 @@ RUBY = Language(
             "self",
         }
     ),
-    members={"scope_resolution": ("scope", "name")},
+    members={"scope_resolution": ("scope", "name"), "assigned_member": ("receiver", "method")},
     joints={"scope_resolution": "::"},
     indexes={"element_reference": "object"},
     calls={"call": Call(function=("method",), receiver=("receiver",))},
@@ -369,5 +378,6 @@ RUBY = Language(
         "rescue": _rescue,
         "in_clause": _matched,
     },
+    prepare=_prepare,
     finish=_finish,
 )

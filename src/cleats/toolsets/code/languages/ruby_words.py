@@ -1,5 +1,6 @@
 """Ruby's words that are keywords elsewhere and calls here: `raise`, `private`, `require`."""
 
+import re
 from collections.abc import Callable
 
 from cleats.toolsets.code.languages.heads import declare
@@ -73,8 +74,10 @@ def _mix(walk: Walk, _name: str, arguments: int) -> bool:
     return False
 
 
-def _raise(walk: Walk, _name: str, arguments: int) -> bool:
+def _raise(walk: Walk, word: str, arguments: int) -> bool:
     syntax, first = walk.syntax, True
+    if re.search(rb"\bdef (?:self\.)?%s(?![\w?!=])" % word.encode(), syntax.data):
+        return False  # a method of its own: `fail(404)` of a server answers
     for child in syntax.children(arguments):
         kind = syntax.kinds[child]
         if first:

@@ -69,7 +69,11 @@ _OPERATOR = re.compile(rb"func\s+([^\s(<\w]+|[^\s(\w]+)\s*[(<]")
 
 
 def _prepare(syntax: Syntax) -> None:
-    """`x[0]` is written like a call, and `return` is one of several jumps of one kind."""
+    """Make kinds and names of what the grammar has in pieces.
+
+    `x[0]` is written like a call, `return` is one of several jumps of one kind, and each part of
+    `Outer.Inner<Int>()` is a name of its own.
+    """
     kinds, data = syntax.kinds, syntax.data
     for node, kind in enumerate(kinds):
         if kind == "call_suffix" and data[syntax.starts[node]] == ord("["):
@@ -79,6 +83,9 @@ def _prepare(syntax: Syntax) -> None:
             for word, named in _TRANSFERS.items():
                 if data.startswith(word, start):
                     kinds[node] = named
+        elif kind == "user_type" and kinds[syntax.parents[node]] == "constructor_expression":
+            named_by = [at for at in syntax.children(node) if kinds[at] == "type_identifier"]
+            syntax.ends[named_by[0]] = syntax.ends[named_by[-1]]
 
 
 def _settle(frame: Frame, around: Frame) -> None:
@@ -293,9 +300,13 @@ SWIFT = Language(
                 "postfix_expression",
             ),
             arguments=("call_suffix",),
-        )
+        ),
+        # Only where the type has arguments: `Set<String>()`.
+        "constructor_expression": Call(
+            function=("constructed_type",), arguments=("constructor_suffix",)
+        ),
     },
-    suffixes=frozenset({"call_suffix"}),
+    suffixes=frozenset({"call_suffix", "constructor_suffix"}),
     keywords={"value_argument": ("name", "value")},
     transparent=frozenset(
         {
@@ -304,7 +315,9 @@ SWIFT = Language(
             "prefix_expression",
             "as_expression",
             "await_expression",
+            "try_expression",
             "tuple_expression",
+            "user_type",
         }
     ),
     assigns={
@@ -342,6 +355,8 @@ SWIFT = Language(
     loops=frozenset({"for_statement", "repeat_while_statement"}),
     comments=frozenset({"comment", "multiline_comment"}),
     imports={"import_declaration": _imported},
+    # Operators that are nodes; else they are the first thing in `!list.has(x)` and `try f().x`.
+    unseen=frozenset({"bang", "try_operator"}),
     ignored=frozenset(
         {
             "directive",
