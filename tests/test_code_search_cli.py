@@ -1,6 +1,7 @@
 """`cleats search`: one flag for each argument, and what a person sees."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -236,6 +237,23 @@ def test_an_index_without_a_history_says_so_once_when_authors_or_dates_are_asked
 
     assert result.exit_code == 1
     assert result.stderr.count("it was built without git") == 1
+
+
+def test_an_index_that_may_not_be_written_to_is_searched_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    world.write("app/core.py", CORE)
+    world.build()
+    with world.lease() as lease:
+        held = sorted(lease.folder.rglob("*"))
+        # Only that: whoever runs the tests may write anywhere.
+        monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+
+        result = run(world, "open session", "--mode", "code")
+
+        assert "function open_session" in result.stdout
+        assert sorted(lease.folder.rglob("*")) == held
 
 
 def test_a_shallow_clone_says_so_when_it_has_nothing_of_an_author(tmp_path: Path) -> None:

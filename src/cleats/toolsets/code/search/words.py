@@ -1,6 +1,7 @@
 """The Tantivy index of a generation, for reading: the backend that ranks by words."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,9 +31,36 @@ MORE: Final = 8
 REMEMBERED: Final = 20_000
 """Words whose queries are kept."""
 
+LOCK: Final = ".tantivy-meta.lock"
+
 Scores = NDArray[np.float32]
 _Listed: TypeAlias = tuple[Ids, Scores]
 _Clauses: TypeAlias = list[tuple[Occur, Query]]
+
+
+def _searcher(place: Path) -> tantivy.Searcher:
+    if _may_lock(place):
+        return _opened(place)
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - hardly ever
+
+    # Every file is open once there is a searcher, so that links are needed no longer than that.
+    with TemporaryDirectory(prefix="cleats-") as aside:
+        for path in place.resolve().iterdir():
+            if not path.name.startswith("."):
+                (Path(aside) / path.name).symlink_to(path)
+        return _opened(Path(aside))
+
+
+def _may_lock(place: Path) -> bool:
+    """Whether Tantivy can open what is there: it locks for it, with a file that it writes to."""
+    lock = place / LOCK
+    return os.access(lock if lock.exists() else place, os.W_OK)
+
+
+def _opened(place: Path) -> tantivy.Searcher:
+    index = tantivy.Index.open(str(place))
+    index.config_reader(reload_policy="Manual")  # nothing will ever change: watch for nothing
+    return index.searcher()
 
 
 class Words:
@@ -56,9 +84,7 @@ class Words:
             modes: The mode of every chunk.
             order: That of chunks that score the same.
         """
-        index = tantivy.Index.open(str(folder / FOLDER))
-        index.config_reader(reload_policy="Manual")  # nothing will ever change: watch for nothing
-        self._searcher = index.searcher()
+        self._searcher = _searcher(folder / FOLDER)
         self._chunks = int(self._searcher.num_docs)
         self._starts = np.asarray(starts, np.int64)
         self._modes = modes
