@@ -248,6 +248,19 @@ def test_an_answer_does_not_wait_for_a_slow_look(
     assert fresh(indexes, world) is not None
 
 
+def test_what_was_seen_before_a_build_is_not_said_of_the_index_after_it(world: World) -> None:
+    world.build()
+    indexes = Indexes(settings(world))
+    world.write("app/more.py", "x = 1\n")
+    old = fresh(indexes, world)
+    name = world.build().generation
+
+    assert old is not None
+    assert old.stale
+    assert fresh(indexes, world, within=0.0) is None
+    assert fresh(indexes, world) == Freshness(name)
+
+
 def test_other_settings_make_an_index_old(world: World) -> None:
     world.build()
     options = Indexes(settings(world, index_max_lines=7)).options
@@ -273,6 +286,21 @@ def test_another_branch_at_the_same_commit_is_not_called_another_commit(world: W
 
     assert str(side) == "another branch is checked out"
     assert str(moved) == "1 new file(s); another commit is checked out"
+
+
+def test_a_repository_without_its_git_is_not_said_to_be_at_another_commit(world: World) -> None:
+    world.git("init", "-q")
+    world.commit()
+    world.build()
+    (world.root / ".git").rename(world.folder / "away")
+    lookout = freshness.Lookout(world.root, world.shelf, world.options)
+
+    assert str(lookout.look()) == "it is no longer under git"
+
+    world.build()
+    (world.folder / "away").rename(world.root / ".git")
+
+    assert str(lookout.look()) == "it is under git now"
 
 
 def test_a_shallow_clone_that_is_made_whole_has_an_old_index(tmp_path: Path) -> None:

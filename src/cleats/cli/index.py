@@ -349,13 +349,19 @@ def _of(held: Mapping[str, Any]) -> str:
     return f"{held['commit'][:12]} ({branch}{', with changes' if held['dirty'] else ''})"
 
 
+def _moved(git: Mapping[str, Any], held: Mapping[str, Any]) -> str:
+    if not git["isRepo"]:
+        return "no longer under git"
+    what = "branch" if git["head"] == held["commit"] else "commit"
+    return f"another {what} is checked out"
+
+
 def _freshness(found: Mapping[str, Any]) -> str:
     fresh = found["freshness"]
     if not fresh["stale"]:
         return "up to date"
     words = [f"{fresh[key]:,} {key}" for key in ("added", "changed", "removed") if fresh[key]]
-    what = "branch" if found["git"].get("head") == found["index"]["commit"] else "commit"
-    words += [f"another {what} is checked out"] * fresh["headMoved"]
+    words += [_moved(found["git"], found["index"])] * fresh["headMoved"]
     words += ["built by another version of Cleats or with other settings"] * fresh["outgrown"]
     # The last reason there is, and the one that the answer has no field for.
     words = words or ["git has another part of the history"]

@@ -195,14 +195,16 @@ class Indexes:
         """How an index compares with its files; None when there is none.
 
         A look that is not older than `RECENT` is given again. With `within`, the answer comes
-        after so many seconds at most, and is that of the last look if the new one is not done.
+        after so many seconds at most; if the new look is not done it is that of the last one, or
+        None when that saw another generation.
         """
         import asyncio  # noqa: PLC0415 - `cleats index` needs none
 
         if self._elsewhere(repository) is not None:
             return None  # the files it was made of are there too
         watched = self._watch(repository)
-        if watched.generation != self.shelf(repository).name():
+        current = self.shelf(repository).name()
+        if watched.generation != current:
             watched.until = 0.0
         if time.monotonic() < watched.until:
             return watched.seen
@@ -211,6 +213,8 @@ class Indexes:
         await asyncio.wait({watched.looking}, timeout=within)
         if watched.looking.done():
             watched.looking.result()
+        elif watched.generation != current:
+            return None  # what an index was before a build says nothing of it now
         return watched.seen
 
     async def looked(self) -> None:

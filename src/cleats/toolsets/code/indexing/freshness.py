@@ -40,10 +40,8 @@ class Freshness(NamedTuple):
     """Another commit or branch is checked out."""
     outgrown: bool = False
     """This version, or these settings, would read the files in another way."""
-    switched: bool = False
-    """It is another branch that is checked out, at the same commit."""
-    deepened: bool = False
-    """A shallow clone reaches further back than it did, or less far."""
+    git: str = ""
+    """What is different about git, in words."""
 
     @property
     def stale(self) -> bool:
@@ -54,9 +52,7 @@ class Freshness(NamedTuple):
         counts = ((self.added, "new"), (self.changed, "changed"), (self.removed, "removed"))
         said = [f"{count:,} {word}" for count, word in counts if count]
         words = [f"{', '.join(said)} file(s)"] if said else []
-        what = "branch" if self.switched else "commit"
-        words += [f"another {what} is checked out"] * self.head_moved
-        words += ["git has another part of the history"] * self.deepened
+        words += [self.git] if self.git else []
         words += [
             "it was built by another version of Cleats or with other settings"
         ] * self.outgrown
@@ -72,22 +68,29 @@ def look(root: Path, lease: Lease, options: Options) -> tuple[Freshness, "Sight"
     # What an index was asked to hold is its own affair; only how it holds it can be outgrown.
     own = msgspec.structs.replace(options, modes=(), vectors=None)
     alike = meta["git"] == options.git and meta["lint"] == lint_of(options)
-    moved = options.git and not same_place(meta["head"], survey.head)
     fresh = Freshness(
         generation=lease.name,
         added=len(survey.plan.added),
         changed=len(survey.changed),
         removed=len(survey.plan.removed),
-        head_moved=moved,
-        switched=moved and _commit(meta["head"]) == _commit(survey.head),
-        deepened=options.git and not moved and meta["head"] != survey.head,
+        head_moved=options.git and not same_place(meta["head"], survey.head),
+        git=_difference(meta["head"], survey.head) if options.git else "",
         outgrown=not (alike and Form.wanted(own, meta).fits(meta)),
     )
     return fresh, Sight.of(root, survey, began)
 
 
-def _commit(head: Stand | None) -> str | None:
-    return head[0] if head else None
+def _difference(then: Stand | None, now: Stand | None) -> str:
+    if then == now:
+        return ""
+    if then is None or now is None:
+        return "it is under git now" if now else "it is no longer under git"
+    if then[0] != now[0]:
+        return "another commit is checked out"
+    if then[1] != now[1]:
+        return "another branch is checked out"
+    # A shallow clone that reaches further back than it did, or less far.
+    return "git has another part of the history"
 
 
 class Sight(Struct, frozen=True):

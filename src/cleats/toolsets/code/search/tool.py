@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 QUIET: Final = 0.3
 """Seconds after the start in which clients say hello."""
 
-PATIENCE: Final = 0.02
-"""Seconds that an answer waits to learn whether its index is stale; the next one will know."""
+PATIENCE: Final = 0.1
+"""Seconds that an answer waits to learn whether its index is stale; the next one will know. Only
+after a change does a look take longer than a few milliseconds: git has to list the files."""
 
 
 RUNNING: Final = "Running search."
