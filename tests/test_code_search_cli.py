@@ -239,6 +239,19 @@ def test_an_index_without_a_history_says_so_once_when_authors_or_dates_are_asked
     assert result.stderr.count("it was built without git") == 1
 
 
+def test_a_refresh_of_an_index_that_cannot_be_read_makes_a_whole_one(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("app/core.py", CORE)
+    world.build()
+    with world.lease() as lease, lease.catalogue.open("r+b") as file:
+        file.seek(60)  # the number of its form
+        file.write(bytes(4))
+
+    result = run(world, "open session", "--mode", "code", "--refresh")
+
+    assert "function open_session" in result.stdout
+
+
 def test_an_index_that_may_not_be_written_to_is_searched_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

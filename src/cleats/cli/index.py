@@ -232,7 +232,8 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
     if as_json:
         echo_json(found)
     elif not found["index"]["exists"]:
-        click.echo(f"{repository.root} has no index. `cleats index` makes one.")
+        old = " that this version can read" if found["index"]["outdated"] else ""
+        click.echo(f"{repository.root} has no index{old}. `cleats index` makes one.")
     elif skipped:
         rows = [
             (each["reason"], each["path"], each["detail"]) for each in found["index"]["skipped"]

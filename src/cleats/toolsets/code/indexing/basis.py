@@ -22,8 +22,13 @@ class Form(Struct, frozen=True):
 
     @classmethod
     def wanted(cls, options: Options, before: Mapping[str, Any]) -> "Form":
-        """The form after a build: what is asked for, and what the index has already."""
-        modes = tuple(m for m in MODES if m in options.modes or m in before.get("modes", ()))
+        """The form after a build: what is asked for, and what the index has already.
+
+        Who asks for no more than it has gets everything where that cannot be told: of an index
+        that is damaged, or that another version wrote.
+        """
+        asked = {*options.modes, *before.get("modes", ())}
+        modes = tuple(mode for mode in MODES if mode in asked) or MODES
         vectors = options.vectors
         if vectors is None:
             vectors = bool(before.get("vectors", True))
