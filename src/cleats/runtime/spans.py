@@ -77,8 +77,10 @@ class Parting:
 
     def _work(self) -> None:
         self._due.wait()
-        self._end()
-        self._done.set()
+        try:
+            self._end()
+        finally:
+            self._done.set()
 
 
 def tracer(settings: Settings) -> trace.Tracer:
