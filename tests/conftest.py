@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from tests import postgres
 from tests.held import let_go
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ settings.load_profile("laws")
 # Hypothesis also draws numbers and texts that it reads in those of our modules that are loaded, and
 # which are depends on the tests that a worker had before.
 providers._get_local_constants = Constants
+
+
+def pytest_sessionfinish() -> None:
+    postgres.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -48,6 +48,18 @@ def _started() -> Any:
     return server
 
 
+def stop() -> None:
+    """End the server of this process, if it has one.
+
+    Before the process ends: the workers of pytest have ten seconds for that, and are killed then.
+    """
+    if _server.cache_info().currsize:
+        server = _server()
+        atexit.unregister(server.cleanup)
+        with suppress(subprocess.SubprocessError, OSError):  # what was tested is not wrong for that
+            server.cleanup()
+
+
 def database() -> str:
     """The address of a new and empty database."""
     import psycopg  # noqa: PLC0415 - as above
