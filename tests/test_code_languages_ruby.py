@@ -172,3 +172,10 @@ end
     assert fill.calls == ["desk.read"]
     assert fill.writes == ["self.name", "desk.lamp", "rest", "desk.books"]
     assert fill.mutates == ["self.name", "desk.lamp", "desk.books"]
+
+
+def test_a_file_is_read_in_a_time_that_grows_with_what_it_raises() -> None:
+    """With the square of it, this would take many minutes."""
+    source = "".join(f"def m{at}(x)\n  raise Refused if x\nend\n" for at in range(40_000))
+
+    assert chunk("ruby", source, "m39999").throws == ["Refused"]

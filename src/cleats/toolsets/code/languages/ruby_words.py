@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
@@ -20,6 +21,7 @@ _IMPORTS = ("require", "require_relative", "load", "autoload")
 _MIXES = ("include", "extend", "prepend")
 _EXTENSION = Declares("impl", parameters=(), body=("block",))
 RAISES = ("raise", "fail")
+_OWN = re.compile(rb"\bdef (?:self\.)?(raise|fail)(?![\w?!=])")
 PLACES = TYPES | {"namespace"}
 """Kinds of chunks in which a visibility can be said."""
 
@@ -74,10 +76,16 @@ def _mix(walk: Walk, _name: str, arguments: int) -> bool:
     return False
 
 
+@lru_cache(maxsize=1)  # it is asked at every `raise` of a file
+def _own(data: bytes) -> frozenset[str]:
+    """Which of the words that raise are methods of the file's own: `fail(404)` answers there."""
+    return frozenset(found[1].decode() for found in _OWN.finditer(data))
+
+
 def _raise(walk: Walk, word: str, arguments: int) -> bool:
     syntax, first = walk.syntax, True
-    if re.search(rb"\bdef (?:self\.)?%s(?![\w?!=])" % word.encode(), syntax.data):
-        return False  # a method of its own: `fail(404)` of a server answers
+    if word in _own(syntax.data):
+        return False
     for child in syntax.children(arguments):
         kind = syntax.kinds[child]
         if first:
