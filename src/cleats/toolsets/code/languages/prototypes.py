@@ -7,6 +7,7 @@ be called earlier, and those in types belong to their type.
 
 from cleats.toolsets.code.kinds import PROTOTYPE
 from cleats.toolsets.code.languages import declarators
+from cleats.toolsets.code.languages.frame import Frame
 from cleats.toolsets.code.languages.heads import declare
 from cleats.toolsets.code.languages.syntax import NONE, Syntax
 from cleats.toolsets.code.languages.table import Declares
@@ -61,11 +62,17 @@ def _is_parameter(syntax: Syntax, node: int) -> bool:
 def finish(walk: Walk) -> None:
     """Give back to what is around them the prototypes of functions that the file itself has."""
     made = {(each.kind, each.qualified) for each in walk.frames if PROTOTYPE not in each.modifiers}
-    for frame in list(walk.frames):
+    kept: list[Frame] = []
+    given_back: dict[Frame, set[tuple[int, int]]] = {}
+    for frame in walk.frames:
         around = frame.around
         is_ahead = PROTOTYPE in frame.modifiers and (frame.kind, frame.qualified) in made
         if is_ahead and around is not None:
-            walk.frames.remove(frame)
-            around.inner.remove((frame.start, frame.end))
+            given_back.setdefault(around, set()).add((frame.start, frame.end))
             around.uses.update(frame.uses)
+        else:
+            kept.append(frame)
+    walk.frames = kept
+    for around, spans in given_back.items():
+        around.inner = [span for span in around.inner if span not in spans]
     declarators.export(walk)
