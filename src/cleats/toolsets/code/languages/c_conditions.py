@@ -100,4 +100,9 @@ def _ended(eased: bytearray, condition: _Condition, depth: _Depth, end: re.Match
 
 
 def _blank(eased: bytearray, start: int, end: int) -> None:
-    eased[start:end] = re.sub(rb"[^\n]", b" ", bytes(eased[start:end]))
+    eased[start:end] = blanked(eased[start:end])
+
+
+def blanked(text: bytes | bytearray) -> bytes:
+    """Spaces in the place of a text, on as many lines."""
+    return re.sub(rb"[^\n]", b" ", bytes(text))

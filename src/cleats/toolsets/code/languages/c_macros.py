@@ -102,7 +102,7 @@ def without(data: bytes) -> bytes:
 def _blank(found: re.Match[bytes]) -> bytes:
     start, whole = found.start(1) - found.start(), found.group()
     end = found.end(1) - found.start()
-    return whole[:start] + re.sub(rb"[^\n]", b" ", whole[start:end]) + whole[end:]
+    return whole[:start] + c_conditions.blanked(whole[start:end]) + whole[end:]
 
 
 def _unless_continued(found: re.Match[bytes]) -> bytes:
