@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo test lint contract docs picture conformance bench lock clean
+.PHONY: help setup demo test quick lint contract docs picture conformance bench lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -23,6 +23,9 @@ demo: $(READY) ## Start the server, talk to it with the official client, and sho
 
 test: lint contract $(READY) ## Lint, check the contract and run every test
 	$(BIN)/python -m pytest -n 4
+
+quick: lint $(READY) ## Lint and a representative subset of the tests, in about a minute
+	$(BIN)/python -m pytest -n 4 -m 'not slow' $(QUICK)
 
 lint: $(READY) ## Style, types and the layers
 	$(BIN)/ruff check .

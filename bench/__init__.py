@@ -1,1 +1,1 @@
-"""Benchmarks: side by side with the alternatives, in one run, on the machine at hand."""
+"""Benchmarks: Cleats compared with the alternatives, in one run, on this machine."""

@@ -1,4 +1,4 @@
-"""What every benchmark gives to `bench.all`: ratios, and how much of the machine was its own.
+"""The ratios that every benchmark passes to `bench.all`, and the CPU share of other processes.
 
 A figure belongs to the machine it was taken on; a ratio of two figures from one run can be compared
 with the same ratio of another commit or another machine.
@@ -14,37 +14,39 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Ours divided by a peer's, for the same work in the same run."""
+    """Our figure divided by a peer's, for the same work in the same run."""
 
     name: str
-    """What was measured; the same words in every commit, since runs are matched by them."""
+    """The measured quantity; its text must not change, since runs are matched by it."""
     beside: str
     value: float
     more: bool = False
-    """Whether more is better, as for rates and scores; else less is, as for costs."""
+    """True if more is better, as for rates and scores; False for costs."""
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """The option by which a benchmark is asked for its ratios."""
+def add_ratios_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks a benchmark for its ratios."""
     parser.add_argument("--ratios", type=Path, metavar="FILE", help="also write the ratios here")
 
 
-def write(path: Path | None, ratios: Iterable[Ratio], others: float) -> None:
-    """Leave the ratios where they were asked for. `others` is the share of the CPUs we had not."""
+def write_ratios(path: Path | None, ratios: Iterable[Ratio], others_share: float) -> None:
+    """Write the ratios to the requested file, with the CPU share of other processes."""
     if path is not None:
-        document = {"others": others, "ratios": [asdict(each) for each in ratios]}
+        document = {"others": others_share, "ratios": [asdict(ratio) for ratio in ratios]}
         path.write_text(json.dumps(document), encoding="utf-8")
 
 
-def read(document: Mapping[str, Any]) -> list[Ratio]:
-    """The ratios in what `write` left."""
-    return [Ratio(**each) for each in document["ratios"]]
+def parse_ratios(document: Mapping[str, Any]) -> list[Ratio]:
+    """Return the ratios in a document that `write_ratios` wrote."""
+    return [Ratio(**ratio) for ratio in document["ratios"]]
 
 
-def divided(
-    name: str, ours: float | None, theirs: Mapping[str, float | None], *, more: bool = False
+def divide_figures(
+    name: str, our_value: float | None, peer_values: Mapping[str, float | None], *, more_is_better: bool = False
 ) -> list[Ratio]:
-    """The ratios of one figure to those of several peers; what was not measured is left out."""
+    """Return the ratios of one figure to those of several peers; unmeasured peers are left out."""
     return [
-        Ratio(name, peer, ours / value, more) for peer, value in theirs.items() if ours and value
+        Ratio(name, peer, our_value / value, more_is_better)
+        for peer, value in peer_values.items()
+        if our_value and value
     ]

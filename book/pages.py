@@ -9,18 +9,18 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-ROOT = Path(__file__).parents[1]
+REPOSITORY_ROOT = Path(__file__).parents[1]
 
-SOURCES = ("README.md", "docs/*.md", "examples/*/README.md", "CHANGELOG.md")
-DATA = frozenset({"examples/shop/README.md", "examples/launch/README.md"})
-"""Not pages, but what the examples are about."""
+PAGE_PATTERNS = ("README.md", "docs/*.md", "examples/*/README.md", "CHANGELOG.md")
+EXAMPLE_DATA_PAGES = frozenset({"examples/shop/README.md", "examples/launch/README.md"})
+"""Files that are no pages but input of the examples."""
 
-_NOTE = re.compile(r"<!--\s*(not run|file|exit):\s*(.+?)\s*-->", re.DOTALL)
+_NOTE_PATTERN = re.compile(r"<!--\s*(not run|file|exit):\s*(.+?)\s*-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A piece of code, and what the comments above it say about it."""
+class PageBlock:
+    """A block of code, with the notes in the comments above it."""
 
     line: int
     language: str
@@ -29,33 +29,33 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BookPage:
     """One page, parsed once."""
 
     path: str
-    """From the root of the repository, with slashes."""
+    """The path from the root of the repository, with slashes."""
     tokens: tuple[Token, ...]
 
     @property
     def title(self) -> str:
         """The text of the first heading."""
-        for place, token in enumerate(self.tokens):
+        for position, token in enumerate(self.tokens):
             if token.type == "heading_open":
-                return plain(self.tokens[place + 1])
+                return extract_plain_text(self.tokens[position + 1])
         return self.path
 
-    def blocks(self) -> Iterator[Block]:
-        """Every block of code in the order of the page."""
+    def iterate_blocks(self) -> Iterator[PageBlock]:
+        """Yield every block of code in the order of the page."""
         notes: dict[str, str] = {}
         for token in self.tokens:
             if token.type == "html_block":
-                notes |= dict(_NOTE.findall(token.content))
+                notes |= dict(_NOTE_PATTERN.findall(token.content))
             elif token.type == "fence":
                 line = (token.map or [0])[0] + 1
-                yield Block(line, token.info.strip(), token.content, notes)
+                yield PageBlock(line, token.info.strip(), token.content, notes)
                 notes = {}
             elif token.type == "code_block":
-                yield Block((token.map or [0])[0] + 1, "", token.content, notes)
+                yield PageBlock((token.map or [0])[0] + 1, "", token.content, notes)
                 notes = {}
             elif token.type not in {"inline", "paragraph_open", "paragraph_close"}:
                 continue
@@ -63,30 +63,30 @@ class Page:
                 notes = {}
 
 
-def plain(token: Token) -> str:
-    """The words of an inline token, without their markup."""
-    return "".join(each.content for each in token.children or () if each.type != "html_inline")
+def extract_plain_text(token: Token) -> str:
+    """Return the words of an inline token without their markup."""
+    return "".join(child.content for child in token.children or () if child.type != "html_inline")
 
 
-def slug(heading: str) -> str:
-    """The anchor that GitHub gives to a heading."""
-    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
-    return kept.replace(" ", "-")
+def make_slug(heading: str) -> str:
+    """Return the anchor that GitHub gives to a heading."""
+    cleaned = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return cleaned.replace(" ", "-")
 
 
 @cache
-def parser() -> MarkdownIt:
-    """GitHub's Markdown, as far as we use it."""
+def get_parser() -> MarkdownIt:
+    """Return a parser for the part of GitHub's Markdown that is used here."""
     return MarkdownIt("commonmark").enable("table").enable("strikethrough")
 
 
-def read(path: Path) -> Page:
+def read_page(path: Path) -> BookPage:
     """Parse one page."""
-    tokens = parser().parse(path.read_text(encoding="utf-8"))
-    return Page(path.relative_to(ROOT).as_posix(), tuple(tokens))
+    tokens = get_parser().parse(path.read_text(encoding="utf-8"))
+    return BookPage(path.relative_to(REPOSITORY_ROOT).as_posix(), tuple(tokens))
 
 
-def every() -> list[Page]:
-    """Every page there is."""
-    found = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
-    return [page for path in found if (page := read(path)).path not in DATA]
+def read_all_pages() -> list[BookPage]:
+    """Read all pages."""
+    paths = sorted(path for pattern in PAGE_PATTERNS for path in REPOSITORY_ROOT.glob(pattern))
+    return [page for path in paths if (page := read_page(path)).path not in EXAMPLE_DATA_PAGES]

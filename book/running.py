@@ -1,4 +1,4 @@
-"""Run the blocks of one page, in their order, in one shell and one home of its own."""
+"""Run the blocks of one page in order, in one shell and in a home of its own."""
 
 import ast
 import json
@@ -20,34 +20,35 @@ from pathlib import Path
 
 import yaml
 
-from book.comparing import differs
-from book.pages import ROOT, Block, Page
+from book.comparing import find_difference
+from book.pages import BookPage, PageBlock
+from tests.support.paths import REPOSITORY_ROOT
 
-PORT = "7345"
-"""The port on the pages; a free one is taken instead, since others may use this one."""
+PAGE_PORT = "7345"
+"""The port on the pages; it is replaced by a free port, since others may use this one."""
 
-READERS: Mapping[str, Callable[[str], object]] = {
+PARSERS_BY_LANGUAGE: Mapping[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
     "yaml": yaml.safe_load,
     "python": ast.parse,
 }
-"""What is looked at before anything runs; a text that is none raises."""
+"""Parsers that check a block before anything runs; they raise for an invalid text."""
 
-LIMIT = 280
-"""Seconds for a page; far more than any needs, also on a busy machine."""
+PAGE_TIMEOUT_SECONDS = 280
+"""Seconds for a page; far more than any page needs, even on a busy machine."""
 
-SHELL = frozenset({"sh", "console"})
-PLAIN = frozenset({"text"})
-"""What is no code: trees, messages, usage lines."""
+SHELL_LANGUAGES = frozenset({"sh", "console"})
+PLAIN_LANGUAGES = frozenset({"text"})
+"""Languages of blocks that are not code: trees, messages, usage lines."""
 
-COPIED = ("README.md", "LICENSE", "CHANGELOG.md", "contracts", "docs", "examples")
-"""What of the checkout a page finds in its folder."""
+COPIED_PATHS = ("README.md", "LICENSE", "CHANGELOG.md", "contracts", "docs", "examples")
+"""The parts of the checkout that a page finds in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A block that does not do what it shows."""
+class PageProblem:
+    """A block that does not do what the page shows."""
 
     page: str
     line: int
@@ -58,116 +59,116 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One thing that the shell of a page is told, and what it should say."""
+class ShellStep:
+    """One command for the shell of a page, with its expected output."""
 
-    block: Block
+    block: PageBlock
     command: str
-    shown: str = ""
-    """Nothing where the page leaves the output out."""
+    expected_output: str = ""
+    """The expected output, empty if the page leaves it out."""
 
 
-def check(page: Page) -> list[Problem]:
-    """Everything on a page that is not so."""
-    problems: list[Problem] = []
-    steps: list[Step] = []
-    for block in page.blocks():
+def check_page(page: BookPage) -> list[PageProblem]:
+    """Return every problem of a page."""
+    problems: list[PageProblem] = []
+    steps: list[ShellStep] = []
+    for block in page.iterate_blocks():
         try:
-            steps += _steps(block)
+            steps += _build_steps(block)
         except (ValueError, SyntaxError, yaml.YAMLError) as error:
-            problems.append(Problem(page.path, block.line, str(error)))
-    return problems + list(_run(page, steps) if steps else ())
+            problems.append(PageProblem(page.path, block.line, str(error)))
+    return problems + list(_run_steps(page, steps) if steps else ())
 
 
-def _steps(block: Block) -> Iterator[Step]:
-    """What the shell has to do for a block; data is looked at here and now.
+def _build_steps(block: PageBlock) -> Iterator[ShellStep]:
+    """Yield the shell commands of a block; data is parsed at once.
 
     Raises:
-        ValueError, SyntaxError, YAMLError: it is not what it says it is.
+        ValueError, SyntaxError, YAMLError: The block is not in its language.
     """
-    if "not run" in block.notes or (block.language in PLAIN and "file" not in block.notes):
+    if "not run" in block.notes or (block.language in PLAIN_LANGUAGES and "file" not in block.notes):
         return
-    if block.language in READERS:
-        READERS[block.language](block.text)
+    if block.language in PARSERS_BY_LANGUAGE:
+        PARSERS_BY_LANGUAGE[block.language](block.text)
     if "file" in block.notes:
         path = shlex.quote(block.notes["file"])
         folder = f"mkdir -p $(dirname {path})"
-        yield Step(block, f"{folder}; cat > {path} <<'END OF BLOCK'\n{block.text}END OF BLOCK")
+        yield ShellStep(block, f"{folder}; cat > {path} <<'END OF BLOCK'\n{block.text}END OF BLOCK")
     elif block.language == "console":
-        yield from _session(block)
+        yield from _parse_session(block)
     elif block.language == "sh":
-        yield Step(block, block.text)
+        yield ShellStep(block, block.text)
     elif block.language == "python":
-        yield Step(block, f"python - <<'END OF BLOCK'\n{block.text}END OF BLOCK")
-    elif block.language not in READERS:
-        known = ", ".join(sorted({*SHELL, *PLAIN, *READERS}))
-        raise ValueError(f"a block of {block.language or 'no language'}; known are {known}")
+        yield ShellStep(block, f"python - <<'END OF BLOCK'\n{block.text}END OF BLOCK")
+    elif block.language not in PARSERS_BY_LANGUAGE:
+        known_languages = ", ".join(sorted({*SHELL_LANGUAGES, *PLAIN_LANGUAGES, *PARSERS_BY_LANGUAGE}))
+        raise ValueError(f"a block of {block.language or 'no language'}; known are {known_languages}")
 
 
-def _session(block: Block) -> Iterator[Step]:
-    """The commands of a block with prompts, each with the lines below it."""
+def _parse_session(block: PageBlock) -> Iterator[ShellStep]:
+    """Yield the commands of a block with prompts, each with the output below it."""
     parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     if parts[0].strip() or len(parts) == 1:
         raise ValueError("a console block begins with a command after `$ `")
     for part in parts[1:]:
         lines = part.splitlines(keepends=True)
-        length = next(n for n, line in enumerate(lines, start=1) if not line.endswith("\\\n"))
-        yield Step(block, "".join(lines[:length]), "".join(lines[length:]).strip("\n"))
+        length = next(number for number, line in enumerate(lines, start=1) if not line.endswith("\\\n"))
+        yield ShellStep(block, "".join(lines[:length]), "".join(lines[length:]).strip("\n"))
 
 
-def _run(page: Page, steps: list[Step]) -> Iterator[Problem]:
+def _run_steps(page: BookPage, steps: list[ShellStep]) -> Iterator[PageProblem]:
     with tempfile.TemporaryDirectory(prefix="cleats-book-") as name:
         home = Path(name)
         checkout, outputs = home / "cleats", home / ".outputs"
         outputs.mkdir()
         checkout.mkdir()
-        for each in COPIED:
-            _copy(ROOT / each, checkout / each)
-        ended = _shell(_script(steps, outputs), home, checkout)
+        for item in COPIED_PATHS:
+            _copy_path(REPOSITORY_ROOT / item, checkout / item)
+        ending = _run_script(_build_script(steps, outputs), home, checkout)
         for number, step in enumerate(steps):
-            said = outputs / f"{number}.out"
+            output_file = outputs / f"{number}.out"
             code = outputs / f"{number}.code"
             if not code.exists():
-                text = said.read_text(errors="replace") if said.exists() else ""
-                yield Problem(page.path, step.block.line, f"{_named(step)}: {ended}\n{text}")
+                text = output_file.read_text(errors="replace") if output_file.exists() else ""
+                yield PageProblem(page.path, step.block.line, f"{_quote(step)}: {ending}\n{text}")
                 return
-            last = not any(each.block is step.block for each in steps[number + 1 :])
-            wanted = step.block.notes.get("exit", "0") if last else "0"
-            text = said.read_text(encoding="utf-8", errors="replace")
-            if code.read_text().strip() != wanted:
-                what = f"{_named(step)}: exit code {code.read_text().strip()}, not {wanted}\n{text}"
-                yield Problem(page.path, step.block.line, what)
-            elif step.shown and (line := differs(step.shown, text, str(home))):
-                what = f"{_named(step)}: it is not said: {line}\n{text}"
-                yield Problem(page.path, step.block.line, what)
+            is_last = not any(item.block is step.block for item in steps[number + 1 :])
+            expected = step.block.notes.get("exit", "0") if is_last else "0"
+            text = output_file.read_text(encoding="utf-8", errors="replace")
+            if code.read_text().strip() != expected:
+                what = f"{_quote(step)}: exit code {code.read_text().strip()}, not {expected}\n{text}"
+                yield PageProblem(page.path, step.block.line, what)
+            elif step.expected_output and (line := find_difference(step.expected_output, text, str(home))):
+                what = f"{_quote(step)}: it is not said: {line}\n{text}"
+                yield PageProblem(page.path, step.block.line, what)
 
 
-def _script(steps: list[Step], outputs: Path) -> str:
-    """One shell for the page, so that `cd` and `export` last; any failing command counts."""
+def _build_script(steps: list[ShellStep], outputs: Path) -> str:
+    """Build one script for the page, so that `cd` and `export` last; any failing command counts."""
     lines = ["trap 'failed=$?' ERR"]
     for number, step in enumerate(steps):
-        where = outputs / str(number)
+        output_base = outputs / str(number)
         lines.append("failed=0")
-        lines.append(f"{{ {step.command.rstrip()}\n}} > {where}.out 2>&1 < /dev/null")
-        lines.append(f"echo $failed > {where}.code")
+        lines.append(f"{{ {step.command.rstrip()}\n}} > {output_base}.out 2>&1 < /dev/null")
+        lines.append(f"echo $failed > {output_base}.code")
     return "\n".join(lines) + "\n"
 
 
-def _shell(script: str, home: Path, folder: Path) -> str:
-    """Run a script to its end, and end what it left running. Gives how it ended."""
+def _run_script(script: str, home: Path, folder: Path) -> str:
+    """Run a script, kill the processes that it left running, and describe how it ended."""
     process = subprocess.Popen(
         ["bash", "-s"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=folder,
-        env=environ(home),
+        env=build_environ(home),
         start_new_session=True,
     )
     try:
-        process.communicate(script.replace(PORT, str(_free_port())).encode(), timeout=LIMIT)
+        process.communicate(script.replace(PAGE_PORT, str(_find_free_port())).encode(), timeout=PAGE_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"it was not done after {LIMIT} s"
+        return f"it was not done after {PAGE_TIMEOUT_SECONDS} s"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -175,8 +176,8 @@ def _shell(script: str, home: Path, folder: Path) -> str:
     return f"the shell ended before it, with {process.returncode}"
 
 
-def environ(home: Path) -> dict[str, str]:
-    """A world with nothing of ours in it but the program."""
+def build_environ(home: Path) -> dict[str, str]:
+    """Build an environment that contains only this program."""
     bin_folder = Path(sys.executable).parent
     return {
         "HOME": str(home),
@@ -189,7 +190,7 @@ def environ(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.org",
         "GIT_CONFIG_NOSYSTEM": "1",
-        # What a page installs goes into its home, from its folder, and takes nothing with it.
+        # Packages are installed into the home of the page, from its folder, without dependencies.
         "PIP_TARGET": str(home / ".installed"),
         "PYTHONPATH": str(home / ".installed"),
         "PIP_NO_INDEX": "1",
@@ -199,15 +200,15 @@ def environ(home: Path) -> dict[str, str]:
     }
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_path(source: Path, target: Path) -> None:
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     elif source.exists():
         shutil.copyfile(source, target)
 
 
-def _free_port() -> int:
-    """A port that nobody has, below those that the system gives to whoever connects meanwhile."""
+def _find_free_port() -> int:
+    """Return a free port below the range from which the system takes ports for clients."""
     for port in random.sample(range(20_000, 32_000), 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -215,6 +216,6 @@ def _free_port() -> int:
     raise OSError("there is no free port")
 
 
-def _named(step: Step) -> str:
+def _quote(step: ShellStep) -> str:
     first = step.command.strip().splitlines()[0]
     return f"`{first}`"

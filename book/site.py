@@ -1,4 +1,4 @@
-"""The site: every page as HTML, with every internal link followed on the way."""
+"""The site: every page as HTML, with every internal link checked."""
 
 import html
 import os
@@ -9,9 +9,10 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
-from book.pages import ROOT, Page, parser, plain, slug
+from book.pages import BookPage, extract_plain_text, get_parser, make_slug
+from tests.support.paths import REPOSITORY_ROOT
 
-GROUPS: Mapping[str, Sequence[str]] = {
+NAVIGATION_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("README", "getting-started"),
     "Toolsets": ("code", "skills", "assets", "launch"),
     "Running it": ("operations", "http", "scaling", "threat-model"),
@@ -19,9 +20,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Reference": ("tools", "commands", "settings", "errors"),
     "Inside": ("design", "benchmarks", "search-quality", "CHANGELOG"),
 }
-"""The order of the pages; one that is not here comes last."""
+"""The order of the pages; a page that is not listed comes last."""
 
-STYLE = """
+PAGE_CSS = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 * { box-sizing: border-box; }
 body { margin: 0; font: 16px/1.55 system-ui, sans-serif; display: grid;
@@ -45,69 +46,69 @@ img { max-width: 100%; }
   .pages { display: block; padding: 1rem 1rem 0; }
 }
 """
-"""On a narrow screen a page comes first and the list of pages below it, one link away."""
+"""The style sheet. On a narrow screen the page comes first and the list of pages below it."""
 
 
-class Site:
-    """Knows which page becomes which file."""
+class BookSite:
+    """The mapping from pages to files of the site."""
 
-    def __init__(self, pages: Sequence[Page]) -> None:
+    def __init__(self, pages: Sequence[BookPage]) -> None:
         self.pages = {page.path: page for page in pages}
-        self.files = {page.path: _file(page.path) for page in pages}
-        self.anchors = {page.path: _anchors(page) for page in pages}
+        self.files = {page.path: _get_file_name(page.path) for page in pages}
+        self.anchors = {page.path: _collect_anchors(page) for page in pages}
         self.copied: set[str] = set()
         self.problems: list[str] = []
 
     def write(self, folder: Path) -> list[str]:
-        """Write the site into a folder, and give every link that leads nowhere."""
+        """Write the site into a folder, and return every link that leads nowhere."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for page in self.pages.values():
-            text = self._html(page)
+            text = self._render_page(page)
             (folder / self.files[page.path]).write_text(text, encoding="utf-8")
         for path in sorted(self.copied):
             target = folder / "files" / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / path, target)
+            shutil.copyfile(REPOSITORY_ROOT / path, target)
         return self.problems
 
-    def _html(self, page: Page) -> str:
-        tokens = [self._linked(page, token) for token in _with_ids(page)]
-        body = parser().renderer.render(tokens, parser().options, {})
+    def _render_page(self, page: BookPage) -> str:
+        tokens = [self._resolve_links(page, token) for token in _add_heading_ids(page)]
+        body = get_parser().renderer.render(tokens, get_parser().options, {})
         title = html.escape(page.title)
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{STYLE}</style></head><body><a class=pages href='#all-pages'>All pages</a>"
-            f"<nav id=all-pages>{self._nav(page)}</nav>"
+            f"<style>{PAGE_CSS}</style></head><body><a class=pages href='#all-pages'>All pages</a>"
+            f"<nav id=all-pages>{self._render_navigation(page)}</nav>"
             f"<main>\n{body}</main></body></html>\n"
         )
 
-    def _nav(self, here: Page) -> str:
-        by_name = {_name(path): path for path in self.pages}
-        placed = {name for names in GROUPS.values() for name in names}
-        groups = {**GROUPS, "More": sorted(by_name.keys() - placed)}
+    def _render_navigation(self, current_page: BookPage) -> str:
+        by_name = {_get_page_name(path): path for path in self.pages}
+        grouped_names = {name for names in NAVIGATION_GROUPS.values() for name in names}
+        groups = {**NAVIGATION_GROUPS, "More": sorted(by_name.keys() - grouped_names)}
         parts = []
         for title, names in groups.items():
-            if there := [by_name[name] for name in names if name in by_name]:
+            if paths := [by_name[name] for name in names if name in by_name]:
                 parts.append(f"<b>{title}</b>")
-                parts += [self._entry(path, here) for path in there]
+                parts += [self._render_entry(path, current_page) for path in paths]
         return "".join(parts)
 
-    def _entry(self, path: str, here: Page) -> str:
-        current = ' aria-current="page"' if path == here.path else ""
+    def _render_entry(self, path: str, current_page: BookPage) -> str:
+        current = ' aria-current="page"' if path == current_page.path else ""
         title = html.escape(self.pages[path].title)
         return f'<a href="{self.files[path]}"{current}>{title}</a>'
 
-    def _linked(self, page: Page, token: Token) -> Token:
+    def _resolve_links(self, page: BookPage, token: Token) -> Token:
         for child in token.children or ():
             for name in ("href", "src"):
-                if (given := child.attrGet(name)) is not None:
-                    child.attrSet(name, self._target(page, str(given), _line(token)))
+                if (link := child.attrGet(name)) is not None:
+                    child.attrSet(name, self._resolve_target(page, str(link), _get_line(token)))
         return token
 
-    def _target(self, page: Page, link: str, line: int) -> str:
-        """Where a link leads on the site."""
+    def _resolve_target(self, page: BookPage, link: str, line: int) -> str:
+        """Return the target of a link on the site."""
         if "://" in link or link.startswith("mailto:"):
             return link
         path, _, anchor = link.partition("#")
@@ -117,10 +118,10 @@ class Site:
             if anchor and anchor not in self.anchors[target]:
                 self.problems.append(f"{page.path}:{line}: {target} has no #{anchor}")
             return self.files[target] + (f"#{anchor}" if anchor else "")
-        place = ROOT / target
-        if not place.exists() or os.path.pardir in Path(target).parts:
+        file = REPOSITORY_ROOT / target
+        if not file.exists() or os.path.pardir in Path(target).parts:
             self.problems.append(f"{page.path}:{line}: there is no {target}")
-        elif place.is_file():
+        elif file.is_file():
             self.copied.add(target)
             return f"files/{target}"
         elif f"{target}/README.md" in self.pages:
@@ -128,25 +129,28 @@ class Site:
         return link
 
 
-def _with_ids(page: Page) -> Iterator[Token]:
-    """The tokens of a page, with an id on every heading; copies, since a page is read twice."""
-    seen: dict[str, int] = {}
-    for place, original in enumerate(page.tokens):
+def _add_heading_ids(page: BookPage) -> Iterator[Token]:
+    """Yield copies of the tokens of a page, with an id on every heading.
+
+    They are copies because a page is processed twice.
+    """
+    anchor_counts: dict[str, int] = {}
+    for position, original in enumerate(page.tokens):
         token = original.copy(children=[child.copy() for child in original.children or ()] or None)
         if token.type == "heading_open":
-            token.attrSet("id", _numbered(slug(plain(page.tokens[place + 1])), seen))
+            token.attrSet("id", _number_anchor(make_slug(extract_plain_text(page.tokens[position + 1])), anchor_counts))
         yield token
 
 
-def _numbered(name: str, seen: dict[str, int]) -> str:
-    """The anchor of a heading; the second of the same words gets a number, as on GitHub."""
-    count = seen.get(name, 0)
-    seen[name] = count + 1
+def _number_anchor(name: str, anchor_counts: dict[str, int]) -> str:
+    """Return the anchor of a heading; a repeated heading gets a number, as on GitHub."""
+    count = anchor_counts.get(name, 0)
+    anchor_counts[name] = count + 1
     return f"{name}-{count}" if count else name
 
 
-def _anchors(page: Page) -> set[str]:
-    ids = {str(token.attrGet("id")) for token in _with_ids(page) if token.type == "heading_open"}
+def _collect_anchors(page: BookPage) -> set[str]:
+    ids = {str(token.attrGet("id")) for token in _add_heading_ids(page) if token.type == "heading_open"}
     for token in page.tokens:
         for child in token.children or ():
             if child.type == "html_inline" and 'id="' in child.content:
@@ -154,17 +158,17 @@ def _anchors(page: Page) -> set[str]:
     return ids
 
 
-def _line(token: Token) -> int:
+def _get_line(token: Token) -> int:
     return (token.map or [0])[0] + 1
 
 
-def _name(path: str) -> str:
-    """What a page is called in the table of groups."""
+def _get_page_name(path: str) -> str:
+    """Return the name of a page in the table of groups."""
     stem = Path(path).stem
     folder = Path(path).parent.name
     return folder if stem == "README" and folder else stem
 
 
-def _file(path: str) -> str:
-    name = _name(path)
+def _get_file_name(path: str) -> str:
+    name = _get_page_name(path)
     return "index.html" if name == "README" else f"{name.lower()}.html"

@@ -1,1 +1,1 @@
-"""Conformance: the official MCP suite and the MCP Inspector against our kernel."""
+"""Conformance tests: the official MCP suite and the MCP Inspector against our kernel."""

@@ -1,38 +1,38 @@
-"""What the suite asks for and does not get, with the reason. Nothing else may fail.
+"""The checks of the suite that may fail, with the reasons. No other check may fail.
 
-An exclusion names a scenario, or one check of it, and where it applies. It must fail there: one
-that passes is an error, so that this list can only shrink without anyone noticing.
+An exclusion names a scenario, or one check of it, and the runs in which it applies. It must fail
+there: an exclusion that passes is an error, so that an outdated one cannot stay in this list.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-HTTP = "http"
-STDIO = "stdio"
-BALANCED = "balanced"
-TRANSPORTS = (HTTP, BALANCED, STDIO)
+HTTP_TRANSPORT = "http"
+STDIO_TRANSPORT = "stdio"
+BALANCED_TRANSPORT = "balanced"
+ALL_TRANSPORTS = (HTTP_TRANSPORT, BALANCED_TRANSPORT, STDIO_TRANSPORT)
 
-HANDSHAKE = "2025-11-25"
-STATELESS = "2026-07-28"
+HANDSHAKE_REVISION = "2025-11-25"
+STATELESS_REVISION = "2026-07-28"
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion:
+class SuiteExclusion:
     """One reason, and everything that it explains."""
 
     reason: str
     what: Sequence[str]
     """Each `scenario`, or `scenario:check`."""
 
-    transports: Sequence[str] = TRANSPORTS
-    revisions: Sequence[str] = (HANDSHAKE, STATELESS)
+    transports: Sequence[str] = ALL_TRANSPORTS
+    revisions: Sequence[str] = (HANDSHAKE_REVISION, STATELESS_REVISION)
 
-    def applies(self, transport: str, revision: str) -> bool:
+    def applies_to(self, transport: str, revision: str) -> bool:
         return transport in self.transports and revision in self.revisions
 
 
-EXCLUSIONS: Sequence[Exclusion] = (
-    Exclusion(
+SUITE_EXCLUSIONS: Sequence[SuiteExclusion] = (
+    SuiteExclusion(
         "needs requests from the server to the client (sampling, elicitation) in the middle of a "
         "call; Cleats answers requests and sends none",
         [
@@ -41,9 +41,9 @@ EXCLUSIONS: Sequence[Exclusion] = (
             "elicitation-sep1034-defaults",
             "elicitation-sep1330-enums",
         ],
-        revisions=[HANDSHAKE],
+        revisions=[HANDSHAKE_REVISION],
     ),
-    Exclusion(
+    SuiteExclusion(
         "not scored: needs the optional tasks extension, which Cleats does not have",
         [
             "tasks-lifecycle",
@@ -57,74 +57,74 @@ EXCLUSIONS: Sequence[Exclusion] = (
             "tasks-required-task-error",
             "tasks-mrtr-composition",
         ],
-        revisions=[STATELESS],
+        revisions=[STATELESS_REVISION],
     ),
-    Exclusion(
+    SuiteExclusion(
         "looks at the Host header of HTTP, which stdio does not have; the relay checks none",
         ["dns-rebinding-protection"],
-        transports=[STDIO],
+        transports=[STDIO_TRANSPORT],
     ),
-    Exclusion(
+    SuiteExclusion(
         "looks at MCP headers of HTTP, which stdio does not have; the relay checks none",
         [
             "server-stateless:sep-2575-http-server-header-mismatch-400",
             "http-header-validation",
             "http-custom-header-server-validation",
         ],
-        transports=[STDIO],
-        revisions=[STATELESS],
+        transports=[STDIO_TRANSPORT],
+        revisions=[STATELESS_REVISION],
     ),
-    Exclusion(
+    SuiteExclusion(
         "not scored: hangs up an SSE stream and resumes it, and stdio has no streams",
         ["server-sse-polling"],
-        transports=[STDIO],
-        revisions=[HANDSHAKE],
+        transports=[STDIO_TRANSPORT],
+        revisions=[HANDSHAKE_REVISION],
     ),
-    Exclusion(
-        "looks at a session, or a stream that outlives its request; behind a balancer there is "
-        "none",
+    SuiteExclusion(
+        "looks at a session, or a stream that outlives its request; behind a balancer there is none",
         [
             "server-sse-multiple-streams",
             "server-session-lifecycle",
             "server-sse-polling",
         ],
-        transports=[BALANCED],
-        revisions=[HANDSHAKE],
+        transports=[BALANCED_TRANSPORT],
+        revisions=[HANDSHAKE_REVISION],
     ),
-    Exclusion(
+    SuiteExclusion(
         "makes one server change its lists by a call, and listens at the other; each server tells "
         "its own listeners of what it sees",
         [
             "server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
             "server-stateless:sep-2575-server-sends-tools-list-changed-on-subscription",
         ],
-        transports=[BALANCED],
-        revisions=[STATELESS],
+        transports=[BALANCED_TRANSPORT],
+        revisions=[STATELESS_REVISION],
     ),
-    Exclusion(
+    SuiteExclusion(
         "expects HTTP's answer to `initialize` after the era is settled (-32601); on a stdio "
         "connection the official SDK, and so Cleats, answers -32022 and names the versions served",
         ["server-stateless:sep-2575-http-server-method-not-found-404-initialize"],
-        transports=[STDIO],
-        revisions=[STATELESS],
+        transports=[STDIO_TRANSPORT],
+        revisions=[STATELESS_REVISION],
     ),
 )
 
-RELAYED: Mapping[str, str] = {
+RELAYED_SCENARIOS: Mapping[str, str] = {
     "server-initialize": "the session id",
     "server-session-lifecycle": "all of it",
     "server-stateless": "the HTTP statuses",
 }
-"""What passes over stdio because the relay does it, by scenario. Not a word about the server."""
+"""The part of a scenario that passes over stdio only because of the relay; says nothing of the
+server."""
 
 
-def applying(
-    transport: str, revision: str, exclusions: Iterable[Exclusion] = EXCLUSIONS
+def select_exclusions(
+    transport: str, revision: str, exclusions: Iterable[SuiteExclusion] = SUITE_EXCLUSIONS
 ) -> dict[str, int]:
-    """What is excluded in one run, each with the number of its reason, counted from one."""
+    """Return the exclusions of one run, each with the number of its reason, counted from one."""
     return {
         what: number
         for number, exclusion in enumerate(exclusions, 1)
-        if exclusion.applies(transport, revision)
+        if exclusion.applies_to(transport, revision)
         for what in exclusion.what
     }

@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line: a second client, by other people, over stdio, in both eras."""
+"""The command line of the MCP Inspector: a second, independent client over stdio, in both eras."""
 
 import json
 import sys
@@ -7,97 +7,100 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.npm import Tools
-from conformance.processes import Broken, Ended, finished
+from conformance.npm import ConformanceTools
+from conformance.processes import BrokenProcessError, FinishedProcess, run_command
 
-ERAS = ("legacy", "modern")
+PROTOCOL_ERAS = ("legacy", "modern")
 
-FIXTURE = (sys.executable, "-m", "conformance.fixture", "stdio")
-CLEATS = (sys.executable, "-m", "cleats", "serve")
+FIXTURE_COMMAND = (sys.executable, "-m", "conformance.fixture", "stdio")
+CLEATS_COMMAND = (sys.executable, "-m", "cleats", "serve")
 
-LIMIT = 60.0
+PROBE_TIMEOUT_SECONDS = 60.0
 """Seconds for one invocation, which takes two or three."""
 
-# The Inspector's exit codes. Five has two meanings, so the code in its message counts as well.
-OK, RPC_ERROR, TOOL_ERROR = 0, 1, 5
+# The Inspector's exit codes. Five has two meanings, so the code in its message is checked as well.
+OK_EXIT_CODE, RPC_ERROR_EXIT_CODE, TOOL_ERROR_EXIT_CODE = 0, 1, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """One invocation: what to ask, how the Inspector must exit, and what it must have seen."""
+class InspectorProbe:
+    """One invocation: its arguments, the expected exit code, and a test of the output."""
 
     name: str
     arguments: Sequence[str]
     code: int
-    saw: Callable[[Any], bool]
-    """Looks at the JSON on stdout when the exit code is 0, at that on stderr when it is not."""
+    is_expected: Callable[[Any], bool]
+    """Tests the JSON on stdout if the exit code is 0, and that on stderr otherwise."""
 
-    server: Sequence[str] = FIXTURE
+    server: Sequence[str] = FIXTURE_COMMAND
 
 
-def _call(tool: str, arguments: str = "{}") -> Sequence[str]:
+def _build_call(tool: str, arguments: str = "{}") -> Sequence[str]:
     return ["tools/call", "--tool-name", tool, "--tool-args-json", arguments]
 
 
-def _lists(name: str) -> Callable[[Any], bool]:
-    return lambda seen: name in {tool["name"] for tool in seen["result"]["tools"]}
+def _expect_tool(name: str) -> Callable[[Any], bool]:
+    return lambda output: name in {tool["name"] for tool in output["result"]["tools"]}
 
 
-def _error(code: str) -> Callable[[Any], bool]:
-    return lambda seen: bool(seen["error"]["code"] == code)
+def _expect_error(code: str) -> Callable[[Any], bool]:
+    return lambda output: bool(output["error"]["code"] == code)
 
 
-PROBES: Sequence[Probe] = (
-    Probe("tools/list", ["tools/list"], OK, _lists("test_simple_text")),
-    Probe("tools/list --strict", ["tools/list", "--strict"], OK, _lists("test_simple_text")),
-    Probe(
+INSPECTOR_PROBES: Sequence[InspectorProbe] = (
+    InspectorProbe("tools/list", ["tools/list"], OK_EXIT_CODE, _expect_tool("test_simple_text")),
+    InspectorProbe("tools/list --strict", ["tools/list", "--strict"], OK_EXIT_CODE, _expect_tool("test_simple_text")),
+    InspectorProbe(
         "tools/list --strict of `cleats serve`",
         ["tools/list", "--strict"],
-        OK,
-        _lists("check_status"),
-        CLEATS,
+        OK_EXIT_CODE,
+        _expect_tool("check_status"),
+        CLEATS_COMMAND,
     ),
-    Probe(
+    InspectorProbe(
         "tools/call",
-        _call("test_simple_text"),
-        OK,
-        lambda seen: bool(seen["result"]["content"][0]["text"]) and not seen["result"]["isError"],
+        _build_call("test_simple_text"),
+        OK_EXIT_CODE,
+        lambda output: bool(output["result"]["content"][0]["text"]) and not output["result"]["isError"],
     ),
-    Probe(
-        "tools/call that fails", _call("test_error_handling"), TOOL_ERROR, _error("tool_is_error")
+    InspectorProbe(
+        "tools/call that fails",
+        _build_call("test_error_handling"),
+        TOOL_ERROR_EXIT_CODE,
+        _expect_error("tool_is_error"),
     ),
-    Probe(
+    InspectorProbe(
         "tools/call with bad arguments",
-        _call("header_region", '{"unheard": "of"}'),
-        RPC_ERROR,
-        lambda seen: "unheard" in seen["error"]["message"],
+        _build_call("header_region", '{"unheard": "of"}'),
+        RPC_ERROR_EXIT_CODE,
+        lambda output: "unheard" in output["error"]["message"],
     ),
 )
 
 
-async def ask(tools: Tools, probe: Probe, era: str) -> str:
-    """What went wrong; nothing when the Inspector saw what it should."""
+async def run_probe(tools: ConformanceTools, probe: InspectorProbe, era: str) -> str:
+    """Run a probe; return a description of the failure, empty if it succeeded."""
     command = [tools.inspector, "--cli", *probe.server, "--protocol-era", era]
     options = ["--format", "json", "--quiet", "--method", *probe.arguments]
     try:
-        ended = await finished([*command, *options], env=tools.env, limit=LIMIT)
-    except Broken as error:
+        completed = await run_command([*command, *options], env=tools.env, limit=PROBE_TIMEOUT_SECONDS)
+    except BrokenProcessError as error:
         return str(error)
-    seen = _json(ended.stdout if probe.code == OK else ended.stderr)
+    output = _find_json(completed.stdout if probe.code == OK_EXIT_CODE else completed.stderr)
     with suppress(KeyError, IndexError, TypeError):
-        if ended.code == probe.code and probe.saw(seen):
+        if completed.code == probe.code and probe.is_expected(output):
             return ""
-    return _disappointment(ended, probe)
+    return _describe_failure(completed, probe)
 
 
-def _json(output: str) -> Any:
-    """The JSON in an output that may have other lines around it."""
+def _find_json(output: str) -> Any:
+    """Return the first JSON line of an output that may have other lines around it."""
     for line in output.splitlines():
         with suppress(ValueError):
             return json.loads(line)
     return None
 
 
-def _disappointment(ended: Ended, probe: Probe) -> str:
-    said = (ended.stderr.strip() or ended.stdout.strip())[-500:]
-    return f"exit code {ended.code}, expected {probe.code}; it said: {said}"
+def _describe_failure(completed: FinishedProcess, probe: InspectorProbe) -> str:
+    output = (completed.stderr.strip() or completed.stdout.strip())[-500:]
+    return f"exit code {completed.code}, expected {probe.code}; it said: {output}"

@@ -1,7 +1,7 @@
 """An ASGI application on a free port of this machine, for as long as its parent lives.
 
-The first line on stdout is the address. The end of stdin is the order to stop, so a listener never
-outlives the process that started it, however that one ended.
+The first line on stdout is the address. The end of stdin stops the server, so a listener never
+outlives the process that started it, however that process ended.
 """
 
 import asyncio
@@ -13,44 +13,44 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-from cleats.transports.http.listening import protocol
+from cleats.transports.http.server import select_protocol
 
-PATH = "/mcp"
+MCP_PATH = "/mcp"
 
-LINGER = 0
-"""Seconds that open streams get when the order to stop has come: nobody reads them any more."""
+SHUTDOWN_GRACE_SECONDS = 0
+"""Seconds for open streams after the stop: nobody reads them any more."""
 
 
-async def listen(app: ASGIApp) -> None:
-    """Serve until stdin ends or a signal comes."""
+async def serve_app(app: ASGIApp) -> None:
+    """Serve until stdin ends or a signal arrives."""
     config = uvicorn.Config(
-        app, http=protocol(), log_level="warning", timeout_graceful_shutdown=LINGER
+        app, http=select_protocol(), log_level="warning", timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        announce(listener)
+        print_address(listener)
 
         def stop() -> None:
             server.should_exit = True
 
-        until_stdin_ends(stop)
+        call_when_stdin_ends(stop)
         await server.serve(sockets=[listener])
 
 
-def announce(listener: socket.socket) -> None:
-    """Say where we listen."""
+def print_address(listener: socket.socket) -> None:
+    """Print the address of the listener."""
     host, port = listener.getsockname()
-    sys.stdout.write(f"http://{host}:{port}{PATH}\n")
+    sys.stdout.write(f"http://{host}:{port}{MCP_PATH}\n")
     sys.stdout.flush()
 
 
-def until_stdin_ends(stop: Callable[[], None]) -> None:
-    """Have `stop` called when nobody holds the other end of stdin any more."""
+def call_when_stdin_ends(stop: Callable[[], None]) -> None:
+    """Call `stop` when the other end of stdin is closed."""
     loop = asyncio.get_running_loop()
 
-    def read() -> None:
+    def read_stdin() -> None:
         if not os.read(0, 1024):
             loop.remove_reader(0)
             stop()
 
-    loop.add_reader(0, read)
+    loop.add_reader(0, read_stdin)

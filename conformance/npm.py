@@ -1,8 +1,8 @@
 """The official tools, from npm, in exactly the versions that `package.json` names.
 
-They are installed into `.conformance/` and kept there until the pins change. The lock file holds
-hashes and no addresses, so whatever registry npm is set up with will do. npm's own `node` package
-is among them, because the Inspector wants a newer Node than many machines have; its binary is
+They are installed into `.conformance/` and kept there until the pins change. The lock file has
+hashes and no addresses, so any registry that npm is configured with works. npm's own `node` package
+is among them, because the Inspector needs a newer Node than many machines have; its binary is
 fetched by an install script, by version, outside what the lock file's hashes cover.
 """
 
@@ -13,28 +13,28 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from conformance.processes import Broken, finished
+from conformance.processes import BrokenProcessError, run_command
 
-HERE = Path(__file__).parent
-HOME = HERE.parent / ".conformance"
-READY = "installed"
-"""The file that is made last, so that an interrupted install is begun again."""
+CONFORMANCE_FOLDER = Path(__file__).parent
+INSTALL_FOLDER = CONFORMANCE_FOLDER.parent / ".conformance"
+READY_FILE_NAME = "installed"
+"""The file that is created last, so that an interrupted install is started again."""
 
-PINS = (HERE / "package.json", HERE / "package-lock.json")
+PIN_FILES = (CONFORMANCE_FOLDER / "package.json", CONFORMANCE_FOLDER / "package-lock.json")
 
-LIMIT = 600.0
+INSTALL_TIMEOUT_SECONDS = 600.0
 """Seconds for the install; a cold cache on a slow line."""
 
 # Not `npm ci`: it insists on optional packages for every platform, which not every registry has.
-INSTALL = ("install", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error")
+INSTALL_ARGUMENTS = ("install", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-class NotInstalled(Exception):  # noqa: N818 - a state, not a fault
-    """The tools cannot be had here. The text says why, and what to do."""
+class ToolsNotInstalledError(Exception):
+    """The tools cannot be installed here. The text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ConformanceTools:
     """The installed tools."""
 
     home: Path
@@ -54,7 +54,7 @@ class Tools:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The environment to run them in: our Node first, and a home they may write to."""
+        """The environment to run the tools in: our Node first, and a writable home."""
         path = f"{self._bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return {**os.environ, "PATH": path, "HOME": str(self.scratch)}
 
@@ -67,55 +67,57 @@ class Tools:
         return self.home / "node_modules" / ".bin"
 
 
-def installed(home: Path = HOME, pins: Sequence[Path] = PINS) -> bool:
-    """Whether the tools are there, in the versions that are pinned now."""
-    ready = home / READY
-    return ready.exists() and ready.read_text() == _hashed(pins)
+def is_installed(home: Path = INSTALL_FOLDER, pins: Sequence[Path] = PIN_FILES) -> bool:
+    """Return whether the tools are installed in the versions that are pinned now."""
+    ready = home / READY_FILE_NAME
+    return ready.exists() and ready.read_text() == _hash_pins(pins)
 
 
-async def install() -> Tools:
-    """The tools of the suite, installed now unless they already are.
-
-    Raises:
-        NotInstalled: npm is missing or failed.
-    """
-    await provide(HOME, PINS)
-    return Tools(HOME)
-
-
-async def provide(home: Path, pins: Sequence[Path]) -> Mapping[str, str]:
-    """Have what is pinned in a folder; the environment to run it in.
+async def install_tools() -> ConformanceTools:
+    """Return the tools of the suite, installed now if they are missing.
 
     Raises:
-        NotInstalled: npm is missing or failed.
+        ToolsNotInstalledError: npm is missing or failed.
     """
-    if not installed(home, pins):
-        (home / READY).unlink(missing_ok=True)
-        await _install(home, pins)
-        (home / READY).write_text(_hashed(pins))
-    tools = Tools(home)
+    await install_pinned(INSTALL_FOLDER, PIN_FILES)
+    return ConformanceTools(INSTALL_FOLDER)
+
+
+async def install_pinned(home: Path, pins: Sequence[Path]) -> Mapping[str, str]:
+    """Install the pinned packages in a folder and return the environment to run them in.
+
+    Raises:
+        ToolsNotInstalledError: npm is missing or failed.
+    """
+    if not is_installed(home, pins):
+        (home / READY_FILE_NAME).unlink(missing_ok=True)
+        await _run_npm_install(home, pins)
+        (home / READY_FILE_NAME).write_text(_hash_pins(pins))
+    tools = ConformanceTools(home)
     tools.scratch.mkdir(exist_ok=True)
     return tools.env
 
 
-def _hashed(pins: Sequence[Path]) -> str:
+def _hash_pins(pins: Sequence[Path]) -> str:
     return sha256(b"".join(pin.read_bytes() for pin in pins)).hexdigest()
 
 
-async def _install(home: Path, pins: Sequence[Path]) -> None:
+async def _run_npm_install(home: Path, pins: Sequence[Path]) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        raise NotInstalled("npm was not found: install Node.js 20 or newer, which brings it")
-    _lay_out(home, pins)
+        raise ToolsNotInstalledError("npm was not found: install Node.js 20 or newer, which brings it")
+    _copy_pins(home, pins)
     try:
-        ended = await finished([npm, *INSTALL], env=os.environ, cwd=home, limit=LIMIT)
-    except Broken as error:
-        raise NotInstalled(str(error)) from None
-    if ended.code != 0:
-        raise NotInstalled(f"npm install failed:\n{ended.stderr or ended.stdout}")
+        completed = await run_command(
+            [npm, *INSTALL_ARGUMENTS], env=os.environ, cwd=home, limit=INSTALL_TIMEOUT_SECONDS
+        )
+    except BrokenProcessError as error:
+        raise ToolsNotInstalledError(str(error)) from None
+    if completed.code != 0:
+        raise ToolsNotInstalledError(f"npm install failed:\n{completed.stderr or completed.stdout}")
 
 
-def _lay_out(home: Path, pins: Sequence[Path]) -> None:
+def _copy_pins(home: Path, pins: Sequence[Path]) -> None:
     home.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(home / "node_modules", ignore_errors=True)
     for pin in pins:  # npm rewrites the lock file it uses, so it gets a copy

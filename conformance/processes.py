@@ -1,4 +1,4 @@
-"""Child processes that always end: in time, with us, or by force."""
+"""Child processes that always end: in time, with this process, or by force."""
 
 import asyncio
 import os
@@ -9,76 +9,76 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-START = 60.0
-"""Seconds for a listener to say where it listens; the machine may be busy."""
+START_TIMEOUT_SECONDS = 60.0
+"""Seconds for a listener to print its address; the machine may be busy."""
 
-GRACE = 15.0
-"""Seconds for a listener to end after its stdin does. A relay ends its own children first."""
+EXIT_GRACE_SECONDS = 15.0
+"""Seconds for a listener to exit after its stdin is closed. A relay first ends its own children."""
 
 
-class Broken(Exception):  # noqa: N818 - it says what the process is
-    """A process did not start, or did not end when it should have."""
+class BrokenProcessError(Exception):
+    """A process that did not start, or did not end when it should have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What a process left behind."""
+class FinishedProcess:
+    """The exit code and the output of a process."""
 
     code: int
     stdout: str
     stderr: str
 
 
-async def finished(
+async def run_command(
     command: Sequence[str],
     *,
     env: Mapping[str, str],
     cwd: Path | None = None,
     limit: float,
-) -> Ended:
+) -> FinishedProcess:
     """Run a command to its end.
 
     Raises:
-        Broken: it took longer than `limit` seconds, or could not be started.
+        BrokenProcessError: It took longer than `limit` seconds, or could not be started.
     """
-    process = await _start(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd)
+    process = await _spawn(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd)
     try:
         async with asyncio.timeout(limit):
             stdout, stderr = await process.communicate()
     except TimeoutError:
-        raise Broken(f"{_shown(command)} was still running after {limit:g} s") from None
+        raise BrokenProcessError(f"{_format_command(command)} was still running after {limit:g} s") from None
     finally:
-        await _end(process)
+        await _kill_group(process)
     assert process.returncode is not None
-    return Ended(process.returncode, _text(stdout), _text(stderr))
+    return FinishedProcess(process.returncode, _decode_output(stdout), _decode_output(stderr))
 
 
 @asynccontextmanager
-async def listening(command: Sequence[str], log: Path) -> AsyncIterator[str]:
-    """The address of a listener (see `conformance.listening`) while the block runs.
+async def run_listener(command: Sequence[str], log: Path) -> AsyncIterator[str]:
+    """Run a listener (see `conformance.listening`) and yield its address.
 
     Raises:
-        Broken: it ended or kept silent instead of naming its address.
+        BrokenProcessError: It ended or was silent instead of printing its address.
     """
     with log.open("wb") as stderr:
-        process = await _start(command, stdin=PIPE, stdout=PIPE, stderr=stderr.fileno())
+        process = await _spawn(command, stdin=PIPE, stdout=PIPE, stderr=stderr.fileno())
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             address = b""
             with suppress(TimeoutError):
-                address = await asyncio.wait_for(process.stdout.readline(), START)
+                address = await asyncio.wait_for(process.stdout.readline(), START_TIMEOUT_SECONDS)
             if not address:
-                raise Broken(f"{_shown(command)} did not start; see {log}")
-            yield _text(address).strip()
+                raise BrokenProcessError(f"{_format_command(command)} did not start; see {log}")
+            yield _decode_output(address).strip()
         finally:
             process.stdin.close()
             with suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), GRACE)
-            await _end(process)
+                await asyncio.wait_for(process.wait(), EXIT_GRACE_SECONDS)
+            await _kill_group(process)
 
 
-async def _start(
+async def _spawn(
     command: Sequence[str],
     *,
     stdin: int,
@@ -95,22 +95,22 @@ async def _start(
             stderr=stderr,
             env=env,
             cwd=cwd,
-            start_new_session=True,  # Ctrl-C is ours to handle, and a group can be ended whole
+            start_new_session=True,  # Ctrl-C is handled here, and the whole group can be killed
         )
     except OSError as error:
-        raise Broken(f"{_shown(command)} could not be started: {error}") from None
+        raise BrokenProcessError(f"{_format_command(command)} could not be started: {error}") from None
 
 
-async def _end(process: Process) -> None:
+async def _kill_group(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
 
-def _shown(command: Sequence[str]) -> str:
+def _format_command(command: Sequence[str]) -> str:
     return f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
 
 
-def _text(output: bytes) -> str:
+def _decode_output(output: bytes) -> str:
     return output.decode(errors="replace")

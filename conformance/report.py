@@ -1,31 +1,31 @@
-"""The result, for a reader: a table of scenarios, the exclusions, and what is wrong."""
+"""The result for readers: a table of scenarios, the exclusions, and the problems."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from conformance.exclusions import RELAYED, Exclusion
-from conformance.inspector import ERAS
-from conformance.verdict import RELAY, Verdict
+from conformance.exclusions import RELAYED_SCENARIOS, SuiteExclusion
+from conformance.inspector import PROTOCOL_ERAS
+from conformance.verdict import RELAY_MARK, ScenarioVerdict
 
-ABSENT = "-"
-WIDTH = 100
+ABSENT_CELL = "-"
+REPORT_COLUMNS = 100
 
 
 @dataclass(slots=True)
-class Report:
-    """What every run found, by its title."""
+class ConformanceReport:
+    """The results of every run, by its title."""
 
-    suite: dict[str, list[Verdict]] = field(default_factory=dict)
+    suite: dict[str, list[ScenarioVerdict]] = field(default_factory=dict)
     inspector: dict[str, dict[str, str]] = field(default_factory=dict)
-    """For each probe and era what went wrong, or nothing."""
+    """The problem of each probe and era, empty if there is none."""
 
-    wrong: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def problems(self) -> list[str]:
-        """Everything that must not be."""
+    def list_problems(self) -> list[str]:
+        """Return everything that must not happen."""
         return [
-            *self.wrong,
+            *self.errors,
             *(
                 f"{title}: {verdict.scenario}: {problem}"
                 for title, verdicts in self.suite.items()
@@ -41,45 +41,45 @@ class Report:
         ]
 
 
-def lines(report: Report, exclusions: Sequence[Exclusion]) -> Iterator[str]:
-    """The report as text."""
-    yield from _table(_suite_rows(report.suite))
+def render_report(report: ConformanceReport, exclusions: Sequence[SuiteExclusion]) -> Iterator[str]:
+    """Render the report as lines of text."""
+    yield from _render_table(_build_suite_rows(report.suite))
     yield ""
     yield "Exclusions"
     for number, exclusion in enumerate(exclusions, 1):
-        yield from _hanging(f"[{number}] ", exclusion.reason)
-        where = f"{' and '.join(exclusion.transports)}, {' and '.join(exclusion.revisions)}"
-        yield from _hanging("    ", f"{where}: {', '.join(exclusion.what)}")
-    relayed = ", ".join(f"{part} ({scenario})" for scenario, part in RELAYED.items())
-    yield from _hanging(f"[{RELAY}] ", f"passes by the relay's own doing: {relayed}")
+        yield from _wrap_with_indent(f"[{number}] ", exclusion.reason)
+        scope = f"{' and '.join(exclusion.transports)}, {' and '.join(exclusion.revisions)}"
+        yield from _wrap_with_indent("    ", f"{scope}: {', '.join(exclusion.what)}")
+    relayed = ", ".join(f"{part} ({scenario})" for scenario, part in RELAYED_SCENARIOS.items())
+    yield from _wrap_with_indent(f"[{RELAY_MARK}] ", f"passes by the relay's own doing: {relayed}")
     yield ""
-    yield from _table(_inspector_rows(report.inspector))
+    yield from _render_table(_build_inspector_rows(report.inspector))
     yield ""
-    problems = report.problems()
+    problems = report.list_problems()
     for problem in problems:
-        yield from _hanging("FAIL ", problem)
-    yield _summary(report.suite, len(problems))
+        yield from _wrap_with_indent("FAIL ", problem)
+    yield _summarize(report.suite, len(problems))
 
 
-def _suite_rows(suite: Mapping[str, Sequence[Verdict]]) -> Iterator[Sequence[str]]:
+def _build_suite_rows(suite: Mapping[str, Sequence[ScenarioVerdict]]) -> Iterator[Sequence[str]]:
     yield ["scenario", *suite]
-    cells: dict[str, dict[str, Verdict]] = {}
+    cells: dict[str, dict[str, ScenarioVerdict]] = {}
     for title, verdicts in suite.items():
         for verdict in verdicts:
             cells.setdefault(verdict.scenario, {})[title] = verdict
-    scored = {name: any(each.scored for each in row.values()) for name, row in cells.items()}
+    scored = {name: any(cell.scored for cell in row.values()) for name, row in cells.items()}
     for name in sorted(cells, key=lambda name: (not scored[name], name)):
-        shown = name if scored[name] else f"{name} (not scored)"
-        yield [shown, *(str(cells[name].get(title, ABSENT)) for title in suite)]
+        label = name if scored[name] else f"{name} (not scored)"
+        yield [label, *(str(cells[name].get(title, ABSENT_CELL)) for title in suite)]
 
 
-def _inspector_rows(inspector: Mapping[str, Mapping[str, str]]) -> Iterator[Sequence[str]]:
-    yield ["MCP Inspector over stdio", *ERAS]
+def _build_inspector_rows(inspector: Mapping[str, Mapping[str, str]]) -> Iterator[Sequence[str]]:
+    yield ["MCP Inspector over stdio", *PROTOCOL_ERAS]
     for probe, eras in inspector.items():
-        yield [probe, *("FAIL" if eras[era] else "pass" for era in ERAS)]
+        yield [probe, *("FAIL" if eras[era] else "pass" for era in PROTOCOL_ERAS)]
 
 
-def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
+def _render_table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for number, row in enumerate(table):
@@ -89,15 +89,13 @@ def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
             yield "  ".join("-" * width for width in widths)
 
 
-def _hanging(lead: str, text: str) -> Iterator[str]:
-    yield from wrap(
-        text, WIDTH, initial_indent=lead, subsequent_indent="    ", break_on_hyphens=False
-    )
+def _wrap_with_indent(lead: str, text: str) -> Iterator[str]:
+    yield from wrap(text, REPORT_COLUMNS, initial_indent=lead, subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _summary(suite: Mapping[str, Sequence[Verdict]], problems: int) -> str:
-    verdicts = [verdict for each in suite.values() for verdict in each if verdict.scored]
+def _summarize(suite: Mapping[str, Sequence[ScenarioVerdict]], problems: int) -> str:
+    verdicts = [verdict for run_verdicts in suite.values() for verdict in run_verdicts if verdict.scored]
     passed = sum(verdict.word == "pass" for verdict in verdicts)
     excluded = sum(verdict.word == "excluded" for verdict in verdicts)
-    said = f"Scored scenarios: {passed} pass, {excluded} excluded"
-    return f"{said}. {problems} problem(s)." if problems else f"{said}. All is well."
+    summary = f"Scored scenarios: {passed} pass, {excluded} excluded"
+    return f"{summary}. {problems} problem(s)." if problems else f"{summary}. All is well."

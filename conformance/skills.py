@@ -1,8 +1,8 @@
 """The suite's scenarios for the skills extension (SEP-2640), against the real skills toolset.
 
-They are in none of the suite's lists, so they are run one by one, at the revision that the
-extension is written for. `python -m conformance.skills` serves the skills of this folder over
-HTTP; over stdio it is `cleats serve skills` behind the relay.
+They are not in the suite's lists, so they are run one by one, at the revision that the extension is
+written for. `python -m conformance.skills` serves the skills of this folder over HTTP; over stdio
+it is `cleats serve skills` behind the relay.
 """
 
 import asyncio
@@ -11,67 +11,67 @@ import shutil
 import sys
 from pathlib import Path
 
-from conformance.exclusions import HTTP, STDIO
-from conformance.npm import Tools
-from conformance.processes import Broken, finished, listening
-from conformance.report import Report
-from conformance.suite import Check, Scenario
-from conformance.verdict import judge
+from conformance.exclusions import HTTP_TRANSPORT, STDIO_TRANSPORT
+from conformance.npm import ConformanceTools
+from conformance.processes import BrokenProcessError, run_command, run_listener
+from conformance.report import ConformanceReport
+from conformance.suite import SuiteCheck, SuiteScenario
+from conformance.verdict import judge_scenarios
 
-FOLDER = Path(__file__).parent / "skill_files"
-SCENARIOS = [f"sep-2640-skills-{part}" for part in ("enumeration", "manifest", "directory")]
-SERVE = (sys.executable, "-m", "cleats", "serve", "skills", "--skill-dir", str(FOLDER))
-ONLY = ("--include", "root:custom")
-"""Not those of whoever runs this."""
+SKILLS_FOLDER = Path(__file__).parent / "skill_files"
+SKILL_SCENARIOS = [f"sep-2640-skills-{part}" for part in ("enumeration", "manifest", "directory")]
+SERVE_COMMAND = (sys.executable, "-m", "cleats", "serve", "skills", "--skill-dir", str(SKILLS_FOLDER))
+CUSTOM_ROOT_OPTIONS = ("--include", "root:custom")
+"""Options that leave out the skills of the user who runs this."""
 
-LISTENERS = {
-    HTTP: (sys.executable, "-m", "conformance.skills"),
-    STDIO: (sys.executable, "-m", "conformance.relay", *SERVE, *ONLY),
+LISTENER_COMMANDS = {
+    HTTP_TRANSPORT: (sys.executable, "-m", "conformance.skills"),
+    STDIO_TRANSPORT: (sys.executable, "-m", "conformance.relay", *SERVE_COMMAND, *CUSTOM_ROOT_OPTIONS),
 }
-LIMIT = 120.0
+SCENARIO_TIMEOUT_SECONDS = 120.0
 
 
-async def conform(report: Report, tools: Tools) -> None:
-    """Run the scenarios over both transports and add what they found."""
-    for transport, command in LISTENERS.items():
+async def run_skill_scenarios(report: ConformanceReport, tools: ConformanceTools) -> None:
+    """Run the scenarios over both transports and add their results to the report."""
+    for transport, command in LISTENER_COMMANDS.items():
         title = f"{transport} skills"
         log = tools.home / "logs" / f"skills-{transport}.txt"
         log.parent.mkdir(exist_ok=True)
         try:
-            async with listening(command, log) as url:
-                found = [await _scenario(tools, url, name, transport) for name in SCENARIOS]
-        except Broken as error:
-            report.wrong.append(f"{title}: {error}")
+            async with run_listener(command, log) as url:
+                scenarios = [await _run_scenario(tools, url, name, transport) for name in SKILL_SCENARIOS]
+        except BrokenProcessError as error:
+            report.errors.append(f"{title}: {error}")
             continue
-        report.suite[title] = judge(found, {})
+        report.suite[title] = judge_scenarios(scenarios, {})
 
 
-async def _scenario(tools: Tools, url: str, name: str, transport: str) -> Scenario:
+async def _run_scenario(tools: ConformanceTools, url: str, name: str, transport: str) -> SuiteScenario:
     out = tools.home / "results" / f"{transport}-{name}"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     command = [tools.suite, "server", "--url", url, "--scenario", name, "-o", str(out)]
-    await finished(command, env=tools.env, limit=LIMIT)
+    await run_command(command, env=tools.env, limit=SCENARIO_TIMEOUT_SECONDS)
     checks = [
-        Check(raw["id"], raw["status"], str(raw.get("errorMessage", "")))
+        SuiteCheck(raw["id"], raw["status"], str(raw.get("errorMessage", "")))
         for file in out.glob("*/checks.json")
         for raw in json.loads(file.read_text())
     ]
-    return Scenario(name, scored=False, checks=checks)
+    return SuiteScenario(name, scored=False, checks=checks)
 
 
-async def _serve() -> None:
+async def _serve_skills() -> None:
     from cleats import app  # noqa: PLC0415
-    from cleats.runtime.vitals import Vitals  # noqa: PLC0415
+    from cleats.runtime.server_status import ServerStatus  # noqa: PLC0415
     from cleats.settings import Settings  # noqa: PLC0415
-    from conformance.listening import PATH, listen  # noqa: PLC0415
+    from conformance.listening import MCP_PATH, serve_app  # noqa: PLC0415
 
-    settings = Settings(telemetry="off", log_level="warning", skill_dirs=(FOLDER,))
-    vitals = Vitals()
-    served = app.toolsets(settings, ["skills"], vitals)
-    async with app.mcp_server(settings, served, vitals) as server:
-        await listen(server.streamable_http_app(streamable_http_path=PATH))
+    settings = Settings(telemetry="off", log_level="warning", skill_dirs=(SKILLS_FOLDER,))
+    vitals = ServerStatus()
+    toolsets = app.load_toolsets(settings, ["skills"], vitals)
+    async with app.open_mcp_server(settings, toolsets, vitals) as server:
+        await serve_app(server.streamable_http_app(streamable_http_path=MCP_PATH))
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    asyncio.run(_serve_skills())

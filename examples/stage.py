@@ -1,27 +1,27 @@
-"""How the demo speaks."""
+"""The output of the demo on a terminal."""
 
 import json
 import sys
 import textwrap
 from typing import Any
 
-BOLD, DIM, GREEN, PLAIN = (
+BOLD_STYLE, DIM_STYLE, GREEN_STYLE, RESET_STYLE = (
     ("\033[1m", "\033[2m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "", "")
 )
 
 
-def say(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def title(number: int, text: str) -> None:
-    say(f"\n{BOLD}{number}. {text}{PLAIN}")
+def print_title(number: int, text: str) -> None:
+    print_line(f"\n{BOLD_STYLE}{number}. {text}{RESET_STYLE}")
 
 
-def ok(text: str) -> None:
-    say(f"   {GREEN}✓{PLAIN} {text}")
+def print_success(text: str) -> None:
+    print_line(f"   {GREEN_STYLE}✓{RESET_STYLE} {text}")
 
 
-def shown(value: Any) -> str:
-    return textwrap.indent(json.dumps(value, indent=2, ensure_ascii=False), "   " + DIM) + PLAIN
+def format_json(value: Any) -> str:
+    return textwrap.indent(json.dumps(value, indent=2, ensure_ascii=False), "   " + DIM_STYLE) + RESET_STYLE

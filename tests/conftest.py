@@ -1,4 +1,4 @@
-"""Fixtures that every test may use."""
+"""Fixtures for all tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,36 +9,32 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from tests import postgres
-from tests.held import let_go
+from tests.support import postgres
+from tests.support.held_locks import close_test_resources
 
 if TYPE_CHECKING:
-    from tests.shell import Shell
+    from tests.support.shell import Shell
 
-# How long an example takes to make says more about the machine than about the law. The examples
-# are the same in every run, so that a failure belongs to the change at hand; new ones are looked
-# for with `pytest --hypothesis-profile=explore`.
-settings.register_profile(
-    "laws", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
-settings.register_profile(
-    "explore", settings.get_profile("laws"), derandomize=False, max_examples=1000
-)
+# The time to generate an example depends on the machine, not on the property, so there is no
+# deadline. The examples are the same in every run, so that a failure is caused by the change at
+# hand; `pytest --hypothesis-profile=explore` searches for new ones.
+settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("explore", settings.get_profile("laws"), derandomize=False, max_examples=1000)
 settings.load_profile("laws")
 
-# Hypothesis also draws numbers and texts that it reads in those of our modules that are loaded, and
-# which are depends on the tests that a worker had before.
+# Hypothesis also draws constants from the loaded modules of this project. Which modules are loaded
+# depends on the tests that a worker ran before, so this source is disabled.
 providers._get_local_constants = Constants
 
 
 def pytest_sessionfinish() -> None:
-    postgres.stop()
+    postgres.stop_server()
 
 
 @pytest.fixture(autouse=True)
-def _what_a_test_opened_is_closed() -> Iterator[None]:
+def _close_test_resources() -> Iterator[None]:
     yield
-    let_go()
+    close_test_resources()
 
 
 @pytest.fixture
@@ -48,6 +44,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> "Shell":
-    from tests.shell import Shell  # noqa: PLC0415 - its settings are made from the profile above
+    from tests.support.shell import Shell  # noqa: PLC0415 - its settings are made from the profile above
 
     return Shell(tmp_path)

@@ -1,5 +1,6 @@
-"""Every benchmark in one go, as one table of ratios that can be kept and compared.
+"""Every benchmark in one run, as one table of ratios that can be saved and compared.
 
-Run `python -m bench.all`. Each package beside this one that can be run is a benchmark; what it is
-run with stands in its `WHOLE` and `QUICK`. Each runs in a process of its own, one after another.
+Run `python -m bench.all`. Each package next to this one that can be run is a benchmark; its
+arguments are in its `FULL_ARGUMENTS` and `QUICK_ARGUMENTS`. Each runs in a separate process, one
+after another.
 """

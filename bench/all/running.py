@@ -1,4 +1,4 @@
-"""Find the benchmarks, run each, and keep what they found."""
+"""Find the benchmarks, run each of them, and keep their results."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from typing import Any
 from bench import ratios
 from bench.ratios import Ratio
 
-FOLDER = Path(__file__).parents[1]
-FORMAT = 1
-"""The layout of a saved run."""
+BENCH_FOLDER = Path(__file__).parents[1]
+SAVED_RUN_FORMAT = 1
+"""The version of the layout of a saved run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one benchmark gave."""
+class BenchmarkOutcome:
+    """The result of one benchmark."""
 
     ratios: list[Ratio] = field(default_factory=list)
     others: float = 0.0
@@ -32,92 +32,90 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """All benchmarks of one commit on one machine."""
+class BenchmarkRun:
+    """The results of all benchmarks of one commit on one machine."""
 
     commit: str
     machine: str
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, BenchmarkOutcome]
 
     def as_json(self) -> dict[str, Any]:
-        """The run as it is saved."""
-        return {"format": FORMAT, **asdict(self)}
+        """Return the run in its saved form."""
+        return {"format": SAVED_RUN_FORMAT, **asdict(self)}
 
 
-def names() -> list[str]:
-    """Every benchmark there is."""
-    found = (each.parent.name for each in FOLDER.glob("*/__main__.py"))
-    return sorted(name for name in found if name != Path(__file__).parent.name)
+def list_benchmarks() -> list[str]:
+    """Return the names of all benchmarks."""
+    package_names = (main_file.parent.name for main_file in BENCH_FOLDER.glob("*/__main__.py"))
+    return sorted(name for name in package_names if name != Path(__file__).parent.name)
 
 
-def run(chosen: Sequence[str], *, quick: bool) -> Run:
-    """Run benchmarks one after another; side by side they would measure each other."""
+def run_benchmarks(chosen: Sequence[str], *, quick: bool) -> BenchmarkRun:
+    """Run benchmarks one after another; in parallel they would disturb each other."""
     outcomes = {}
     for name in chosen:
         print(f"bench.{name}", file=sys.stderr, flush=True)
-        outcomes[name] = _one(name, quick=quick)
-    return Run(_commit(), _machine(), outcomes)
+        outcomes[name] = _run_benchmark(name, quick=quick)
+    return BenchmarkRun(_describe_commit(), _describe_machine(), outcomes)
 
 
-def read(path: Path) -> Run:
-    """A saved run.
+def read_saved_run(path: Path) -> BenchmarkRun:
+    """Read a saved run.
 
     Raises:
-        ValueError: the file is none.
+        ValueError: The file is not a saved run.
     """
     document = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != SAVED_RUN_FORMAT:
         raise ValueError(f"{path} is not what bench.all --save writes")
     outcomes = {
-        name: Outcome(**{**each, "ratios": ratios.read(each)})
-        for name, each in document["outcomes"].items()
+        name: BenchmarkOutcome(**{**outcome, "ratios": ratios.parse_ratios(outcome)})
+        for name, outcome in document["outcomes"].items()
     }
-    return Run(document["commit"], document["machine"], outcomes)
+    return BenchmarkRun(document["commit"], document["machine"], outcomes)
 
 
-def arguments(name: str, *, quick: bool) -> tuple[str, ...]:
-    """What a benchmark is run with."""
+def get_arguments(name: str, *, quick: bool) -> tuple[str, ...]:
+    """Return the command-line arguments of a benchmark."""
     package = import_module(f"bench.{name}")
-    given: tuple[str, ...] = getattr(package, "QUICK" if quick else "WHOLE", ())
-    return given
+    command_arguments: tuple[str, ...] = getattr(package, "QUICK_ARGUMENTS" if quick else "FULL_ARGUMENTS", ())
+    return command_arguments
 
 
-def _one(name: str, *, quick: bool) -> Outcome:
+def _run_benchmark(name: str, *, quick: bool) -> BenchmarkOutcome:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        left = Path(folder) / "ratios.json"
-        words = [*arguments(name, quick=quick), "--ratios", str(left)]
-        ended = subprocess.run(
+        ratios_file = Path(folder) / "ratios.json"
+        words = [*get_arguments(name, quick=quick), "--ratios", str(ratios_file)]
+        completed = subprocess.run(
             [sys.executable, "-m", f"bench.{name}", *words],
-            cwd=FOLDER.parent,
+            cwd=BENCH_FOLDER.parent,
             stdout=subprocess.PIPE,
             text=True,
             check=False,
         )
-        print(ended.stdout, file=sys.stderr, flush=True)
+        print(completed.stdout, file=sys.stderr, flush=True)
         seconds = time.monotonic() - began
-        problem = f"exit code {ended.returncode}" if ended.returncode else ""
-        if not left.exists():
-            return Outcome(seconds=seconds, problem=problem or "it did not run here")
-        document = json.loads(left.read_text(encoding="utf-8"))
-        return Outcome(ratios.read(document), document["others"], seconds, problem)
+        problem = f"exit code {completed.returncode}" if completed.returncode else ""
+        if not ratios_file.exists():
+            return BenchmarkOutcome(seconds=seconds, problem=problem or "it did not run here")
+        document = json.loads(ratios_file.read_text(encoding="utf-8"))
+        return BenchmarkOutcome(ratios.parse_ratios(document), document["others"], seconds, problem)
 
 
-def _commit() -> str:
-    """The commit, with a plus when files differ from it."""
-    asked = [["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "-uno"]]
+def _describe_commit() -> str:
+    """Return the commit, with a plus if files differ from it."""
+    git_commands = [["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "-uno"]]
     try:
         commit, changes = (
-            subprocess.run(
-                ["git", *words], cwd=FOLDER, capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for words in asked
+            subprocess.run(["git", *words], cwd=BENCH_FOLDER, capture_output=True, text=True, check=True).stdout.strip()
+            for words in git_commands
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{commit}+" if changes else commit
 
 
-def _machine() -> str:
+def _describe_machine() -> str:
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}"

@@ -1,4 +1,4 @@
-"""One contestant at a time: start it, time the first answer, then round trips of one frame."""
+"""Measure one contestant: start it, time the first answer, then round trips of one frame."""
 
 import os
 import time
@@ -9,25 +9,25 @@ from dataclasses import dataclass
 import msgspec
 
 from bench.calls import wire as mcp
-from bench.calls.process import Broken, Server, running, time_limit
+from bench.calls.process import BenchmarkError, ServerProcess, limit_time, run_server
 
-LIMIT = 60.0
+BLOCK_TIMEOUT_SECONDS = 60.0
 """Seconds for a start, and for each block of calls."""
 
-BLOCK = 10
-"""Calls between two looks at the clock."""
+BLOCK_CALLS = 10
+"""Calls between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
-    """A command, and how it is spoken to."""
+class AssetContestant:
+    """A command, and the protocol that it speaks."""
 
     name: str
     title: str
     command: Sequence[str]
     handshake: bool = False
 
-    def frame(self, tool: str, arguments: object) -> bytes:
+    def encode_request(self, tool: str, arguments: object) -> bytes:
         method, params = tool, arguments
         if self.handshake:
             method, params = "tools/call", {"name": tool, "arguments": arguments}
@@ -36,7 +36,7 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class AssetPace:
     """Round trips per second, and CPU microseconds of the server for each."""
 
     rate: float
@@ -44,68 +44,68 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class AssetStart:
     """Milliseconds from the start of the process to its first answer."""
 
     wall_ms: float
     cpu_ms: float
 
 
-def start(contestant: Contestant, frame: bytes) -> Start:
-    began = time.perf_counter()
-    with running(contestant.command) as server, time_limit(LIMIT):
-        _greet(contestant, server)
+def measure_start(contestant: AssetContestant, frame: bytes) -> AssetStart:
+    start_time = time.perf_counter()
+    with run_server(contestant.command) as server, limit_time(BLOCK_TIMEOUT_SECONDS):
+        _open_session(contestant, server)
         server.send(frame)
-        _check(server.receive_line())
-        return Start((time.perf_counter() - began) * 1e3, server.usage().cpu * 1e3)
+        _check_answer(server.receive_line())
+        return AssetStart((time.perf_counter() - start_time) * 1e3, server.read_usage().cpu * 1e3)
 
 
-def pace(contestant: Contestant, frame: bytes, seconds: float) -> Pace:
-    """Round trips one by one, both sides on one CPU, for about so long after a warm-up."""
-    with running(contestant.command) as server, _one_cpu(server):
-        with time_limit(LIMIT):
-            _greet(contestant, server)
-        _repeat(server, frame, seconds / 3)
-        cpu, began = server.usage().cpu, time.perf_counter()
-        calls = _repeat(server, frame, seconds)
-        took = time.perf_counter() - began
-        return Pace(calls / took, (server.usage().cpu - cpu) / calls * 1e6)
+def measure_pace(contestant: AssetContestant, frame: bytes, seconds: float) -> AssetPace:
+    """Measure sequential round trips for about this long after a warm-up, both sides on one CPU."""
+    with run_server(contestant.command) as server, _pin_to_one_cpu(server):
+        with limit_time(BLOCK_TIMEOUT_SECONDS):
+            _open_session(contestant, server)
+        _repeat_calls(server, frame, seconds / 3)
+        cpu, start_time = server.read_usage().cpu, time.perf_counter()
+        calls = _repeat_calls(server, frame, seconds)
+        elapsed = time.perf_counter() - start_time
+        return AssetPace(calls / elapsed, (server.read_usage().cpu - cpu) / calls * 1e6)
 
 
-def _repeat(server: Server, frame: bytes, seconds: float) -> int:
+def _repeat_calls(server: ServerProcess, frame: bytes, seconds: float) -> int:
     send, receive = server.send, server.receive_line
     end = time.perf_counter() + seconds
     calls = 0
     while time.perf_counter() < end:
-        with time_limit(LIMIT):
-            for _ in range(BLOCK):
+        with limit_time(BLOCK_TIMEOUT_SECONDS):
+            for _ in range(BLOCK_CALLS):
                 send(frame)
                 line = receive()
-        calls += BLOCK
-        _check(line)
+        calls += BLOCK_CALLS
+        _check_answer(line)
     return calls
 
 
-def _greet(contestant: Contestant, server: Server) -> None:
+def _open_session(contestant: AssetContestant, server: ServerProcess) -> None:
     if contestant.handshake:
-        server.send(mcp.initialize())
+        server.send(mcp.build_initialize())
         mcp.check_initialized(server.receive_line())
-        server.send(mcp.initialized())
+        server.send(mcp.build_initialized())
 
 
-def _check(line: bytes) -> None:
-    """An answer that says that it is one, and that all is well."""
+def _check_answer(line: bytes) -> None:
+    """Check that a line is a successful answer."""
     if not line.startswith(b'{"jsonrpc":"2.0","id":1,"result":') or b'"ok":true' not in line:
-        raise Broken(f"not what was asked for: {line[:200]!r}")
+        raise BenchmarkError(f"not what was asked for: {line[:200]!r}")
 
 
 @contextmanager
-def _one_cpu(server: Server) -> Iterator[None]:
-    # Only one side ever has work; left alone, the scheduler's choice of one CPU or two is worth
+def _pin_to_one_cpu(server: ServerProcess) -> Iterator[None]:
+    # Only one side works at a time; otherwise the scheduler's choice of one CPU or two would matter
     # more than the call.
-    everywhere = os.sched_getaffinity(0)
-    server.place({max(everywhere)})
+    all_cpus = os.sched_getaffinity(0)
+    server.pin_to_cpus({max(all_cpus)})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, everywhere)
+        os.sched_setaffinity(0, all_cpus)

@@ -1,18 +1,18 @@
-"""Nine schemas that refer to each other, and assets of any size that fit them."""
+"""Nine schemas that refer to each other, and valid assets of any size."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-BASE = "https://cleats.example/bench/"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-ROOT = "synesthetic-asset"
+SCHEMA_BASE_URL = "https://cleats.example/bench/"
+SCHEMA_DIALECT_URL = "https://json-schema.org/draft/2020-12/schema"
+ROOT_SCHEMA = "synesthetic-asset"
 
-_UNIT = {"type": "number", "minimum": 0, "maximum": 1}
-_NAME = {"type": "string", "minLength": 1, "maxLength": 80}
+_UNIT_SCHEMA = {"type": "number", "minimum": 0, "maximum": 1}
+_NAME_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 80}
 
 
-def _closed(required: list[str], **properties: Any) -> dict[str, Any]:
+def _build_object_schema(required: list[str], **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "required": required,
@@ -21,71 +21,71 @@ def _closed(required: list[str], **properties: Any) -> dict[str, Any]:
     }
 
 
-def _many(schema: str) -> dict[str, Any]:
+def _build_array_schema(schema: str) -> dict[str, Any]:
     return {"type": "array", "items": {"$ref": f"{schema}.schema.json"}}
 
 
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "tone": _closed(
+ASSET_SCHEMAS: dict[str, dict[str, Any]] = {
+    "tone": _build_object_schema(
         ["name", "wave", "frequency"],
-        name=_NAME,
+        name=_NAME_SCHEMA,
         wave={"enum": ["sine", "square", "triangle", "sawtooth"]},
         frequency={"type": "number", "exclusiveMinimum": 0, "maximum": 20000},
-        partials={"type": "array", "items": _UNIT},
+        partials={"type": "array", "items": _UNIT_SCHEMA},
     ),
-    "shader": _closed(
+    "shader": _build_object_schema(
         ["name", "source"],
-        name=_NAME,
+        name=_NAME_SCHEMA,
         source={"type": "string"},
         uniforms={
             "type": "array",
-            "items": _closed(
+            "items": _build_object_schema(
                 ["name", "kind"],
                 name={"type": "string", "pattern": "^u_[a-z]+$"},
                 kind={"enum": ["float", "vec2", "vec3"]},
-                value={"anyOf": [{"type": "number"}, {"type": "array", "items": _UNIT}]},
+                value={"anyOf": [{"type": "number"}, {"type": "array", "items": _UNIT_SCHEMA}]},
             ),
         },
     ),
-    "haptic": _closed(["device"], device=_NAME, intensity=_UNIT),
-    "control": _closed(
+    "haptic": _build_object_schema(["device"], device=_NAME_SCHEMA, intensity=_UNIT_SCHEMA),
+    "control": _build_object_schema(
         ["name", "target", "range"],
-        name=_NAME,
+        name=_NAME_SCHEMA,
         target={"type": "string", "pattern": "^(/[^/]+)+$"},
         range={"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
         smooth={"type": "boolean"},
     ),
-    "control-bundle": _closed(["controls"], controls=_many("control")),
-    "modulation": _closed(
+    "control-bundle": _build_object_schema(["controls"], controls=_build_array_schema("control")),
+    "modulation": _build_object_schema(
         ["target", "wave", "rate"],
         target={"type": "string"},
         wave={"enum": ["sine", "square"]},
         rate={"type": "number", "minimum": 0},
     ),
-    "rule": _closed(["when", "then"], when={"type": "string"}, then={"type": "string"}),
-    "rule-bundle": _closed(["rules"], rules=_many("rule")),
-    ROOT: _closed(
+    "rule": _build_object_schema(["when", "then"], when={"type": "string"}, then={"type": "string"}),
+    "rule-bundle": _build_object_schema(["rules"], rules=_build_array_schema("rule")),
+    ROOT_SCHEMA: _build_object_schema(
         ["name", "tone"],
-        name=_NAME,
+        name=_NAME_SCHEMA,
         tone={"$ref": "tone.schema.json"},
         shader={"$ref": "shader.schema.json"},
         haptic={"$ref": "haptic.schema.json"},
         controls={"$ref": "control-bundle.schema.json"},
         rules={"$ref": "rule-bundle.schema.json"},
-        modulations=_many("modulation"),
+        modulations=_build_array_schema("modulation"),
     ),
 }
 
 
 def write_schemas(folder: Path) -> None:
-    for name, schema in SCHEMAS.items():
-        head = {"$schema": DIALECT, "$id": f"{BASE}{name}.schema.json", "version": "1.0.0"}
+    for name, schema in ASSET_SCHEMAS.items():
+        head = {"$schema": SCHEMA_DIALECT_URL, "$id": f"{SCHEMA_BASE_URL}{name}.schema.json", "version": "1.0.0"}
         (folder / f"{name}.schema.json").write_text(json.dumps({**head, **schema}))
 
 
-def asset(size: int) -> dict[str, Any]:
-    """A valid asset of about so many bytes of compact JSON."""
-    made: dict[str, Any] = {
+def build_asset(size: int) -> dict[str, Any]:
+    """Build a valid asset of about this many bytes of compact JSON."""
+    document: dict[str, Any] = {
         "name": "bench",
         "tone": {"name": "lead", "wave": "sine", "frequency": 440.0, "partials": [1, 0.5, 0.25]},
         "shader": {"name": "field", "source": "void main() {}", "uniforms": []},
@@ -95,13 +95,13 @@ def asset(size: int) -> dict[str, Any]:
         "modulations": [],
     }
     number = 0
-    length = len(json.dumps(made, separators=(",", ":")))
+    length = len(json.dumps(document, separators=(",", ":")))
     while length < size:
         number += 1
         parts = (
-            (made["shader"]["uniforms"], {"name": "u_speed", "kind": "vec2", "value": [0.25, 0.5]}),
+            (document["shader"]["uniforms"], {"name": "u_speed", "kind": "vec2", "value": [0.25, 0.5]}),
             (
-                made["controls"]["controls"],
+                document["controls"]["controls"],
                 {
                     "name": f"c{number}",
                     "target": f"/tone/{number}",
@@ -109,18 +109,18 @@ def asset(size: int) -> dict[str, Any]:
                     "smooth": True,
                 },
             ),
-            (made["rules"]["rules"], {"when": f"touch {number}", "then": "brighten"}),
-            (made["modulations"], {"target": f"/m/{number}", "wave": "sine", "rate": 0.5}),
+            (document["rules"]["rules"], {"when": f"touch {number}", "then": "brighten"}),
+            (document["modulations"], {"target": f"/m/{number}", "wave": "sine", "rate": 0.5}),
         )
-        for where, part in parts:
-            where.append(part)
+        for parent, part in parts:
+            parent.append(part)
             length += len(json.dumps(part, separators=(",", ":"))) + 1
-    return made
+    return document
 
 
-def changed(made: dict[str, Any]) -> dict[str, Any]:
-    """The same asset after a small edit."""
-    copy: dict[str, Any] = json.loads(json.dumps(made))
+def edit_asset(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the asset after a small edit."""
+    copy: dict[str, Any] = json.loads(json.dumps(document))
     copy["tone"]["frequency"] = 220.0
     copy["haptic"]["intensity"] = 0.75
     copy["rules"]["rules"][:1] = []

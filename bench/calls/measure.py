@@ -1,4 +1,4 @@
-"""One round with one server: start it, time the first answers, then calls both ways."""
+"""One round with one server: start it, time the first answers, then measure calls both ways."""
 
 import os
 import time
@@ -7,28 +7,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench.calls import wire
-from bench.calls.process import Server, running, time_limit
+from bench.calls.process import ServerProcess, limit_time, run_server
 
-WINDOW = 32
-"""Calls outstanding at once in the parallel part."""
+PARALLEL_CALLS = 32
+"""Calls in flight at once in the parallel part."""
 
-WARM_UP = 2.0
-"""Seconds of calls, in each part, before the clock starts. V8 needs some 6,000 calls until it
-has compiled everything; with 500 it is measured at a third of its speed."""
+WARM_UP_SECONDS = 2.0
+"""Seconds of calls, in each part, before the clock starts. V8 needs some 6,000 calls until it has
+compiled everything; after 500 calls only a third of its speed is measured."""
 
-WARM_UP_STEP = 200
-"""Calls between two looks at the clock while warming up."""
+WARM_UP_STEP_CALLS = 200
+"""Calls between two checks of the clock while warming up."""
 
-START_LIMIT = 60.0
+START_TIMEOUT_SECONDS = 60.0
 """Seconds to the first answer; the slowest peer needs about one."""
 
-CALL_LIMIT = 0.05
-"""Seconds per call on average, some fifty times what the slowest peer needs."""
+CALL_TIMEOUT_SECONDS = 0.05
+"""Seconds per call on average, some fifty times the need of the slowest peer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What one round measured. Milliseconds, calls per second, microseconds, megabytes."""
+class CallSample:
+    """The figures of one round, in milliseconds, calls per second, microseconds and megabytes."""
 
     initialize_ms: float
     first_call_ms: float
@@ -41,39 +41,39 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class _CallPace:
     rate: float
     cpu_us: float
     next_id: int
 
 
-def rehearse(command: Sequence[str]) -> None:
-    """Start once unmeasured: fills the page cache, writes bytecode, finds a broken server.
+def rehearse_start(command: Sequence[str]) -> None:
+    """Start a server once unmeasured: fill the page cache, write bytecode, find a broken server.
 
     Raises:
-        Broken: the server does not answer, or not rightly.
+        BenchmarkError: The server does not answer, or gives a wrong answer.
     """
-    with running(command) as server:
-        _first_answers(server)
+    with run_server(command) as server:
+        _time_first_answers(server)
 
 
-def measure(command: Sequence[str], calls: int) -> Sample:
+def measure_round(command: Sequence[str], calls: int) -> CallSample:
     """Run one round.
 
     Raises:
-        Broken: the server does not answer, or one of its answers is wrong.
+        BenchmarkError: The server does not answer, or one of its answers is wrong.
     """
-    began = time.perf_counter()
-    with running(command) as server:
-        initialized, called = _first_answers(server)
-        start_cpu = server.usage().cpu
-        with _sharing_one_cpu(server):
-            sequential = _warm(_one_by_one, server, 2, calls)
-        parallel = _warm(_in_parallel, server, sequential.next_id, calls)
-        peak = server.usage().peak
-    return Sample(
-        initialize_ms=(initialized - began) * 1e3,
-        first_call_ms=(called - began) * 1e3,
+    start_time = time.perf_counter()
+    with run_server(command) as server:
+        initialized_at, called_at = _time_first_answers(server)
+        start_cpu = server.read_usage().cpu
+        with _pin_to_one_cpu(server):
+            sequential = _measure_warm(_call_one_by_one, server, 2, calls)
+        parallel = _measure_warm(_call_in_parallel, server, sequential.next_id, calls)
+        peak = server.read_usage().peak
+    return CallSample(
+        initialize_ms=(initialized_at - start_time) * 1e3,
+        first_call_ms=(called_at - start_time) * 1e3,
         start_cpu_ms=start_cpu * 1e3,
         sequential_rate=sequential.rate,
         parallel_rate=parallel.rate,
@@ -83,71 +83,71 @@ def measure(command: Sequence[str], calls: int) -> Sample:
     )
 
 
-def _first_answers(server: Server) -> tuple[float, float]:
-    """When the answers to `initialize` and to the first call (id 1) were there."""
-    (call,) = wire.calls(1, 1)
-    with time_limit(START_LIMIT):
-        server.send(wire.initialize())
+def _time_first_answers(server: ServerProcess) -> tuple[float, float]:
+    """Return the times of the answers to `initialize` and to the first call (id 1)."""
+    (call,) = wire.build_calls(1, 1)
+    with limit_time(START_TIMEOUT_SECONDS):
+        server.send(wire.build_initialize())
         hello = server.receive_line()
-        initialized = time.perf_counter()
+        initialized_at = time.perf_counter()
         wire.check_initialized(hello)
-        server.send(wire.initialized() + call)
+        server.send(wire.build_initialized() + call)
         answer = server.receive_line()
-        called = time.perf_counter()
+        called_at = time.perf_counter()
     wire.check_calls(answer, 1, 1, ordered=True)
-    return initialized, called
+    return initialized_at, called_at
 
 
 @contextmanager
-def _sharing_one_cpu(server: Server) -> Iterator[None]:
+def _pin_to_one_cpu(server: ServerProcess) -> Iterator[None]:
     """Keep both sides on one CPU.
 
-    When only one of them ever has work, the scheduler may put them on one CPU or on two, and a
-    wake-up across CPUs costs more than the call: left alone, the same server is three times
+    When only one of them works at a time, the scheduler may put them on one CPU or on two, and a
+    wake-up across CPUs costs more than the call: without this, the same server is three times
     slower in one round than in the next.
     """
-    everywhere = os.sched_getaffinity(0)
-    server.place({max(everywhere)})
+    all_cpus = os.sched_getaffinity(0)
+    server.pin_to_cpus({max(all_cpus)})
     try:
         yield
     finally:
-        server.place(everywhere)
+        server.pin_to_cpus(all_cpus)
 
 
-def _warm(
-    part: Callable[[Server, int, int], _Pace], server: Server, first: int, count: int
-) -> _Pace:
+def _measure_warm(
+    measure_calls: Callable[[ServerProcess, int, int], _CallPace], server: ServerProcess, first: int, count: int
+) -> _CallPace:
     """Call for a while unmeasured, then measure `count` calls."""
-    limit = time.monotonic() + WARM_UP
+    limit = time.monotonic() + WARM_UP_SECONDS
     while time.monotonic() < limit:
-        first = part(server, first, WARM_UP_STEP).next_id
-    return part(server, first, count)
+        first = measure_calls(server, first, WARM_UP_STEP_CALLS).next_id
+    return measure_calls(server, first, count)
 
 
-def _one_by_one(server: Server, first: int, count: int) -> _Pace:
-    """Send each call when the answer to the one before is there."""
-    frames = wire.calls(first, count)
+def _call_one_by_one(server: ServerProcess, first: int, count: int) -> _CallPace:
+    """Send each call after the answer to the one before has arrived."""
+    frames = wire.build_calls(first, count)
     send, receive_line = server.send, server.receive_line
     answers = []
-    with time_limit(10 + CALL_LIMIT * count):
-        cpu, began = server.usage().cpu, time.perf_counter()
+    with limit_time(10 + CALL_TIMEOUT_SECONDS * count):
+        cpu, start_time = server.read_usage().cpu, time.perf_counter()
         for frame in frames:
             send(frame)
             answers.append(receive_line())
-        took = time.perf_counter() - began
-        cpu = server.usage().cpu - cpu
+        elapsed = time.perf_counter() - start_time
+        cpu = server.read_usage().cpu - cpu
     wire.check_calls(b"".join(answers), first, count, ordered=True)
-    return _Pace(count / took, cpu / count * 1e6, first + count)
+    return _CallPace(count / elapsed, cpu / count * 1e6, first + count)
 
 
-def _in_parallel(server: Server, first: int, count: int) -> _Pace:
-    """Keep `WINDOW` calls outstanding: each answer, in any order, lets the next one go."""
-    frames = wire.calls(first, count)
+def _call_in_parallel(server: ServerProcess, first: int, count: int) -> _CallPace:
+    """Keep `PARALLEL_CALLS` calls in flight; each answer, in any order, lets the next one go."""
+    frames = wire.build_calls(first, count)
     send, receive = server.send, server.receive
     chunks = []
-    sent, answered = WINDOW, 0
-    with time_limit(10 + CALL_LIMIT * count):
-        cpu, began = server.usage().cpu, time.perf_counter()
+    sent, answered = PARALLEL_CALLS, 0
+    with limit_time(10 + CALL_TIMEOUT_SECONDS * count):
+        cpu, start_time = server.read_usage().cpu, time.perf_counter()
         send(b"".join(frames[:sent]))
         while answered < count:
             chunk = receive()
@@ -157,7 +157,7 @@ def _in_parallel(server: Server, first: int, count: int) -> _Pace:
             if following := frames[sent : sent + arrived]:
                 send(b"".join(following))
                 sent += arrived
-        took = time.perf_counter() - began
-        cpu = server.usage().cpu - cpu
+        elapsed = time.perf_counter() - start_time
+        cpu = server.read_usage().cpu - cpu
     wire.check_calls(b"".join(chunks), first, count, ordered=False)
-    return _Pace(count / took, cpu / count * 1e6, first + count)
+    return _CallPace(count / elapsed, cpu / count * 1e6, first + count)

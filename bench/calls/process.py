@@ -1,6 +1,6 @@
-"""One server process: start it, talk over its pipes, ask the kernel what it used, end it.
+"""One server process: start it, talk over its pipes, read its usage from the kernel, end it.
 
-Nothing outlives the `with` block, and nothing in it waits without a limit.
+No process outlives the `with` block, and no wait in it is without a limit.
 """
 
 import os
@@ -16,27 +16,27 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-CHUNK = 1 << 16
+READ_CHUNK_BYTES = 1 << 16
 """Bytes per read: the capacity of a Linux pipe, so one read empties it."""
 
-GRACE = 3.0
-"""Seconds a server has to end by itself after its input is closed."""
+EXIT_GRACE_SECONDS = 3.0
+"""Seconds that a server has to exit by itself after its input is closed."""
 
 
-class Broken(Exception):  # noqa: N818 - it says what the server is
-    """The server died, kept silent too long, or gave a wrong answer."""
+class BenchmarkError(Exception):
+    """A server that died, was silent too long, or gave a wrong answer; or a failed tool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What a process and its descendants have used so far: CPU seconds, and peak bytes."""
+class ProcessUsage:
+    """The usage of a process and its descendants so far: CPU seconds, and peak bytes."""
 
     cpu: float
     peak: int
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerProcess:
     """A running server."""
 
     pid: int
@@ -47,42 +47,42 @@ class Server:
         os.write(self.stdin, data)
 
     def receive_line(self) -> bytes:
-        """One line, when nothing else is outstanding."""
+        """Receive one line, when no other answer is outstanding."""
         received = b""
         while not received.endswith(b"\n"):
             received += self.receive()
         return received
 
     def receive(self) -> bytes:
-        if chunk := os.read(self.stdout, CHUNK):
+        if chunk := os.read(self.stdout, READ_CHUNK_BYTES):
             return chunk
-        raise Broken("the server closed its output")
+        raise BenchmarkError("the server closed its output")
 
-    def place(self, cpus: AbstractSet[int]) -> None:
-        """Let the server and this client run on these CPUs only, with all their threads."""
+    def pin_to_cpus(self, cpus: AbstractSet[int]) -> None:
+        """Run the server and this client, with all their threads, on these CPUs only."""
         os.sched_setaffinity(0, cpus)
-        for pid in _tree(self.pid):
+        for pid in _iterate_tree(self.pid):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with suppress(OSError):  # a thread may have ended since
                     os.sched_setaffinity(int(task.name), cpus)
 
-    def usage(self) -> Usage:
+    def read_usage(self) -> ProcessUsage:
         cpu, peak = 0.0, 0
-        for pid in _tree(self.pid):
+        for pid in _iterate_tree(self.pid):
             # A short-lived descendant may be gone by now; its parent has its CPU time.
             with suppress(OSError):
-                cpu += _cpu_seconds(pid)
-                peak += _peak_bytes(pid)
-        return Usage(cpu, peak)
+                cpu += _read_cpu_seconds(pid)
+                peak += _read_peak_bytes(pid)
+        return ProcessUsage(cpu, peak)
 
 
 @contextmanager
-def running(command: Sequence[str]) -> Iterator[Server]:
-    """Start a server in an empty folder; end it and its descendants on the way out.
+def run_server(command: Sequence[str]) -> Iterator[ServerProcess]:
+    """Start a server in an empty folder; end it and its descendants when the block is left.
 
     Raises:
-        Broken: the server could not start; or the body raised it, and then the last line
-            the server wrote to stderr is added.
+        BenchmarkError: The server could not start; or the body raised it, and then the last line
+            that the server wrote to stderr is added.
     """
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as stderr:
         try:
@@ -96,29 +96,29 @@ def running(command: Sequence[str]) -> Iterator[Server]:
                 start_new_session=True,  # Ctrl-C is ours to handle, once
             )
         except OSError as error:
-            raise Broken(str(error)) from None
+            raise BenchmarkError(str(error)) from None
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield Server(process.pid, process.stdin.fileno(), process.stdout.fileno())
-        except (Broken, BrokenPipeError) as error:
-            raise Broken(f"{error}{_last_words(stderr)}") from None
+            yield ServerProcess(process.pid, process.stdin.fileno(), process.stdout.fileno())
+        except (BenchmarkError, BrokenPipeError) as error:
+            raise BenchmarkError(f"{error}{_read_last_line(stderr)}") from None
         finally:
-            _end(process)
+            _terminate(process)
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise Broken inside the block when it takes longer.
+def limit_time(seconds: float) -> Iterator[None]:
+    """Raise BenchmarkError inside the block if it takes longer.
 
-    A timer signal interrupts a blocking read or write, which spares the measured loop a
-    poll before each of them.
+    A timer signal interrupts a blocking read or write, so that the measured loop needs no poll
+    before each of them.
     """
 
-    def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise Broken(f"no answer within {seconds:g} s")
+    def raise_timeout(_signal: int, _frame: FrameType | None) -> None:
+        raise BenchmarkError(f"no answer within {seconds:g} s")
 
-    previous = signal.signal(signal.SIGALRM, expire)
+    previous = signal.signal(signal.SIGALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -127,13 +127,13 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _terminate(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()
-    limit = time.monotonic() + GRACE
+    limit = time.monotonic() + EXIT_GRACE_SECONDS
     try:
-        # Looking without reaping keeps the group's id ours until it has been killed.
+        # Waiting without reaping keeps the group's id reserved until the group has been killed.
         while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             if time.monotonic() > limit:
                 break
@@ -144,32 +144,32 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _last_words(stderr: IO[bytes]) -> str:
+def _read_last_line(stderr: IO[bytes]) -> str:
     stderr.seek(0)
     lines = stderr.read().decode(errors="replace").split("\n")
     written = [line.strip() for line in lines if line.strip()]
     return f" (stderr: {written[-1][:200]})" if written else ""
 
 
-def _tree(pid: int) -> Iterator[int]:
+def _iterate_tree(pid: int) -> Iterator[int]:
     yield pid
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):
             for child in (task / "children").read_text().split():
-                yield from _tree(int(child))
+                yield from _iterate_tree(int(child))
 
 
-def _cpu_seconds(pid: int) -> float:
+def _read_cpu_seconds(pid: int) -> float:
     # The CPU clock of another process counts all its threads, ended ones included, in
     # nanoseconds; /proc/PID/stat counts in ticks of 10 ms, hundreds of calls long. The id is
     # what clock_getcpuclockid(3) gives, which Python does not offer.
-    own = time.clock_gettime(~pid << 3 | 2)
+    process_seconds = time.clock_gettime(~pid << 3 | 2)
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     reaped_children = int(fields[13]) + int(fields[14])
-    return own + reaped_children / os.sysconf("SC_CLK_TCK")
+    return process_seconds + reaped_children / os.sysconf("SC_CLK_TCK")
 
 
-def _peak_bytes(pid: int) -> int:
+def _read_peak_bytes(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -1,18 +1,18 @@
-"""Figures to text and JSON: the table, its ratios to the stock SDK, and the targets."""
+"""The report as text and JSON: the table, its ratios to the stock SDK, and the targets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
-from bench.calls.machine import QUIET
-from bench.calls.measure import WINDOW, Sample
-from bench.calls.servers import BASELINE, OURS
+from bench.calls.machine import MAX_OTHERS_SHARE
+from bench.calls.measure import PARALLEL_CALLS, CallSample
+from bench.calls.servers import BASELINE_NAME, OUR_NAME
 from bench.ratios import Ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class CallMetric:
     """One column. Noise only ever makes a figure worse, so the best round is shown."""
 
     field: str
@@ -21,24 +21,24 @@ class Metric:
     best: Callable[[Sequence[float]], float] = min
 
 
-START: Sequence[Metric] = (
-    Metric("initialize_ms", "to initialize", "ms"),
-    Metric("first_call_ms", "to first call", "ms"),
-    Metric("start_cpu_ms", "CPU to first call", "ms"),
-    Metric("peak_mb", "peak memory", "MB"),
+START_METRICS: Sequence[CallMetric] = (
+    CallMetric("initialize_ms", "to initialize", "ms"),
+    CallMetric("first_call_ms", "to first call", "ms"),
+    CallMetric("start_cpu_ms", "CPU to first call", "ms"),
+    CallMetric("peak_mb", "peak memory", "MB"),
 )
-CALLS: Sequence[Metric] = (
-    Metric("sequential_rate", "sequential", "calls/s", best=max),
-    Metric("parallel_rate", f"{WINDOW}-way", "calls/s", best=max),
-    Metric("sequential_cpu_us", "CPU, sequential", "µs/call"),
-    Metric("parallel_cpu_us", f"CPU, {WINDOW}-way", "µs/call"),
+CALL_METRICS: Sequence[CallMetric] = (
+    CallMetric("sequential_rate", "sequential", "calls/s", best=max),
+    CallMetric("parallel_rate", f"{PARALLEL_CALLS}-way", "calls/s", best=max),
+    CallMetric("sequential_cpu_us", "CPU, sequential", "µs/call"),
+    CallMetric("parallel_cpu_us", f"CPU, {PARALLEL_CALLS}-way", "µs/call"),
 )
-METRICS = (*START, *CALLS)
+ALL_METRICS = (*START_METRICS, *CALL_METRICS)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What our server promises: a metric, as a multiple of a peer's."""
+class CallCostTarget:
+    """A promise of our server: a metric as a multiple of a peer's."""
 
     promise: str
     field: str
@@ -46,65 +46,65 @@ class Target:
     bound: Literal["at most", "at least"]
     factor: float
 
-    def holds(self, ratio: float) -> bool:
+    def is_met(self, ratio: float) -> bool:
         return ratio <= self.factor if self.bound == "at most" else ratio >= self.factor
 
 
-TARGETS: Sequence[Target] = (
-    Target("start to first call", "first_call_ms", BASELINE, "at most", 1.15),
-    Target("sequential calls", "sequential_rate", BASELINE, "at least", 8.0),
-    Target("sequential calls", "sequential_rate", "typescript", "at least", 0.8),
-    Target("CPU per call", "sequential_cpu_us", BASELINE, "at most", 0.15),
+CALL_TARGETS: Sequence[CallCostTarget] = (
+    CallCostTarget("start to first call", "first_call_ms", BASELINE_NAME, "at most", 1.15),
+    CallCostTarget("sequential calls", "sequential_rate", BASELINE_NAME, "at least", 8.0),
+    CallCostTarget("sequential calls", "sequential_rate", "typescript", "at least", 0.8),
+    CallCostTarget("CPU per call", "sequential_cpu_us", BASELINE_NAME, "at most", 0.15),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One server: its rounds, or why there are none."""
+class ServerRow:
+    """One server: its rounds, or the reason for having none."""
 
     name: str
     title: str
-    rounds: Sequence[Sample] = ()
+    rounds: Sequence[CallSample] = ()
     problem: str | None = None
 
-    def best(self, metric: Metric) -> float:
-        return metric.best(self.values(metric))
+    def best_value(self, metric: CallMetric) -> float:
+        return metric.best(self.list_values(metric))
 
-    def values(self, metric: Metric) -> list[float]:
+    def list_values(self, metric: CallMetric) -> list[float]:
         return [getattr(sample, metric.field) for sample in self.rounds]
 
 
-def text(rows: Sequence[Row], calls: int, others: float) -> str:
-    """The whole report, for a terminal. `others` is the share of the CPUs we did not have."""
+def render_report(rows: Sequence[ServerRow], calls: int, others_share: float) -> str:
+    """Render the report for a terminal; `others_share` is the CPU share of other processes."""
     rounds = max((len(row.rounds) for row in rows), default=0)
-    rough = ": the figures are rough, run again when it is quiet" if others > QUIET else ""
+    rough = ": the figures are rough, run again when it is quiet" if others_share > MAX_OTHERS_SHARE else ""
     return "\n".join(
         [
-            f"Rounds: {rounds}, best shown. Calls: {calls:,} each way. Ratios: to {BASELINE}.",
-            f"Other processes took {others:.0%} of the CPUs{rough}.",
+            f"Rounds: {rounds}, best shown. Calls: {calls:,} each way. Ratios: to {BASELINE_NAME}.",
+            f"Other processes took {others_share:.0%} of the CPUs{rough}.",
             "",
-            *_table("start", START, rows),
+            *_render_table("start", START_METRICS, rows),
             "",
-            *_table("calls", CALLS, rows),
+            *_render_table("calls", CALL_METRICS, rows),
             "",
-            *_problems(rows),
+            *_render_problems(rows),
             f"Targets{' (a rough run settles nothing)' if rough else ''}",
-            *_targets(rows),
+            *_render_targets(rows),
         ]
     )
 
 
-def as_json(rows: Sequence[Row], calls: int, others: float) -> dict[str, Any]:
-    """Every figure of every round, and the ratios, for a machine."""
-    baseline = _measured(rows).get(BASELINE)
+def build_json_report(rows: Sequence[ServerRow], calls: int, others_share: float) -> dict[str, Any]:
+    """Build a document with every figure of every round and the ratios."""
+    baseline = _index_measured(rows).get(BASELINE_NAME)
     return {
         "calls": calls,
-        "othersCpuShare": others,
+        "othersCpuShare": others_share,
         "servers": {
             row.name: {
                 "title": row.title,
                 "problem": row.problem,
-                "metrics": _summary(row, baseline),
+                "metrics": _summarize_row(row, baseline),
                 "rounds": [asdict(sample) for sample in row.rounds],
             }
             for row in rows
@@ -113,37 +113,37 @@ def as_json(rows: Sequence[Row], calls: int, others: float) -> dict[str, Any]:
             {
                 **asdict(target),
                 "ratio": ratio,
-                "holds": None if ratio is None else target.holds(ratio),
+                "holds": None if ratio is None else target.is_met(ratio),
             }
-            for target, ratio in _ratios(rows)
+            for target, ratio in _compute_target_ratios(rows)
         ],
     }
 
 
-def ratios(rows: Sequence[Row]) -> list[Ratio]:
-    """Ours to each peer's, metric by metric."""
-    measured = _measured(rows)
-    if OURS not in measured:
+def compute_ratios(rows: Sequence[ServerRow]) -> list[Ratio]:
+    """Compute our ratio to each peer for every metric."""
+    measured = _index_measured(rows)
+    if OUR_NAME not in measured:
         return []
     return [
         Ratio(
             f"{metric.heading}, {metric.unit}",
             peer,
-            measured[OURS].best(metric) / row.best(metric),
+            measured[OUR_NAME].best_value(metric) / row.best_value(metric),
             more=metric.best is max,
         )
-        for metric in METRICS
+        for metric in ALL_METRICS
         for peer, row in measured.items()
-        if peer != OURS
+        if peer != OUR_NAME
     ]
 
 
-def _table(title: str, metrics: Sequence[Metric], rows: Sequence[Row]) -> Iterator[str]:
-    baseline = _measured(rows).get(BASELINE)
+def _render_table(title: str, metrics: Sequence[CallMetric], rows: Sequence[ServerRow]) -> Iterator[str]:
+    baseline = _index_measured(rows).get(BASELINE_NAME)
     lines = [
         [title, *(metric.heading for metric in metrics)],
         ["", *(metric.unit for metric in metrics)],
-        *([row.title, *_cells(row, metrics, baseline)] for row in rows if row.rounds),
+        *([row.title, *_render_cells(row, metrics, baseline)] for row in rows if row.rounds),
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for first, *cells in lines:
@@ -151,68 +151,68 @@ def _table(title: str, metrics: Sequence[Metric], rows: Sequence[Row]) -> Iterat
         yield "  ".join([first.ljust(widths[0]), *padded])
 
 
-def _cells(row: Row, metrics: Sequence[Metric], baseline: Row | None) -> Iterator[str]:
+def _render_cells(row: ServerRow, metrics: Sequence[CallMetric], baseline: ServerRow | None) -> Iterator[str]:
     for metric in metrics:
-        value = row.best(metric)
-        ratio = "" if baseline is None else f" {_times(value / baseline.best(metric)):>6}"
-        yield f"{_number(value)}{ratio}"
+        value = row.best_value(metric)
+        ratio = "" if baseline is None else f" {_format_ratio(value / baseline.best_value(metric)):>6}"
+        yield f"{_format_number(value)}{ratio}"
 
 
-def _problems(rows: Sequence[Row]) -> Iterator[str]:
-    troubled = [row for row in rows if row.problem is not None]
-    if troubled:
+def _render_problems(rows: Sequence[ServerRow]) -> Iterator[str]:
+    failed_rows = [row for row in rows if row.problem is not None]
+    if failed_rows:
         yield "Not measured"
-        yield from (f"  {row.title}: {row.problem}" for row in troubled)
+        yield from (f"  {row.title}: {row.problem}" for row in failed_rows)
         yield ""
 
 
-def _targets(rows: Sequence[Row]) -> Iterator[str]:
-    measured = _measured(rows)
-    for target, ratio in _ratios(rows):
+def _render_targets(rows: Sequence[ServerRow]) -> Iterator[str]:
+    measured = _index_measured(rows)
+    for target, ratio in _compute_target_ratios(rows):
         promise = f"{target.promise} {target.bound} {target.factor:g}x {target.peer}"
         if ratio is None:
             yield f"  -     {promise}: not measured"
             continue
-        metric = _metric(target)
-        ours, theirs = (_number(measured[name].best(metric)) for name in (OURS, target.peer))
-        verdict = "pass" if target.holds(ratio) else "FAIL"
-        yield f"  {verdict}  {promise}: {_times(ratio)} ({ours} to {theirs} {metric.unit})"
+        metric = _find_metric(target)
+        cleats, peer = (_format_number(measured[name].best_value(metric)) for name in (OUR_NAME, target.peer))
+        verdict = "pass" if target.is_met(ratio) else "FAIL"
+        yield f"  {verdict}  {promise}: {_format_ratio(ratio)} ({cleats} to {peer} {metric.unit})"
 
 
-def _ratios(rows: Sequence[Row]) -> Iterator[tuple[Target, float | None]]:
-    measured = _measured(rows)
-    for target in TARGETS:
-        if OURS in measured and target.peer in measured:
-            metric = _metric(target)
-            yield target, measured[OURS].best(metric) / measured[target.peer].best(metric)
+def _compute_target_ratios(rows: Sequence[ServerRow]) -> Iterator[tuple[CallCostTarget, float | None]]:
+    measured = _index_measured(rows)
+    for target in CALL_TARGETS:
+        if OUR_NAME in measured and target.peer in measured:
+            metric = _find_metric(target)
+            yield target, measured[OUR_NAME].best_value(metric) / measured[target.peer].best_value(metric)
         else:
             yield target, None
 
 
-def _summary(row: Row, baseline: Row | None) -> dict[str, Any]:
+def _summarize_row(row: ServerRow, baseline: ServerRow | None) -> dict[str, Any]:
     if not row.rounds:
         return {}
     return {
         metric.field: {
-            "best": row.best(metric),
-            "median": median(row.values(metric)),
-            "ratio": None if baseline is None else row.best(metric) / baseline.best(metric),
+            "best": row.best_value(metric),
+            "median": median(row.list_values(metric)),
+            "ratio": None if baseline is None else row.best_value(metric) / baseline.best_value(metric),
         }
-        for metric in METRICS
+        for metric in ALL_METRICS
     }
 
 
-def _measured(rows: Sequence[Row]) -> Mapping[str, Row]:
+def _index_measured(rows: Sequence[ServerRow]) -> Mapping[str, ServerRow]:
     return {row.name: row for row in rows if row.rounds}
 
 
-def _metric(target: Target) -> Metric:
-    return next(metric for metric in METRICS if metric.field == target.field)
+def _find_metric(target: CallCostTarget) -> CallMetric:
+    return next(metric for metric in ALL_METRICS if metric.field == target.field)
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def _times(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     return f"{ratio:.1f}x" if ratio >= 10 else f"{ratio:.2f}x"

@@ -1,4 +1,4 @@
-"""The messages of the benchmark: the frames the client sends, and what a right answer is.
+"""The messages of the benchmark: the frames that the client sends, and the check of the answers.
 
 Frames are made before the clock starts and answers are checked after it stops.
 """
@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from bench.calls.process import Broken
+from bench.calls.process import BenchmarkError
 
-PROTOCOL = "2025-11-25"
+PROTOCOL_VERSION = "2025-11-25"
 
 
-class Echo(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments of a call, and all that its answer may hold."""
+class EchoArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of a call, which its answer must repeat exactly."""
 
     text: str
     n: int
@@ -37,87 +37,87 @@ class _Answer(msgspec.Struct):
 
 
 _decode_answer = msgspec.json.Decoder(_Answer).decode
-_decode_echo = msgspec.json.Decoder(Echo).decode
+_decode_echo = msgspec.json.Decoder(EchoArguments).decode
 
 
-def initialize() -> bytes:
-    """The handshake request; its id is 0."""
-    return _frame(
+def build_initialize() -> bytes:
+    """Build the handshake request, whose id is 0."""
+    return _encode_frame(
         id=0,
         method="initialize",
         params={
-            "protocolVersion": PROTOCOL,
+            "protocolVersion": PROTOCOL_VERSION,
             "capabilities": {},
             "clientInfo": {"name": "bench", "version": "0"},
         },
     )
 
 
-def initialized() -> bytes:
-    return _frame(method="notifications/initialized")
+def build_initialized() -> bytes:
+    return _encode_frame(method="notifications/initialized")
 
 
-def calls(first: int, count: int) -> list[bytes]:
-    """Requests with the ids `first`, `first + 1`, ...; no two carry the same text."""
+def build_calls(first: int, count: int) -> list[bytes]:
+    """Build requests with the ids `first`, `first + 1`, ..., each with a different text."""
     return [
-        _frame(
+        _encode_frame(
             id=id_,
             method="tools/call",
-            params={"name": "echo", "arguments": _echo(id_)},
+            params={"name": "echo", "arguments": _build_echo(id_)},
         )
         for id_ in range(first, first + count)
     ]
 
 
 def check_initialized(line: bytes) -> None:
-    """Raises Broken unless the line answers `initialize` with a protocol version."""
-    answer: Any = _parse(line)
+    """Raise BenchmarkError unless the line answers `initialize` with a protocol version."""
+    answer: Any = _parse_line(line)
     match answer:
         case {"id": 0, "result": {"protocolVersion": str()}}:
             return
-    raise Broken(f"not an answer to initialize: {_short(line)}")
+    raise BenchmarkError(f"not an answer to initialize: {_shorten_line(line)}")
 
 
 def check_calls(received: bytes, first: int, count: int, *, ordered: bool) -> None:
-    """Raises Broken unless each of the calls was answered once, with its own arguments."""
+    """Raise BenchmarkError unless each call was answered once, with its own arguments."""
     lines = received.splitlines()
     ids = [_check_call(line) for line in lines]
     expected = range(first, first + count)
     if (ids if ordered else sorted(ids)) != list(expected):
         stray = islice((id_ for id_ in ids if id_ not in expected), 3)
-        raise Broken(f"{len(ids)} answers to {count} calls do not match them: {list(stray)}")
+        raise BenchmarkError(f"{len(ids)} answers to {count} calls do not match them: {list(stray)}")
 
 
 def _check_call(line: bytes) -> int:
     try:
         answer = _decode_answer(line)
-        echo = _decode_echo(_only_text(answer.result.content))
+        echo = _decode_echo(_extract_text(answer.result.content))
     except (msgspec.DecodeError, ValueError):
-        raise Broken(f"not an answer of echo: {_short(line)}") from None
-    if answer.result.is_error or echo != _echo(answer.id):
-        raise Broken(f"not what call {answer.id} asked for: {_short(line)}")
+        raise BenchmarkError(f"not an answer of echo: {_shorten_line(line)}") from None
+    if answer.result.is_error or echo != _build_echo(answer.id):
+        raise BenchmarkError(f"not what call {answer.id} asked for: {_shorten_line(line)}")
     return answer.id
 
 
-def _only_text(content: Sequence[_Content]) -> str:
+def _extract_text(content: Sequence[_Content]) -> str:
     (item,) = content
     return item.text
 
 
-def _echo(id_: int) -> Echo:
-    return Echo(text=f"call number {id_}", n=id_)
+def _build_echo(id_: int) -> EchoArguments:
+    return EchoArguments(text=f"call number {id_}", n=id_)
 
 
-def _frame(**message: Any) -> bytes:
+def _encode_frame(**message: Any) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n"
 
 
-def _parse(line: bytes) -> Any:
+def _parse_line(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError:
-        raise Broken(f"not JSON: {_short(line)}") from None
+        raise BenchmarkError(f"not JSON: {_shorten_line(line)}") from None
 
 
-def _short(line: bytes) -> str:
+def _shorten_line(line: bytes) -> str:
     return line[:200].decode(errors="replace").strip()

@@ -1,4 +1,4 @@
-"""What finding code costs, and how well it finds: `python -m bench.code`."""
+"""The cost and the quality of code search: `python -m bench.code`."""
 
-WHOLE = ("--corpora", "small")
-QUICK = ("--corpora", "small", "--costs-only", "--only", "cleats,bare")
+FULL_ARGUMENTS = ("--corpora", "small")
+QUICK_ARGUMENTS = ("--corpora", "small", "--costs-only", "--only", "cleats,bare")

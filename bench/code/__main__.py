@@ -10,87 +10,86 @@ from pathlib import Path
 
 from bench import ratios
 from bench.calls import machine
-from bench.calls.servers import NotInstalled
+from bench.calls.servers import PeerNotInstalledError
 from bench.code import heldout, measure, quality, report
-from bench.code.corpora import CORPORA, Corpus
+from bench.code.corpora import ALL_CORPORA, Corpus
 
-ASKED = 100
-"""Questions whose times are taken."""
+TIMED_QUESTIONS = 100
+"""The number of questions whose times are measured."""
 
 
 def main() -> int:
-    """Exit 0 when every contestant answered, else 1."""
-    options = _options()
+    """Return 0 if every contestant answered, else 1."""
+    options = _parse_options()
     if sys.platform != "linux":
         print("bench.code reads /proc, so it runs on Linux only", file=sys.stderr)
         return 2
-    before = machine.read()
-    chosen = [corpus for corpus in CORPORA if corpus.name in options.corpora]
+    before = machine.read_cpu_times()
+    corpora = [corpus for corpus in ALL_CORPORA if corpus.name in options.corpora]
     problems: list[str] = []
-    costs: dict[str, dict[str, measure.Figures]] = {}
-    outcomes: list[quality.Outcome] = []
+    costs: dict[str, dict[str, measure.SearchFigures]] = {}
+    outcomes: list[quality.TaskOutcome] = []
     with tempfile.TemporaryDirectory() as name:
-        for corpus in chosen:
+        for corpus in corpora:
             if not options.quality_only:
-                costs[_title(corpus)] = _costs(corpus, options.only, Path(name), problems)
+                costs[_describe_corpus(corpus)] = _measure_costs(corpus, options.only, Path(name), problems)
         if not options.costs_only:
-            for task in quality.tasks([each for each in chosen if each.name != "large"]):
+            for task in quality.build_tasks([item for item in corpora if item.name != "large"]):
                 print(f"{task.corpus}, {task.kind}", file=sys.stderr, flush=True)
-                outcomes += quality.measure(task, Path(name), problems)
-    others = machine.read().others_since(before)
-    print(report.text(costs, outcomes, others, problems))
-    ratios.write(options.ratios, report.ratios(costs, outcomes), others)
+                outcomes += quality.measure_task(task, Path(name), problems)
+    others_share = machine.read_cpu_times().compute_others_share(before)
+    print(report.render_report(costs, outcomes, others_share, problems))
+    ratios.write_ratios(options.ratios, report.compute_ratios(costs, outcomes), others_share)
     if options.json is not None:
         document = {
             "costs": {
-                title: {name: asdict(each) for name, each in figures.items()}
-                for title, figures in costs.items()
+                title: {name: asdict(item) for name, item in figures.items()} for title, figures in costs.items()
             },
-            "answers": [asdict(each) for each in outcomes],
+            "answers": [asdict(item) for item in outcomes],
         }
         options.json.write_text(json.dumps(document, indent=2) + "\n")
     return 1 if problems else 0
 
 
-def _costs(
+def _measure_costs(
     corpus: Corpus, only: Sequence[str], cache: Path, problems: list[str]
-) -> dict[str, measure.Figures]:
+) -> dict[str, measure.SearchFigures]:
     try:
         corpus.prepare()
-    except NotInstalled as error:
+    except PeerNotInstalledError as error:
         problems.append(f"{corpus.name}: {error}")
         return {}
-    questions = [case.question for case in heldout.prepare(corpus)[1][:ASKED]]
-    done = {}
+    questions = [case.question for case in heldout.prepare_cases(corpus)[1][:TIMED_QUESTIONS]]
+    figures_by_name = {}
     for name in only:
         print(f"{corpus.name}, {name}", file=sys.stderr, flush=True)
-        done[name] = measure.figures(name, corpus, questions, cache / "costs", problems)
-    return done
+        figures_by_name[name] = measure.measure_contestant(name, corpus, questions, cache / "costs", problems)
+    return figures_by_name
 
 
-def _title(corpus: Corpus) -> str:
+def _describe_corpus(corpus: Corpus) -> str:
     corpus.prepare()
-    files = list(corpus.files())
+    files = list(corpus.iterate_files())
     size = sum(file.stat().st_size for file in files) / 1e6
     packages = ", ".join(str(package) for package in corpus.packages)
     return f"{corpus.name}: {packages}; {len(files):,} files, {size:.0f} MB"
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.code", description="What finding code costs, and how well it finds."
     )
-    names = [corpus.name for corpus in CORPORA]
-    parser.add_argument("--corpora", type=_names, default=names[:2], metavar="A,B", help=str(names))
-    parser.add_argument("--only", type=_names, default=list(measure.CONTESTANTS), metavar="A,B")
+    names = [corpus.name for corpus in ALL_CORPORA]
+    parser.add_argument("--corpora", type=_split_names, default=names[:2], metavar="A,B", help=str(names))
+    parser.add_argument("--only", type=_split_names, default=list(measure.CONTESTANT_FUNCTIONS), metavar="A,B")
     parser.add_argument("--costs-only", action="store_true")
     parser.add_argument("--quality-only", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
-    ratios.add_option(parser)
+    ratios.add_ratios_option(parser)
     return parser.parse_args()
 
 
-def _names(value: str) -> Sequence[str]:
+def _split_names(value: str) -> Sequence[str]:
     return value.split(",")
 
 

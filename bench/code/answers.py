@@ -1,15 +1,15 @@
-"""Where an answer stands in a list, and what that is worth."""
+"""The rank of an answer in a result list, and the score for it."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-DEPTH = 10
-"""Results that are looked at."""
+MAX_RESULTS = 10
+"""The number of results that are considered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ResultPassage:
     """One result of any system: lines of a file, counted from 1, both included."""
 
     path: str
@@ -18,32 +18,32 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """Means over questions. An answer further down than `DEPTH` counts as not found."""
+class QualityScore:
+    """Means over questions. An answer below the first `MAX_RESULTS` counts as not found."""
 
     ndcg: float
     hit: float
-    """Share with an answer at the top."""
+    """The share of questions with an answer at the top."""
     recall: float
-    """Share with an answer anywhere."""
+    """The share of questions with an answer anywhere."""
     questions: int
 
 
-def place(results: Iterable[Passage], fits: Callable[[Passage], bool]) -> int | None:
-    """The place of the first answer, counted from 0; None when there is none in reach."""
-    for number, passage in zip(range(DEPTH), results, strict=False):
-        if fits(passage):
+def find_rank(results: Iterable[ResultPassage], is_answer: Callable[[ResultPassage], bool]) -> int | None:
+    """Return the rank of the first answer, counted from 0, or None if there is none in reach."""
+    for number, passage in zip(range(MAX_RESULTS), results, strict=False):
+        if is_answer(passage):
             return number
     return None
 
 
-def score(places: Sequence[int | None]) -> Score:
-    """With one answer per question, nDCG is what its place is discounted to."""
-    count = max(1, len(places))
-    found = [each for each in places if each is not None]
-    return Score(
-        ndcg=sum(1 / math.log2(each + 2) for each in found) / count,
-        hit=sum(each == 0 for each in found) / count,
-        recall=len(found) / count,
-        questions=len(places),
+def score_ranks(ranks: Sequence[int | None]) -> QualityScore:
+    """Compute the mean scores; with one answer per question, nDCG is the discount of its rank."""
+    count = max(1, len(ranks))
+    found_ranks = [rank for rank in ranks if rank is not None]
+    return QualityScore(
+        ndcg=sum(1 / math.log2(rank + 2) for rank in found_ranks) / count,
+        hit=sum(rank == 0 for rank in found_ranks) / count,
+        recall=len(found_ranks) / count,
+        questions=len(ranks),
     )

@@ -1,7 +1,7 @@
-"""Real repositories to search in, put together from package registries.
+"""Real repositories to search in, assembled from package registries.
 
-Each corpus is a git repository of its own under `.bench/`, so that nothing of ours is searched and
-a project that ignores `.bench/` does not hide it.
+Each corpus is a git repository of its own in `.bench/`, so that no file of ours is searched and a
+project that ignores `.bench/` does not hide the corpus.
 """
 
 import shutil
@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.calls.servers import CACHE, NotInstalled
+from bench.calls.servers import CACHE_FOLDER, PeerNotInstalledError
 
-LIMIT = 900.0
-"""Seconds for one download; a source distribution has its metadata built on the way."""
+DOWNLOAD_TIMEOUT_SECONDS = 900.0
+"""Seconds for one download; pip also builds the metadata of a source distribution."""
 
-SOURCES = CACHE / "code"
+CORPORA_FOLDER = CACHE_FOLDER / "code"
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
-    """One release. A wheel holds what is installed, a source distribution the tests as well."""
+class CorpusPackage:
+    """One release. A wheel has the installed files, a source distribution also has the tests."""
 
     registry: str
     """`sdist`, `wheel` or `npm`."""
@@ -40,106 +40,108 @@ class Corpus:
     """A repository to search in."""
 
     name: str
-    packages: Sequence[Package]
+    packages: Sequence[CorpusPackage]
 
     @property
     def folder(self) -> Path:
         versions = "-".join(package.version for package in self.packages)
-        return SOURCES / f"{self.name}-{versions}"
+        return CORPORA_FOLDER / f"{self.name}-{versions}"
 
     def prepare(self) -> Path:
         """Download what is missing and return the repository.
 
         Raises:
-            NotInstalled: a package cannot be had here.
+            PeerNotInstalledError: A package cannot be downloaded here.
         """
-        ready = self.folder.with_name(f"{self.folder.name}.ready")
-        if not ready.exists():
+        ready_marker = self.folder.with_name(f"{self.folder.name}.ready")
+        if not ready_marker.exists():
             shutil.rmtree(self.folder, ignore_errors=True)
             for package in self.packages:
                 with tempfile.TemporaryDirectory() as name:
-                    _unpack(_download(package, Path(name)), self.folder / _plain(package.name))
-            commit(self.folder)
-            ready.touch()
+                    _unpack_archive(
+                        _download_package(package, Path(name)), self.folder / _make_folder_name(package.name)
+                    )
+            commit_folder(self.folder)
+            ready_marker.touch()
         return self.folder
 
-    def files(self) -> Iterator[Path]:
+    def iterate_files(self) -> Iterator[Path]:
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and ".git" not in path.relative_to(self.folder).parts:
                 yield path
 
 
-CORPORA: Sequence[Corpus] = (
+ALL_CORPORA: Sequence[Corpus] = (
     Corpus(
         "small",
         (
-            Package("sdist", "flask", "3.1.3"),
-            Package("sdist", "werkzeug", "3.1.9"),
-            Package("sdist", "click", "8.5.1"),
-            Package("sdist", "requests", "2.34.2"),
+            CorpusPackage("sdist", "flask", "3.1.3"),
+            CorpusPackage("sdist", "werkzeug", "3.1.9"),
+            CorpusPackage("sdist", "click", "8.5.1"),
+            CorpusPackage("sdist", "requests", "2.34.2"),
         ),
     ),
-    Corpus("medium", (Package("sdist", "django", "5.2.19"),)),
-    Corpus("script", (Package("npm", "ol", "10.10.0"), Package("npm", "rxjs", "7.8.2"))),
-    Corpus("crawl", (Package("sdist", "scrapy", "2.19.0"),)),
+    Corpus("medium", (CorpusPackage("sdist", "django", "5.2.19"),)),
+    Corpus("script", (CorpusPackage("npm", "ol", "10.10.0"), CorpusPackage("npm", "rxjs", "7.8.2"))),
+    Corpus("crawl", (CorpusPackage("sdist", "scrapy", "2.19.0"),)),
     Corpus(
         "state",
         (
-            Package("npm", "@reduxjs/toolkit", "2.14.0"),
-            Package("npm", "@tanstack/query-core", "5.107.1"),
-            Package("npm", "mobx", "7.1.3"),
-            Package("npm", "yjs", "13.6.33"),
+            CorpusPackage("npm", "@reduxjs/toolkit", "2.14.0"),
+            CorpusPackage("npm", "@tanstack/query-core", "5.107.1"),
+            CorpusPackage("npm", "mobx", "7.1.3"),
+            CorpusPackage("npm", "yjs", "13.6.33"),
         ),
     ),
-    Corpus("android", (Package("npm", "@capacitor/android", "8.5.2"),)),
-    Corpus("large", (Package("wheel", "ansible", "12.3.0"),)),
+    Corpus("android", (CorpusPackage("npm", "@capacitor/android", "8.5.2"),)),
+    Corpus("large", (CorpusPackage("wheel", "ansible", "12.3.0"),)),
 )
-"""Python of two sizes, JavaScript with TypeScript, one more package of Python, TypeScript with what
-was built of it, Java, and some twenty thousand files."""
+"""Python in two sizes, JavaScript with TypeScript, one more Python package, TypeScript with its
+build output, Java, and some twenty thousand files."""
 
 
-def commit(folder: Path) -> None:
+def commit_folder(folder: Path) -> None:
     """Make a folder a repository with one commit."""
-    who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
-    quiet = ["-c", "core.autocrlf=false", "-c", "gc.auto=0"]
+    identity_options = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    git_options = ["-c", "core.autocrlf=false", "-c", "gc.auto=0"]
     for command in (["init", "--quiet"], ["add", "--all", "--force"]):
-        _run(["git", *quiet, *command], folder)
-    _run(["git", *quiet, *who, "commit", "--quiet", "--no-verify", "-m", "all"], folder)
+        _run_command(["git", *git_options, *command], folder)
+    _run_command(["git", *git_options, *identity_options, "commit", "--quiet", "--no-verify", "-m", "all"], folder)
 
 
-def _plain(name: str) -> str:
+def _make_folder_name(name: str) -> str:
     return name.replace("@", "").replace("/", "-")
 
 
-def _download(package: Package, folder: Path) -> Path:
+def _download_package(package: CorpusPackage, folder: Path) -> Path:
     if package.registry == "npm":
         npm = shutil.which("npm")
         if npm is None:
-            raise NotInstalled("install Node.js, with npm")
-        _run([npm, "pack", "--silent", f"{package.name}@{package.version}"], folder)
+            raise PeerNotInstalledError("install Node.js, with npm")
+        _run_command([npm, "pack", "--silent", f"{package.name}@{package.version}"], folder)
     else:
         form = "--no-binary" if package.registry == "sdist" else "--only-binary"
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "--no-deps", form, ":all:", f"{package.name}=={package.version}"], folder)
+        _run_command([*pip, "--no-deps", form, ":all:", f"{package.name}=={package.version}"], folder)
     return next(folder.iterdir())
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack_archive(archive: Path, folder: Path) -> None:
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             wheel.extractall(folder)
     else:
-        with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="data")
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def _run_command(command: Sequence[str], folder: Path) -> None:
     try:
         subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True, timeout=LIMIT
+            command, cwd=folder, check=True, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_SECONDS
         )
     except subprocess.CalledProcessError as error:
-        said = [line for line in error.stderr.splitlines() if line.strip()] or ["no reason given"]
-        raise NotInstalled(f"`{Path(command[0]).name}` failed: {said[-1][:200]}") from None
+        error_lines = [line for line in error.stderr.splitlines() if line.strip()] or ["no reason given"]
+        raise PeerNotInstalledError(f"`{Path(command[0]).name}` failed: {error_lines[-1][:200]}") from None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotInstalled(f"`{Path(command[0]).name}` failed: {error}") from None
+        raise PeerNotInstalledError(f"`{Path(command[0]).name}` failed: {error}") from None

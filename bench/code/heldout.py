@@ -1,8 +1,8 @@
-"""Functions whose documentation was taken away, and the question it answers.
+"""Functions whose documentation was removed, with that documentation as the question.
 
-A function's documentation says in words what its code says in names, so it is a question whose
-answer is known. The functions are chosen by hash, their documentation is blanked out in a copy of
-the corpus, and the copy is searched for it. A function's own name never stands in its question.
+The documentation of a function says in words what its code says in names, so it is a question with
+a known answer. The functions are chosen by hash, their documentation is blanked out in a copy of
+the corpus, and the copy is searched with it. The question never contains the name of the function.
 """
 
 import ast
@@ -15,118 +15,120 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.code.answers import Passage
-from bench.code.corpora import Corpus, commit
+from bench.code.answers import ResultPassage
+from bench.code.corpora import Corpus, commit_folder
 
-MOST = 400
-"""Questions per corpus: half of them to choose weights by, half to report."""
+MAX_QUESTIONS = 400
+"""The number of questions per corpus: half to choose weights by, half to report."""
 
-FEWEST_WORDS = 5
-FEWEST_LINES = 3
-"""Of code, beside the documentation; less has no content to be found by."""
+MIN_QUESTION_WORDS = 5
+MIN_CODE_LINES = 3
+"""Lines of code without the documentation; a shorter function has too little content to be
+found."""
 
-LONGEST = 80
-"""Lines of a passage that still counts as pointing at a shorter function."""
+MAX_PASSAGE_LINES = 80
+"""The most lines of a passage that still counts as pointing at a shorter function."""
 
-COPIES = (".git", "dist", "*.d.ts", "*.map")
-"""Left out of the copy: they say again what was blanked out elsewhere."""
+IGNORED_PATTERNS = (".git", "dist", "*.d.ts", "*.map")
+"""Patterns left out of the copy, because such files repeat documentation that is blanked
+elsewhere."""
 
-_WORD = re.compile(r"\w+")
-_TESTS = re.compile(r"(^|/)(tests?|testing|spec|examples?|docs|locale)(/|$)|(^|/)test_|\.d\.ts$")
-_JSDOC = re.compile(
+_WORD_PATTERN = re.compile(r"\w+")
+_TEST_PATH_PATTERN = re.compile(r"(^|/)(tests?|testing|spec|examples?|docs|locale)(/|$)|(^|/)test_|\.d\.ts$")
+_JSDOC_PATTERN = re.compile(
     r"^[ \t]*/\*\*(?P<doc>(?:(?!\*/).)*)\*/[ \t]*\n"
     r"(?P<head>(?:export |default |async |static |function |get |set |private |protected )*"
     r"(?:function )?(?P<name>[A-Za-z_$][\w$]*)[ \t]*(?:<[^()\n]*>)?\([^;{}]*\)[^;{}\n]*\{)",
     re.MULTILINE | re.DOTALL,
 )
-_NO_NAMES = frozenset({"if", "for", "while", "switch", "catch", "function"})
+_KEYWORD_NAMES = frozenset({"if", "for", "while", "switch", "catch", "function"})
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One question, and where its answer stands."""
+class HeldOutCase:
+    """One question and the location of its answer."""
 
     question: str
     path: str
     name: str
     first: int
     last: int
-    """Lines of the function, counted from 1, both included."""
+    """The first and the last line of the function, counted from 1, both included."""
 
-    def fits(self, found: Passage) -> bool:
-        """Whether a result shows the function without drowning it: not a whole file."""
-        longest = max(LONGEST, 2 * (self.last - self.first + 1))
-        overlaps = found.first <= self.last and found.last >= self.first
-        return found.path == self.path and overlaps and found.last - found.first < longest
+    def matches(self, passage: ResultPassage) -> bool:
+        """Test whether a result shows the function without burying it, as a whole file would."""
+        max_lines = max(MAX_PASSAGE_LINES, 2 * (self.last - self.first + 1))
+        overlaps = passage.first <= self.last and passage.last >= self.first
+        return passage.path == self.path and overlaps and passage.last - passage.first < max_lines
 
 
 @dataclass(frozen=True, slots=True)
-class _Documented:
+class _DocumentedFunction:
     doc: str
     name: str
     first: int
     last: int
     start: int
     end: int
-    """Where the documentation stands, in characters."""
+    """The start and the end of the documentation, in characters."""
 
 
-def prepare(corpus: Corpus) -> tuple[Path, list[Case]]:
-    """The copy without the documentation, and its questions in an order that says nothing."""
+def prepare_cases(corpus: Corpus) -> tuple[Path, list[HeldOutCase]]:
+    """Return the copy without the documentation, and its questions in an arbitrary order."""
     folder = corpus.folder.with_name(corpus.folder.name + "-heldout")
-    answers = folder.with_name(f"{folder.name}.json")
-    if not answers.exists():
+    cases_file = folder.with_name(f"{folder.name}.json")
+    if not cases_file.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(corpus.prepare(), folder, ignore=shutil.ignore_patterns(*COPIES))
-        cases = _blank(folder, _chosen(folder))
-        commit(folder)
-        answers.write_text(json.dumps([asdict(case) for case in cases], indent=1))
-    return folder, [Case(**each) for each in json.loads(answers.read_text())]
+        shutil.copytree(corpus.prepare(), folder, ignore=shutil.ignore_patterns(*IGNORED_PATTERNS))
+        cases = _blank_documentation(folder, _choose_functions(folder))
+        commit_folder(folder)
+        cases_file.write_text(json.dumps([asdict(case) for case in cases], indent=1))
+    return folder, [HeldOutCase(**fields) for fields in json.loads(cases_file.read_text())]
 
 
-def _chosen(folder: Path) -> list[tuple[Path, _Documented]]:
-    found = []
+def _choose_functions(folder: Path) -> list[tuple[Path, _DocumentedFunction]]:
+    functions = []
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).as_posix()
-        if _TESTS.search(inside) or not path.is_file():
+        relative_path = path.relative_to(folder).as_posix()
+        if _TEST_PATH_PATTERN.search(relative_path) or not path.is_file():
             continue
-        text = _read(path)
-        found += [(path, each) for each in _documented(path, text)]
-    said = Counter(each.doc for _, each in found)
-    alone = [(path, each) for path, each in found if said[each.doc] == 1]
-    alone.sort(key=lambda each: hashlib.sha256(each[1].doc.encode()).digest())
-    return alone[:MOST]
+        text = _read_text(path)
+        functions += [(path, function) for function in _find_documented(path, text)]
+    doc_counts = Counter(function.doc for _, function in functions)
+    unique_functions = [(path, function) for path, function in functions if doc_counts[function.doc] == 1]
+    unique_functions.sort(key=lambda function: hashlib.sha256(function[1].doc.encode()).digest())
+    return unique_functions[:MAX_QUESTIONS]
 
 
-def _blank(folder: Path, chosen: Sequence[tuple[Path, _Documented]]) -> list[Case]:
+def _blank_documentation(folder: Path, chosen: Sequence[tuple[Path, _DocumentedFunction]]) -> list[HeldOutCase]:
     cases = []
-    for path, each in chosen:
-        text = _read(path)
-        blank = re.sub(r"[^\n]", " ", text[each.start : each.end])
-        path.write_bytes((text[: each.start] + blank + text[each.end :]).encode("latin-1"))
+    for path, function in chosen:
+        text = _read_text(path)
+        blanks = re.sub(r"[^\n]", " ", text[function.start : function.end])
+        path.write_bytes((text[: function.start] + blanks + text[function.end :]).encode("latin-1"))
         cases.append(
-            Case(each.doc, path.relative_to(folder).as_posix(), each.name, each.first, each.last)
+            HeldOutCase(function.doc, path.relative_to(folder).as_posix(), function.name, function.first, function.last)
         )
     return cases
 
 
-def _read(path: Path) -> str:
-    # One character per byte, so that places in the text are places in the file.
+def _read_text(path: Path) -> str:
+    # One character per byte, so that positions in the text are positions in the file.
     return path.read_bytes().decode("latin-1")
 
 
-def _documented(path: Path, text: str) -> Iterator[_Documented]:
-    found: Iterator[_Documented] = iter(())
+def _find_documented(path: Path, text: str) -> Iterator[_DocumentedFunction]:
+    functions: Iterator[_DocumentedFunction] = iter(())
     if path.suffix == ".py":
-        found = _python(text)
+        functions = _find_python_functions(text)
     elif path.suffix in {".js", ".mjs", ".ts"}:
-        found = _script(text)
-    for each in found:
-        if len(set(_WORD.findall(each.doc))) >= FEWEST_WORDS and each.doc.isascii():
-            yield each
+        functions = _find_script_functions(text)
+    for function in functions:
+        if len(set(_WORD_PATTERN.findall(function.doc))) >= MIN_QUESTION_WORDS and function.doc.isascii():
+            yield function
 
 
-def _python(text: str) -> Iterator[_Documented]:
+def _find_python_functions(text: str) -> Iterator[_DocumentedFunction]:
     try:
         tree = ast.parse(text.encode("latin-1"))
     except (SyntaxError, ValueError):
@@ -139,30 +141,30 @@ def _python(text: str) -> Iterator[_Documented]:
             continue
         doc = ast.get_docstring(node)
         lines = (node.end_lineno or 0) - (node.body[0].end_lineno or 0)
-        if doc is None or lines < FEWEST_LINES or node.name.startswith("test"):
+        if doc is None or lines < MIN_CODE_LINES or node.name.startswith("test"):
             continue
-        said = node.body[0]
-        yield _Documented(
-            doc=_question(doc, node.name),
+        docstring = node.body[0]
+        yield _DocumentedFunction(
+            doc=_build_question(doc, node.name),
             name=node.name,
             first=node.lineno,
             last=node.end_lineno or node.lineno,
-            start=starts[said.lineno - 1] + said.col_offset,
-            end=starts[(said.end_lineno or 0) - 1] + (said.end_col_offset or 0),
+            start=starts[docstring.lineno - 1] + docstring.col_offset,
+            end=starts[(docstring.end_lineno or 0) - 1] + (docstring.end_col_offset or 0),
         )
 
 
-def _script(text: str) -> Iterator[_Documented]:
-    for match in _JSDOC.finditer(text):
-        end = _closing(text, match.end())
+def _find_script_functions(text: str) -> Iterator[_DocumentedFunction]:
+    for match in _JSDOC_PATTERN.finditer(text):
+        end = _find_closing_brace(text, match.end())
         last = text.count("\n", 0, end) + 1
         first = text.count("\n", 0, match.start("head")) + 1
-        if match["name"] in _NO_NAMES or last - first < FEWEST_LINES:
+        if match["name"] in _KEYWORD_NAMES or last - first < MIN_CODE_LINES:
             continue
         doc = re.sub(r"^[ \t]*\*[ \t]?", "", match["doc"], flags=re.MULTILINE)
         doc = re.split(r"(?:^|\s)@\w+|^#|```", doc, maxsplit=1, flags=re.MULTILINE)[0]
-        yield _Documented(
-            doc=_question(doc, match["name"]),
+        yield _DocumentedFunction(
+            doc=_build_question(doc, match["name"]),
             name=match["name"],
             first=first,
             last=last,
@@ -171,7 +173,7 @@ def _script(text: str) -> Iterator[_Documented]:
         )
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing_brace(text: str, start: int) -> int:
     depth = 1
     for brace in re.finditer(r"[{}]", text[start:]):
         depth += 1 if brace.group() == "{" else -1
@@ -180,8 +182,8 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def _question(doc: str, name: str) -> str:
-    """The first paragraph as bare words: quotes and signs would mean something to a search."""
+def _build_question(doc: str, name: str) -> str:
+    """Return the first paragraph as bare words, because a search would interpret punctuation."""
     first = doc.strip().split("\n\n")[0]
     bare = re.sub(r"\W+", " ", re.sub(rf"\b{re.escape(name)}\b", "", first))
     return re.sub(r"\b(AND|OR|NOT)\b", lambda word: word[0].lower(), bare).strip()

@@ -1,7 +1,7 @@
-"""How well questions are answered: by us, by us without meaning, and by semble.
+"""The quality of answers: of Cleats, of Cleats without semantic search, and of semble.
 
-Three kinds of questions: documentation that was taken away from its function, questions written by
-hand, and names. Weights are chosen on the even questions and reported on the odd ones.
+There are three kinds of questions: documentation that was removed from its function, questions
+written by hand, and names. Weights are chosen on the even questions and reported on the odd ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,85 +9,87 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from bench.calls.process import Broken
-from bench.calls.servers import NotInstalled
+from bench.calls.process import BenchmarkError
+from bench.calls.servers import PeerNotInstalledError
 from bench.code import heldout, ours, questions, rivals
-from bench.code.answers import Passage, Score, place, score
+from bench.code.answers import QualityScore, ResultPassage, find_rank, score_ranks
 from bench.code.corpora import Corpus
 
-SYSTEMS: Mapping[str, Mapping[str, Any]] = {
+SYSTEM_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "cleats": {},
     "tests alike": {"tests_lower": False},
     "without meaning": {"ann": False},
 }
-"""Our own searches, by the arguments that make the difference."""
+"""Our own searches, by the arguments in which they differ."""
 
 
-class Case(Protocol):
+class QuestionCase(Protocol):
     """A question that has an answer."""
 
     @property
     def question(self) -> str: ...
 
-    def fits(self, found: Passage) -> bool: ...
+    def matches(self, passage: ResultPassage) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class QuestionTask:
     """Questions about one folder."""
 
     corpus: str
     kind: str
     folder: Path
-    cases: Sequence[Case]
+    cases: Sequence[QuestionCase]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one system did in one task, on the half of the questions that is reported."""
+class TaskOutcome:
+    """The score of one system in one task, on the half of the questions that is reported."""
 
     corpus: str
     kind: str
     system: str
-    score: Score
+    score: QualityScore
 
 
-def tasks(corpora: Sequence[Corpus]) -> Iterator[Task]:
-    """Every task that these corpora give."""
+def build_tasks(corpora: Sequence[Corpus]) -> Iterator[QuestionTask]:
+    """Build every task for these corpora."""
     for corpus in corpora:
-        folder, cases = heldout.prepare(corpus)
+        folder, cases = heldout.prepare_cases(corpus)
         if cases:
-            yield Task(corpus.name, "documentation", folder, reported(cases))
-        for kind, asked in (
-            ("by hand", questions.by_hand(corpus)),
-            ("names", questions.symbols(corpus)),
+            yield QuestionTask(corpus.name, "documentation", folder, select_reported(cases))
+        for kind, corpus_questions in (
+            ("by hand", questions.load_questions(corpus)),
+            ("names", questions.choose_symbols(corpus)),
         ):
-            if asked:
-                yield Task(corpus.name, kind, corpus.prepare(), asked)
+            if corpus_questions:
+                yield QuestionTask(corpus.name, kind, corpus.prepare(), corpus_questions)
 
 
-def reported(cases: Sequence[Case]) -> Sequence[Case]:
-    """The half that nothing was chosen by."""
+def select_reported(cases: Sequence[QuestionCase]) -> Sequence[QuestionCase]:
+    """Return the half of the cases that no weights were chosen by."""
     return cases[1::2]
 
 
-def measure(task: Task, cache: Path, problems: list[str]) -> Iterator[Outcome]:
-    """Every system on one task."""
-    asked = [case.question for case in task.cases]
-    ours.build(task.folder, cache)
-    with ours.opened(task.folder, cache) as engine:
-        for name, arguments in SYSTEMS.items():
-            found = [ours.passages(ours.ask(engine, text, **arguments)) for text in asked]
-            yield Outcome(task.corpus, task.kind, name, _score(task, found))
+def measure_task(task: QuestionTask, cache: Path, problems: list[str]) -> Iterator[TaskOutcome]:
+    """Measure every system on one task."""
+    texts = [case.question for case in task.cases]
+    ours.build_index(task.folder, cache)
+    with ours.open_engine(task.folder, cache) as engine:
+        for name, arguments in SYSTEM_ARGUMENTS.items():
+            results_by_question = [ours.iterate_passages(ours.search_code(engine, text, **arguments)) for text in texts]
+            yield TaskOutcome(task.corpus, task.kind, name, _score_results(task, results_by_question))
     try:
-        _, answer = rivals.semble(task.folder, asked, cache)
-    except (Broken, NotInstalled) as error:
+        _, answer = rivals.run_semble(task.folder, texts, cache)
+    except (BenchmarkError, PeerNotInstalledError) as error:
         problems.append(f"semble, {task.corpus}, {task.kind}: {error}")
         return
-    listed = [[Passage(*each) for each in results] for results in answer["answers"]]
-    yield Outcome(task.corpus, task.kind, "semble", _score(task, listed))
+    semble_results = [[ResultPassage(*line_range) for line_range in results] for results in answer["answers"]]
+    yield TaskOutcome(task.corpus, task.kind, "semble", _score_results(task, semble_results))
 
 
-def _score(task: Task, found: Sequence[Any]) -> Score:
-    fitting: list[Callable[[Passage], bool]] = [case.fits for case in task.cases]
-    return score([place(each, fits) for each, fits in zip(found, fitting, strict=True)])
+def _score_results(task: QuestionTask, results_by_question: Sequence[Any]) -> QualityScore:
+    matchers: list[Callable[[ResultPassage], bool]] = [case.matches for case in task.cases]
+    return score_ranks(
+        [find_rank(passages, matches) for passages, matches in zip(results_by_question, matchers, strict=True)]
+    )

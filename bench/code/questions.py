@@ -1,9 +1,9 @@
-"""Questions a person would ask, written by hand, and names looked up; with the places that answer.
+"""Questions that a person would ask, written by hand, and names to look up, with their answers.
 
-A question may have several right answers; one of them is enough. Answers are written as
-`end/of/path.py:Class.method` in `questions/*.json` and must each exist in exactly one file. Where
-Python's own parser cannot read a file, ours says where its declarations stand; overloads of one
-name are one answer.
+A question may have several correct answers; one of them is enough. Answers are written as
+`end/of/path.py:Class.method` in `questions/*.json` and must each exist in exactly one file. If
+Python's own parser cannot read a file, ours finds its declarations; overloads of one name are one
+answer.
 """
 
 import ast
@@ -16,119 +16,123 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 
-from bench.code.answers import Passage
+from bench.code.answers import ResultPassage
 from bench.code.corpora import Corpus
-from bench.code.heldout import LONGEST
-from cleats.toolsets.code.extract import extract
+from bench.code.heldout import MAX_PASSAGE_LINES
+from cleats.toolsets.code.analysis.extract import extract_facts
 
-QUESTIONS = Path(__file__).parent / "questions"
+QUESTIONS_FOLDER = Path(__file__).parent / "questions"
 
-LANGUAGES: Mapping[str, str] = {".ts": "typescript", ".js": "javascript", ".java": "java"}
-"""Of the answers that are not in Python."""
+LANGUAGES_BY_SUFFIX: Mapping[str, str] = {".ts": "typescript", ".js": "javascript", ".java": "java"}
+"""The languages of answers that are not in Python, by suffix."""
 
-_COPIES = re.compile(r"(^|/)(dist|build)/|\.d\.ts$")
-"""What packages have beside their sources."""
+_COPY_PATH_PATTERN = re.compile(r"(^|/)(dist|build)/|\.d\.ts$")
+"""Paths of built copies that packages have next to their sources."""
 
-SYMBOLS = 200
-"""Names looked up in each corpus."""
+MAX_SYMBOLS = 200
+"""The number of names looked up in each corpus."""
 
-SHORTEST = 5
-"""Characters of a name that is looked up; shorter ones are words like any other."""
+MIN_NAME_CHARACTERS = 5
+"""Characters of the shortest name that is looked up; shorter ones are ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and every place that answers it."""
+class AnsweredQuestion:
+    """A question and every location that answers it."""
 
     question: str
-    answers: tuple[Passage, ...]
+    answers: tuple[ResultPassage, ...]
 
-    def fits(self, found: Passage) -> bool:
-        """Whether a result shows one of the answers, and not a whole file around it."""
+    def matches(self, passage: ResultPassage) -> bool:
+        """Test whether a result shows one of the answers, and not a whole file around it."""
         return any(
-            found.path == each.path
-            and found.first <= each.last
-            and found.last >= each.first
-            and found.last - found.first < max(LONGEST, 2 * (each.last - each.first + 1))
-            for each in self.answers
+            passage.path == answer.path
+            and passage.first <= answer.last
+            and passage.last >= answer.first
+            and passage.last - passage.first < max(MAX_PASSAGE_LINES, 2 * (answer.last - answer.first + 1))
+            for answer in self.answers
         )
 
 
-def by_hand(corpus: Corpus) -> list[Asked]:
-    """The questions that were written for a corpus; none for some."""
-    file = QUESTIONS / f"{corpus.name}.json"
+def load_questions(corpus: Corpus) -> list[AnsweredQuestion]:
+    """Load the questions that were written for a corpus, if there are any."""
+    file = QUESTIONS_FOLDER / f"{corpus.name}.json"
     if not file.exists():
         return []
-    declared = list(_declarations(corpus))
+    declarations = list(_iterate_declarations(corpus))
     return [
-        Asked(question, tuple(each for answer in answers for each in _only(declared, answer)))
+        AnsweredQuestion(
+            question, tuple(passage for answer in answers for passage in _find_declaration(declarations, answer))
+        )
         for question, answers in json.loads(file.read_text())
     ]
 
 
-def symbols(corpus: Corpus) -> list[Asked]:
-    """Names that are declared only once, not counting copies, each the answer to itself."""
-    declared = [
+def choose_symbols(corpus: Corpus) -> list[AnsweredQuestion]:
+    """Choose names that are declared only once, not counting copies; each answers itself."""
+    declarations = [
         (name.rpartition(".")[2], passage)
-        for (path, name), passage in _declarations(corpus, ast.FunctionDef | ast.ClassDef)
-        if "test" not in path and not _COPIES.search(path)
+        for (path, name), passage in _iterate_declarations(corpus, ast.FunctionDef | ast.ClassDef)
+        if "test" not in path and not _COPY_PATH_PATTERN.search(path)
     ]
-    counts = Counter(name for name, _ in declared)
+    counts = Counter(name for name, _ in declarations)
     chosen = [
-        Asked(name, (passage,))
-        for name, passage in declared
-        if counts[name] == 1 and len(name) >= SHORTEST and not name.startswith("__")
+        AnsweredQuestion(name, (passage,))
+        for name, passage in declarations
+        if counts[name] == 1 and len(name) >= MIN_NAME_CHARACTERS and not name.startswith("__")
     ]
-    chosen.sort(key=lambda asked: hashlib.sha256(asked.question.encode()).digest())
-    return chosen[:SYMBOLS]
+    chosen.sort(key=lambda question: hashlib.sha256(question.question.encode()).digest())
+    return chosen[:MAX_SYMBOLS]
 
 
-def _only(declared: Sequence[tuple[tuple[str, str], Passage]], answer: str) -> list[Passage]:
-    end, _, wanted = answer.partition(":")
-    found = [
+def _find_declaration(
+    declarations: Sequence[tuple[tuple[str, str], ResultPassage]], answer: str
+) -> list[ResultPassage]:
+    path_suffix, _, qualified_name = answer.partition(":")
+    passages = [
         passage
-        for (path, name), passage in declared
-        if name == wanted and f"/{path}".endswith(f"/{end}") and "/tests/" not in path
+        for (path, name), passage in declarations
+        if name == qualified_name and f"/{path}".endswith(f"/{path_suffix}") and "/tests/" not in path
     ]
-    if len({passage.path for passage in found}) != 1:
-        raise ValueError(f"{answer} names {len(found)} declarations")
-    return found
+    if len({passage.path for passage in passages}) != 1:
+        raise ValueError(f"{answer} names {len(passages)} declarations")
+    return passages
 
 
-def _declarations(
+def _iterate_declarations(
     corpus: Corpus, kinds: type[ast.stmt] | UnionType = ast.stmt
-) -> Iterator[tuple[tuple[str, str], Passage]]:
-    for file in corpus.files():
+) -> Iterator[tuple[tuple[str, str], ResultPassage]]:
+    for file in corpus.iterate_files():
         if file.suffix == ".py":
             path = file.relative_to(corpus.folder).as_posix()
             try:
                 tree = ast.parse(file.read_bytes())
             except (SyntaxError, ValueError):
                 continue
-            for name, node in _named(tree, ""):
+            for name, node in _iterate_named_nodes(tree, ""):
                 if isinstance(node, kinds):
-                    passage = Passage(path, node.lineno, node.end_lineno or node.lineno)
+                    passage = ResultPassage(path, node.lineno, node.end_lineno or node.lineno)
                     yield (path, name), passage
-        elif file.suffix in LANGUAGES:
-            wanted = None if kinds is ast.stmt else {"function", "method", "class"}
-            yield from _extracted(file, corpus, wanted)
+        elif file.suffix in LANGUAGES_BY_SUFFIX:
+            chunk_kinds = None if kinds is ast.stmt else {"function", "method", "class"}
+            yield from _extract_declarations(file, corpus, chunk_kinds)
 
 
-def _extracted(
+def _extract_declarations(
     file: Path, corpus: Corpus, kinds: Collection[str] | None
-) -> Iterator[tuple[tuple[str, str], Passage]]:
+) -> Iterator[tuple[tuple[str, str], ResultPassage]]:
     path = file.relative_to(corpus.folder).as_posix()
-    for chunk in extract(path, file.read_bytes(), LANGUAGES[file.suffix], "code").chunks:
+    for chunk in extract_facts(path, file.read_bytes(), LANGUAGES_BY_SUFFIX[file.suffix], "code").chunks:
         if chunk.name and (kinds is None or chunk.kind in kinds):
-            yield (path, chunk.name), Passage(path, chunk.start_line, chunk.end_line)
+            yield (path, chunk.name), ResultPassage(path, chunk.start_line, chunk.end_line)
 
 
-def _named(parent: ast.AST, above: str) -> Iterator[tuple[str, ast.stmt]]:
+def _iterate_named_nodes(parent: ast.AST, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield above + node.name, node
-            yield from _named(node, f"{above}{node.name}.")
+            yield prefix + node.name, node
+            yield from _iterate_named_nodes(node, f"{prefix}{node.name}.")
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            yield above + node.targets[0].id, node
+            yield prefix + node.targets[0].id, node
         elif isinstance(node, ast.If | ast.Try):
-            yield from _named(node, above)
+            yield from _iterate_named_nodes(node, prefix)

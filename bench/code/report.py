@@ -1,14 +1,14 @@
-"""The figures as tables: everyone beside ours, with ratios."""
+"""The figures as tables: all contestants next to ours, with ratios."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from bench.calls.machine import QUIET
-from bench.code.measure import Figures
-from bench.code.quality import Outcome
-from bench.ratios import Ratio, divided
+from bench.calls.machine import MAX_OTHERS_SHARE
+from bench.code.measure import SearchFigures
+from bench.code.quality import TaskOutcome
+from bench.ratios import Ratio, divide_figures
 
-TITLES = {
+FIGURE_TITLES = {
     "build_wall": "index, s",
     "build_cpu": "index, CPU s",
     "parse_cpu": "parsing alone, CPU s",
@@ -26,78 +26,75 @@ TITLES = {
     "stdio_median": "over MCP stdio, median ms",
     "stdio_slowest": "over MCP stdio, slowest of 100, ms",
 }
-OURS = "cleats"
+OUR_NAME = "cleats"
 
 
-def text(
-    costs: Mapping[str, Mapping[str, Figures]],
-    outcomes: Sequence[Outcome],
-    others: float,
+def render_report(
+    costs: Mapping[str, Mapping[str, SearchFigures]],
+    outcomes: Sequence[TaskOutcome],
+    others_share: float,
     problems: Sequence[str],
 ) -> str:
-    """The whole report, in Markdown."""
-    rough = ": the times are rough, run again when it is quiet" if others > QUIET else ""
-    lines = [f"Other processes took {others:.0%} of the CPUs{rough}.", ""]
+    """Render the whole report in Markdown."""
+    rough = ": the times are rough, run again when it is quiet" if others_share > MAX_OTHERS_SHARE else ""
+    lines = [f"Other processes took {others_share:.0%} of the CPUs{rough}.", ""]
     for corpus, contestants in costs.items():
-        lines += [f"Costs on {corpus}", "", *_costs(contestants), ""]
+        lines += [f"Costs on {corpus}", "", *_render_costs(contestants), ""]
     if outcomes:
-        lines += ["Answers (nDCG@10 / at the top / among ten)", "", *_quality(outcomes), ""]
+        lines += ["Answers (nDCG@10 / at the top / among ten)", "", *_render_quality(outcomes), ""]
     return "\n".join([*lines, *(f"FAIL  {problem}" for problem in problems)])
 
 
-def ratios(costs: Mapping[str, Mapping[str, Figures]], outcomes: Sequence[Outcome]) -> list[Ratio]:
-    """Ours to each peer's: every cost, and the worth of the answers."""
-    found = []
+def compute_ratios(costs: Mapping[str, Mapping[str, SearchFigures]], outcomes: Sequence[TaskOutcome]) -> list[Ratio]:
+    """Compute our ratio to each peer for every cost and for the quality of the answers."""
+    all_ratios = []
     for title, contestants in costs.items():
-        if OURS in contestants:
+        if OUR_NAME in contestants:
             corpus = title.partition(":")[0]
-            peers = {name: each for name, each in contestants.items() if name != OURS}
-            for field in fields(Figures):
-                theirs = {name: getattr(each, field.name) for name, each in peers.items()}
-                ours = getattr(contestants[OURS], field.name)
-                found += divided(f"{corpus}: {TITLES[field.name]}", ours, theirs)
-    scores = {(each.corpus, each.kind, each.system): each.score.ndcg for each in outcomes}
+            peers = {name: item for name, item in contestants.items() if name != OUR_NAME}
+            for field in fields(SearchFigures):
+                peer_values = {name: getattr(item, field.name) for name, item in peers.items()}
+                our_value = getattr(contestants[OUR_NAME], field.name)
+                all_ratios += divide_figures(f"{corpus}: {FIGURE_TITLES[field.name]}", our_value, peer_values)
+    scores = {(item.corpus, item.kind, item.system): item.score.ndcg for item in outcomes}
     for (corpus, kind, system), score in scores.items():
-        if system != OURS:
-            ours = scores.get((corpus, kind, OURS))
-            found += divided(f"{corpus}: {kind}, nDCG@10", ours, {system: score}, more=True)
-    return found
+        if system != OUR_NAME:
+            our_value = scores.get((corpus, kind, OUR_NAME))
+            all_ratios += divide_figures(f"{corpus}: {kind}, nDCG@10", our_value, {system: score}, more_is_better=True)
+    return all_ratios
 
 
-def _costs(contestants: Mapping[str, Figures]) -> Iterator[str]:
+def _render_costs(contestants: Mapping[str, SearchFigures]) -> Iterator[str]:
     rows = [["", *contestants]]
-    for field in fields(Figures):
-        values = [getattr(each, field.name) for each in contestants.values()]
+    for field in fields(SearchFigures):
+        values = [getattr(figures, field.name) for figures in contestants.values()]
         if any(value is not None for value in values):
-            own = getattr(contestants[OURS], field.name) if OURS in contestants else None
-            rows.append([TITLES[field.name], *(_cell(value, own) for value in values)])
-    yield from _table(rows)
+            our_value = getattr(contestants[OUR_NAME], field.name) if OUR_NAME in contestants else None
+            rows.append([FIGURE_TITLES[field.name], *(_render_cell(value, our_value) for value in values)])
+    yield from _render_table(rows)
 
 
-def _quality(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    systems = list(dict.fromkeys(each.system for each in outcomes))
-    found = {(each.corpus, each.kind, each.system): each.score for each in outcomes}
+def _render_quality(outcomes: Sequence[TaskOutcome]) -> Iterator[str]:
+    systems = list(dict.fromkeys(item.system for item in outcomes))
+    scores_by_key = {(item.corpus, item.kind, item.system): item.score for item in outcomes}
     rows = [["questions", "count", *systems]]
-    for corpus, kind in dict.fromkeys((each.corpus, each.kind) for each in outcomes):
-        scores = [found.get((corpus, kind, system)) for system in systems]
+    for corpus, kind in dict.fromkeys((item.corpus, item.kind) for item in outcomes):
+        scores = [scores_by_key.get((corpus, kind, system)) for system in systems]
         count = next(score.questions for score in scores if score is not None)
-        cells = [
-            "-" if each is None else f"{each.ndcg:.3f} / {each.hit:.2f} / {each.recall:.2f}"
-            for each in scores
-        ]
+        cells = ["-" if item is None else f"{item.ndcg:.3f} / {item.hit:.2f} / {item.recall:.2f}" for item in scores]
         rows.append([f"{corpus}, {kind}", str(count), *cells])
-    yield from _table(rows)
+    yield from _render_table(rows)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    head, *body = rows
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
+def _render_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    heading, *body = rows
+    yield f"| {' | '.join(heading)} |"
+    yield f"|{'---|' * len(heading)}"
     yield from (f"| {' | '.join(row)} |" for row in body)
 
 
-def _cell(value: float | None, own: float | None) -> str:
+def _render_cell(value: float | None, our_value: float | None) -> str:
     if value is None:
         return "-"
-    shown = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-    return f"{shown} ({value / own:.2f}x)" if own else shown
+    number = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    return f"{number} ({value / our_value:.2f}x)" if our_value else number

@@ -1,3 +1,3 @@
-"""What a fleet costs and where it ends: two workers measured, more of them worked out."""
+"""The cost and the limits of a fleet: two workers measured, larger fleets calculated."""
 
-QUICK = ("--runs", "1", "--records", "200")
+QUICK_ARGUMENTS = ("--runs", "1", "--records", "200")

@@ -6,70 +6,67 @@ import sys
 
 from bench import ratios
 from bench.calls import machine
-from bench.code.corpora import CORPORA
+from bench.code.corpora import ALL_CORPORA
 from bench.fleet import measure, searching
-from bench.fleet.measure import Runs
-from bench.fleet.model import Model, table
-from bench.fleet.world import postgres
+from bench.fleet.measure import FleetRuns
+from bench.fleet.model import FleetModel, render_table
+from bench.fleet.world import run_postgres
 
 
 def main() -> int:
-    """Exit 0 when everything could be measured."""
-    options = _options()
+    """Return 0 after measuring everything."""
+    options = _parse_options()
     if options.share:
-        print(_sharing(options.share))
+        print(_report_sharing(options.share))
         return 0
-    before = machine.read()
-    rate = measure.records(options.records)
-    one = measure.whole_runs(1, options.runs)
-    two = measure.whole_runs(2, options.runs)
-    others = machine.read().others_since(before)
-    model = Model(cpu=one.cpu, transactions=one.transactions, records=rate)
-    print(_text(one, two, rate, model, others))
-    expected = model.rate(_cores(2))
-    ratios.write(
+    before = machine.read_cpu_times()
+    rate = measure.measure_records(options.measure_records)
+    one = measure.measure_runs(1, options.runs)
+    two = measure.measure_runs(2, options.runs)
+    others_share = machine.read_cpu_times().compute_others_share(before)
+    model = FleetModel(cpu=one.cpu, transactions=one.transactions, records=rate)
+    print(_render_report(one, two, rate, model, others_share))
+    expected = model.compute_rate(_available_cores(2))
+    ratios.write_ratios(
         options.ratios,
         [
             ratios.Ratio("runs of two workers", "one worker", two.rate / one.rate, more=True),
             ratios.Ratio("runs of two workers", "the model", two.rate / expected, more=True),
         ],
-        others,
+        others_share,
     )
     return 0
 
 
-def _sharing(name: str) -> str:
-    corpus = next(each for each in CORPORA if each.name == name)
-    with postgres() as url:
-        made = searching.shared(corpus.prepare(), url)
+def _report_sharing(name: str) -> str:
+    corpus = next(candidate for candidate in ALL_CORPORA if candidate.name == name)
+    with run_postgres() as url:
+        cost = searching.measure_sharing(corpus.prepare(), url)
     return (
-        f"{made.files:,} files built and published in {made.build_seconds:.0f} s, "
-        f"{made.bytes / (1 << 20):.0f} MiB shared; both readers answer as the embedded index does; "
-        f"a changed file reached both after {made.update_seconds:.1f} s, {made.answers} answers "
+        f"{cost.files:,} files built and published in {cost.build_seconds:.0f} s, "
+        f"{cost.bytes / (1 << 20):.0f} MiB shared; both readers answer as the embedded index does; "
+        f"a changed file reached both after {cost.update_seconds:.1f} s, {cost.answers} answers "
         "meanwhile, each whole"
     )
 
 
-def _cores(workers: int) -> int:
+def _available_cores(workers: int) -> int:
     return min(workers, os.cpu_count() or 1)
 
 
-def _text(one: Runs, two: Runs, rate: float, model: Model, others: float) -> str:
-    expected = model.rate(_cores(2))
+def _render_report(one: FleetRuns, two: FleetRuns, rate: float, model: FleetModel, others_share: float) -> str:
+    expected = model.compute_rate(_available_cores(2))
     fleets = [
-        f"{each.workers} worker(s): {each.runs} runs in {each.seconds:.1f} s, {each.rate:.3f}"
-        f" runs/s, {each.cpu:.2f} s CPU a run"
-        for each in (one, two)
+        f"{fleet.workers} worker(s): {fleet.runs} runs in {fleet.seconds:.1f} s, {fleet.rate:.3f}"
+        f" runs/s, {fleet.cpu:.2f} s CPU a run"
+        for fleet in (one, two)
     ]
     worked_out = f"worked out for two: {expected:.3f} runs/s, measured {two.rate / expected:.2f}x"
-    left = (
+    storage = (
         f"a run leaves {one.rows:.0f} rows and {one.row_bytes / 1024:.0f} KiB in the database, "
         f"{one.disk_bytes / (1 << 20):.1f} MiB on shared storage"
     )
-    records = (
-        f"{measure.CONNECTIONS} connections: {rate:.0f} synced records/s; "
-        f"a run makes {one.transactions:.0f}"
-    )
+    records = f"{measure.CONNECTION_COUNT} connections: {rate:.0f} synced records/s; a run makes {one.transactions:.0f}"
     return "\n".join(
         [
             "# A fleet",
@@ -77,17 +74,17 @@ def _text(one: Runs, two: Runs, rate: float, model: Model, others: float) -> str
             *fleets,
             f"two over one: {two.rate / one.rate:.2f}x",
             worked_out,
-            left,
+            storage,
             records,
             "",
-            *table(model),
+            *render_table(model),
             "",
-            f"other processes used {others:.0%} of the machine meanwhile",
+            f"other processes used {others_share:.0%} of the machine meanwhile",
         ]
     )
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.fleet",
         description="Drive real runs with one and with two workers on a real PostgreSQL, and "
@@ -97,10 +94,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=2000, help="records for the database")
     parser.add_argument(
         "--share",
-        choices=[each.name for each in CORPORA],
+        choices=[corpus.name for corpus in ALL_CORPORA],
         help="instead: share the index of a corpus with two servers, and check every answer",
     )
-    ratios.add_option(parser)
+    ratios.add_ratios_option(parser)
     return parser.parse_args()
 
 

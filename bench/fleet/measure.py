@@ -1,4 +1,4 @@
-"""What is measured: whole runs by one and by two workers, and the database by itself."""
+"""The measurements: whole runs by one and by two workers, and the database alone."""
 
 import tempfile
 import time
@@ -8,78 +8,78 @@ from pathlib import Path
 
 import anyio
 
-from bench.fleet.world import Fleet, postgres, spent, wait
-from cleats.toolsets.launch.events import Draft, Trace
-from cleats.toolsets.launch.store.port import Lease, NewRun, Step
-from cleats.toolsets.launch.store.postgres import PostgresStore
+from bench.fleet.world import BenchFleet, read_child_cpu_seconds, run_postgres, wait_until
+from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
+from cleats.toolsets.launch.store.interface import NewRun, RecordedStep, RunLease
+from cleats.toolsets.launch.store.postgres_store import PostgresStore
 
-CONNECTIONS = 8
-"""Writers at once: they share the database's syncs, as the workers of a fleet do."""
+CONNECTION_COUNT = 8
+"""Concurrent writers: they share the syncs of the database, as the workers of a fleet do."""
 
-TRACE = Trace()
+BENCH_TRACE = TraceIds()
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
-    """A fleet that drove some runs."""
+class FleetRuns:
+    """The figures of a fleet that drove some runs."""
 
     workers: int
     runs: int
     seconds: float
     cpu: float
-    """CPU seconds of the workers and all that they started, for one run."""
+    """CPU seconds of the workers and all their children, per run."""
     transactions: float
-    """Records in the database for one run."""
+    """Records in the database per run."""
     rows: float
     row_bytes: float
     disk_bytes: float
 
     @property
     def rate(self) -> float:
-        """Runs in a second."""
+        """Runs per second."""
         return self.runs / self.seconds
 
 
-def whole_runs(workers: int, runs: int) -> Runs:
-    """Drive whole runs of the sample, from nothing to a green build."""
-    with tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder, postgres() as url:
-        fleet = Fleet(Path(folder), url)
-        anyio.run(fleet.start, runs)
-        before = spent()
-        with fleet.workers(workers, concurrency=1):
-            seconds = wait(lambda: fleet.ended() == runs)
-        cpu = (spent() - before) / runs
-        left = fleet.rows()
+def measure_runs(workers: int, runs: int) -> FleetRuns:
+    """Drive whole runs of the sample, from the start to a green build."""
+    with tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder, run_postgres() as url:
+        fleet = BenchFleet(Path(folder), url)
+        anyio.run(fleet.create_runs, runs)
+        cpu_before = read_child_cpu_seconds()
+        with fleet.run_workers(workers, concurrency=1):
+            seconds = wait_until(lambda: fleet.count_ended() == runs)
+        cpu = (read_child_cpu_seconds() - cpu_before) / runs
+        table_sizes = fleet.measure_tables()
         fleet.engine.store.close()
-        return Runs(
+        return FleetRuns(
             workers,
             runs,
             seconds,
             cpu,
-            # A step is recorded when it begins and when it ends; a state may change in between.
-            transactions=2 * left["cleats_steps rows"] / runs + 4,
-            rows=sum(value for name, value in left.items() if name.endswith("rows")) / runs,
-            row_bytes=sum(value for name, value in left.items() if name.endswith("bytes")) / runs,
-            disk_bytes=fleet.bytes_on_disk() / runs,
+            # A step is recorded at its start and at its end; the state may change in between.
+            transactions=2 * table_sizes["cleats_steps rows"] / runs + 4,
+            rows=sum(value for name, value in table_sizes.items() if name.endswith("rows")) / runs,
+            row_bytes=sum(value for name, value in table_sizes.items() if name.endswith("bytes")) / runs,
+            disk_bytes=fleet.measure_disk_bytes() / runs,
         )
 
 
-def records(count: int) -> float:
-    """Records that the database takes in a second, each synced, from as many as a fleet has."""
-    with postgres() as url:
-        stores = [PostgresStore(url) for _ in range(CONNECTIONS)]
-        leases = [_lease(store, number) for number, store in enumerate(stores)]
-        each = count // CONNECTIONS
-        begun = time.monotonic()
-        with ThreadPoolExecutor(CONNECTIONS) as pool:
-            list(pool.map(_record, stores, leases, [each] * CONNECTIONS))
-        rate = each * CONNECTIONS / (time.monotonic() - begun)
+def measure_records(count: int) -> float:
+    """Return the synced records per second that the database takes from several connections."""
+    with run_postgres() as url:
+        stores = [PostgresStore(url) for _ in range(CONNECTION_COUNT)]
+        leases = [_create_lease(store, number) for number, store in enumerate(stores)]
+        writer_records = count // CONNECTION_COUNT
+        start_time = time.monotonic()
+        with ThreadPoolExecutor(CONNECTION_COUNT) as pool:
+            list(pool.map(_write_records, stores, leases, [writer_records] * CONNECTION_COUNT))
+        rate = writer_records * CONNECTION_COUNT / (time.monotonic() - start_time)
         for store in stores:
             store.close()
         return rate
 
 
-def _lease(store: PostgresStore, number: int) -> Lease:
+def _create_lease(store: PostgresStore, number: int) -> RunLease:
     config = {"product_slug": "bench"}
     new = NewRun(
         run_id=f"r_bench_{number:04}",
@@ -88,13 +88,13 @@ def _lease(store: PostgresStore, number: int) -> Lease:
         shown_config=config,
         config_hash="h",
     )
-    store.create(new, [Draft("RUN_CREATED", {"required_sections": ["docs"]})], TRACE)
+    store.create(new, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], BENCH_TRACE)
     lease = store.acquire(new.run_id, "bench", 3600)
     assert lease is not None
     return lease
 
 
-def _record(store: PostgresStore, lease: Lease, count: int) -> None:
+def _write_records(store: PostgresStore, lease: RunLease, count: int) -> None:
     for number in range(count):
-        draft = Draft("GATE_RUN_STARTED", {"gate": "bench", "number": number})
-        store.record(lease, [draft], TRACE, step=Step(f"step:{number}", {}, 0.0))
+        draft = EventDraft("GATE_RUN_STARTED", {"gate": "bench", "number": number})
+        store.record(lease, [draft], BENCH_TRACE, step=RecordedStep(f"step:{number}", {}, 0.0))

@@ -1,46 +1,46 @@
-"""What a fleet of N does, worked out from what one worker costs."""
+"""The rate of larger fleets, calculated from the cost of one worker."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-BUSY = 0.7
-"""The part of the database that a fleet may use: beyond it, waiting grows faster than work."""
+MAX_DATABASE_LOAD = 0.7
+"""The share of the database that a fleet may use; above it, waits grow faster than the work."""
 
-SIZES = (2, 8, 32, 128, 512)
-"""Cores."""
+FLEET_CORES = (2, 8, 32, 128, 512)
+"""The core counts of the fleets in the table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """The two things that a run needs: cores, and records in the database."""
+class FleetModel:
+    """The two resources that a run needs: cores, and records in the database."""
 
     cpu: float
     """CPU seconds of one run."""
     transactions: float
     """Records of one run."""
     records: float
-    """Records that the database takes in a second."""
+    """Records that the database takes per second."""
 
     @property
-    def wall(self) -> float:
-        """Runs in a second that the database can take."""
-        return BUSY * self.records / self.transactions
+    def max_database_rate(self) -> float:
+        """Runs per second that the database can take."""
+        return MAX_DATABASE_LOAD * self.records / self.transactions
 
-    def rate(self, cores: int) -> float:
-        """Runs in a second of a fleet with so many cores."""
-        return min(cores / self.cpu, self.wall)
+    def compute_rate(self, cores: int) -> float:
+        """Return the runs per second of a fleet with this many cores."""
+        return min(cores / self.cpu, self.max_database_rate)
 
     @property
-    def cores_at_the_wall(self) -> float:
-        """Cores beyond which the database is the limit."""
-        return self.wall * self.cpu
+    def max_useful_cores(self) -> float:
+        """The number of cores beyond which the database is the limit."""
+        return self.max_database_rate * self.cpu
 
 
-def table(model: Model) -> Iterator[str]:
-    """Fleets of several sizes."""
+def render_table(model: FleetModel) -> Iterator[str]:
+    """Render the rates of fleets of several sizes."""
     yield "cores   runs/s   runs/day   limit"
-    for cores in SIZES:
-        rate = model.rate(cores)
-        limit = "database" if rate >= model.wall else "cores"
+    for cores in FLEET_CORES:
+        rate = model.compute_rate(cores)
+        limit = "database" if rate >= model.max_database_rate else "cores"
         yield f"{cores:5}   {rate:6.2f}   {rate * 86_400:8,.0f}   {limit}"
-    yield f"the database is the limit from {model.cores_at_the_wall:,.0f} cores on"
+    yield f"the database is the limit from {model.max_useful_cores:,.0f} cores on"

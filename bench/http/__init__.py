@@ -1,3 +1,3 @@
-"""What a request of the HTTP API costs, beside a bare Starlette route and beside no HTTP at all."""
+"""The cost of a request of the HTTP API, compared with a bare Starlette route and with no HTTP."""
 
-QUICK = ("--rounds", "1", "--seconds", "1")
+QUICK_ARGUMENTS = ("--rounds", "1", "--seconds", "1")

@@ -3,86 +3,86 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bench.calls.machine import QUIET
-from bench.http.measure import Sample
-from bench.ratios import Ratio, divided
+from bench.calls.machine import MAX_OTHERS_SHARE
+from bench.http.measure import RouteSample
+from bench.ratios import Ratio, divide_figures
 
-BARE = "bare Starlette /health"
+BARE_ROUTE = "bare Starlette /health"
 
 
-class Target(NamedTuple):
-    """What a route may cost: CPU, as a multiple of something else's."""
+class RouteTarget(NamedTuple):
+    """The highest CPU cost of a route, as a multiple of a reference."""
 
     route: str
-    beside: str
-    most: float
+    reference: str
+    max_ratio: float
 
 
-TARGETS = (
-    Target("GET /health", BARE, 1.6),
-    Target("POST /search", "search in process", 1.5),
+ROUTE_TARGETS = (
+    RouteTarget("GET /health", BARE_ROUTE, 1.6),
+    RouteTarget("POST /search", "search in process", 1.5),
 )
 
 
-def text(
-    samples: Mapping[str, Sequence[Sample]],
-    alone: Mapping[str, Sequence[float]],
-    hung_up: Sequence[float],
-    others: float,
+def render_report(
+    samples: Mapping[str, Sequence[RouteSample]],
+    in_process_costs: Mapping[str, Sequence[float]],
+    hang_up_times: Sequence[float],
+    others_share: float,
     notes: Sequence[str],
 ) -> str:
-    """The whole report. The best round is shown: noise only ever makes a figure worse."""
-    rough = ": the figures are rough, run again when it is quiet" if others > QUIET else ""
-    costs = _costs(samples, alone)
+    """Render the report with the best round of each, as noise only makes a figure worse."""
+    rough = ": the figures are rough, run again when it is quiet" if others_share > MAX_OTHERS_SHARE else ""
+    costs = _best_costs(samples, in_process_costs)
     return "\n".join(
         [
-            f"Other processes took {others:.0%} of the CPUs{rough}.",
+            f"Other processes took {others_share:.0%} of the CPUs{rough}.",
             "",
-            *_table(samples, costs),
+            *_render_table(samples, costs),
             "",
-            *([f"streams hung up and cleaned up in {min(hung_up):.0f} ms"] if hung_up else []),
+            *([f"streams hung up and cleaned up in {min(hang_up_times):.0f} ms"] if hang_up_times else []),
             *notes,
             "",
             "Targets",
-            *_targets(costs),
+            *_render_targets(costs),
         ]
     )
 
 
-def ratios(
-    samples: Mapping[str, Sequence[Sample]], alone: Mapping[str, Sequence[float]]
+def compute_ratios(
+    samples: Mapping[str, Sequence[RouteSample]], in_process_costs: Mapping[str, Sequence[float]]
 ) -> list[Ratio]:
-    """CPU of a route to that of a bare one, and of a tool to the same without HTTP."""
-    costs = _costs(samples, alone)
-    found = []
+    """Compute the CPU cost of routes relative to a bare route and to the tool without HTTP."""
+    costs = _best_costs(samples, in_process_costs)
+    all_ratios = []
     for route in samples:
-        if route != BARE:
-            beside = (BARE, f"{route.rpartition('/')[2]} in process")
-            theirs = {name: costs[name] for name in beside if name in costs}
-            found += divided(f"{route}, CPU", costs[route], theirs)
-    return found
+        if route != BARE_ROUTE:
+            references = (BARE_ROUTE, f"{route.rpartition('/')[2]} in process")
+            reference_costs = {name: costs[name] for name in references if name in costs}
+            all_ratios += divide_figures(f"{route}, CPU", costs[route], reference_costs)
+    return all_ratios
 
 
-def _costs(
-    samples: Mapping[str, Sequence[Sample]], alone: Mapping[str, Sequence[float]]
+def _best_costs(
+    samples: Mapping[str, Sequence[RouteSample]], in_process_costs: Mapping[str, Sequence[float]]
 ) -> dict[str, float]:
-    costs = {name: min(each.cpu_us for each in rounds) for name, rounds in samples.items()}
-    return costs | {f"{tool} in process": min(rounds) for tool, rounds in alone.items()}
+    costs = {name: min(sample.cpu_us for sample in rounds) for name, rounds in samples.items()}
+    return costs | {f"{tool} in process": min(rounds) for tool, rounds in in_process_costs.items()}
 
 
-def _table(samples: Mapping[str, Sequence[Sample]], costs: Mapping[str, float]) -> Iterator[str]:
+def _render_table(samples: Mapping[str, Sequence[RouteSample]], costs: Mapping[str, float]) -> Iterator[str]:
     width = max(map(len, costs))
     yield f"{'':{width}}  {'requests/s':>10}  {'CPU µs':>8}"
     for name, cost in costs.items():
-        rate = max((each.rate for each in samples.get(name, ())), default=0)
+        rate = max((sample.rate for sample in samples.get(name, ())), default=0)
         yield f"{name:{width}}  {f'{rate:,.0f}' if rate else '-':>10}  {cost:8.1f}"
 
 
-def _targets(costs: Mapping[str, float]) -> Iterator[str]:
-    for target in TARGETS:
-        promise = f"{target.route} at most {target.most:g}x {target.beside}"
-        if target.route not in costs or target.beside not in costs:
+def _render_targets(costs: Mapping[str, float]) -> Iterator[str]:
+    for target in ROUTE_TARGETS:
+        promise = f"{target.route} at most {target.max_ratio:g}x {target.reference}"
+        if target.route not in costs or target.reference not in costs:
             yield f"  -     {promise}: not measured"
             continue
-        ratio = costs[target.route] / costs[target.beside]
-        yield f"  {'pass' if ratio <= target.most else 'FAIL'}  {promise}: {ratio:.2f}x"
+        ratio = costs[target.route] / costs[target.reference]
+        yield f"  {'pass' if ratio <= target.max_ratio else 'FAIL'}  {promise}: {ratio:.2f}x"

@@ -1,9 +1,10 @@
-"""What runs cost: to list and to look at among ten thousand, to record, to start, and a whole one.
+"""The cost of runs: listing and status among ten thousand, recording, starting, and a whole run.
 
-Run `python -m bench.launch`. Lists and status are asked of a real server over MCP, beside the same
-questions put to SQLite itself; steps of the journal beside bare inserts into a file with the same
-settings; the start of a server with launch beside one with assets alone. A whole run writes the
-bundled sample package into the bundled sample site, with real git and real Hugo.
+Run `python -m bench.launch`. Lists and status are requested from a real server over MCP and
+compared with the same queries in SQLite; steps of the journal are compared with bare inserts into a
+file with the same settings, and the start of a server with launch with one that has only assets. A
+whole run writes the bundled sample package into the bundled sample site, with real git and real
+Hugo.
 """
 
-QUICK = ("--rounds", "1", "--sizes", "1,1000", "--steps", "200", "--no-run")
+QUICK_ARGUMENTS = ("--rounds", "1", "--sizes", "1,1000", "--steps", "200", "--no-run")

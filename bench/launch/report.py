@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from bench.calls.machine import QUIET
-from bench.launch.measure import Figures
-from bench.ratios import Ratio, divided
+from bench.calls.machine import MAX_OTHERS_SHARE
+from bench.launch.measure import LaunchFigures
+from bench.ratios import Ratio, divide_figures
 
-TITLES = {
+FIGURE_TITLES = {
     "list": "list of runs, ms",
     "filtered": "list by product and state, ms",
     "status": "status of a run, ms",
@@ -19,81 +19,81 @@ TITLES = {
     "tools_cpu": "git and Hugo in it, CPU s",
 }
 
-Rounds = Mapping[str, Mapping[str, Sequence[Figures]]]
-"""By what was measured, then by who was."""
+LaunchRounds = Mapping[str, Mapping[str, Sequence[LaunchFigures]]]
+"""The rounds by case, then by contestant."""
 
 
-class Target(NamedTuple):
-    """What something may cost."""
+class LaunchTarget(NamedTuple):
+    """The highest cost of an operation."""
 
     promise: str
     case: str
     field: str
-    most: float
+    max_value: float
 
 
-TARGETS = (
-    Target("list at 10,000 runs", "10,000 runs", "list", 50),
-    Target("filtered list at 10,000 runs", "10,000 runs", "filtered", 50),
-    Target("status at 10,000 runs", "10,000 runs", "status", 5),
-    Target("a whole run beyond git and Hugo, CPU s", "the sample", "run_cpu", 10),
+LAUNCH_TARGETS = (
+    LaunchTarget("list at 10,000 runs", "10,000 runs", "list", 50),
+    LaunchTarget("filtered list at 10,000 runs", "10,000 runs", "filtered", 50),
+    LaunchTarget("status at 10,000 runs", "10,000 runs", "status", 5),
+    LaunchTarget("a whole run beyond git and Hugo, CPU s", "the sample", "run_cpu", 10),
 )
 
 
-def text(rounds: Rounds, others: float, problems: Sequence[str]) -> str:
-    """The whole report. The best round is shown: noise only ever makes a figure worse."""
-    rough = ": the figures are rough, run again when it is quiet" if others > QUIET else ""
+def render_report(rounds: LaunchRounds, others_share: float, problems: Sequence[str]) -> str:
+    """Render the report with the best round of each, as noise only makes a figure worse."""
+    rough = ": the figures are rough, run again when it is quiet" if others_share > MAX_OTHERS_SHARE else ""
     return "\n".join(
         [
-            f"Other processes took {others:.0%} of the CPUs{rough}.",
+            f"Other processes took {others_share:.0%} of the CPUs{rough}.",
             "",
-            *_lines(rounds),
+            *_render_lines(rounds),
             "",
             "Targets",
-            *_targets(rounds),
+            *_render_targets(rounds),
             *(f"FAIL  {problem}" for problem in problems),
         ]
     )
 
 
-def ratios(rounds: Rounds) -> list[Ratio]:
-    """Ours to each peer's, for every figure that both have."""
+def compute_ratios(rounds: LaunchRounds) -> list[Ratio]:
+    """Compute our ratio to each peer for every figure that both have."""
     return [
         ratio
         for case, measured in rounds.items()
-        for field in fields(Figures)
-        for ratio in divided(
-            f"{case}: {TITLES[field.name]}",
-            best(measured.get("cleats", ()), field.name),
-            {name: best(each, field.name) for name, each in measured.items() if name != "cleats"},
-            more=field.name == "steps_per_second",
+        for field in fields(LaunchFigures)
+        for ratio in divide_figures(
+            f"{case}: {FIGURE_TITLES[field.name]}",
+            best_value(measured.get("cleats", ()), field.name),
+            {name: best_value(peer_rounds, field.name) for name, peer_rounds in measured.items() if name != "cleats"},
+            more_is_better=field.name == "steps_per_second",
         )
     ]
 
 
-def best(rounds: Sequence[Figures], field: str) -> float | None:
-    """The best of several rounds."""
-    known: list[float] = [value for each in rounds if (value := getattr(each, field)) is not None]
-    if not known:
+def best_value(rounds: Sequence[LaunchFigures], field: str) -> float | None:
+    """Return the best value of several rounds."""
+    values: list[float] = [value for figures in rounds if (value := getattr(figures, field)) is not None]
+    if not values:
         return None
-    return max(known) if field == "steps_per_second" else min(known)
+    return max(values) if field == "steps_per_second" else min(values)
 
 
-def _lines(rounds: Rounds) -> Iterator[str]:
+def _render_lines(rounds: LaunchRounds) -> Iterator[str]:
     for case, measured in rounds.items():
-        for field in fields(Figures):
+        for field in fields(LaunchFigures):
             cells = [
                 f"{name} {value:,.2f}"
-                for name, each in measured.items()
-                if (value := best(each, field.name)) is not None
+                for name, contestant_rounds in measured.items()
+                if (value := best_value(contestant_rounds, field.name)) is not None
             ]
             if cells:
-                yield f"{case:<14}{TITLES[field.name]:<42}{'   '.join(cells)}"
+                yield f"{case:<14}{FIGURE_TITLES[field.name]:<42}{'   '.join(cells)}"
 
 
-def _targets(rounds: Rounds) -> Iterator[str]:
-    for target in TARGETS:
-        value = best(rounds.get(target.case, {}).get("cleats", ()), target.field)
+def _render_targets(rounds: LaunchRounds) -> Iterator[str]:
+    for target in LAUNCH_TARGETS:
+        value = best_value(rounds.get(target.case, {}).get("cleats", ()), target.field)
         if value is not None:
-            verdict = "ok  " if value <= target.most else "OVER"
-            yield f"{verdict}  {target.promise}: {value:.2f} of {target.most:g}"
+            verdict = "ok  " if value <= target.max_value else "OVER"
+            yield f"{verdict}  {target.promise}: {value:.2f} of {target.max_value:g}"

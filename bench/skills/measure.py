@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.calls.process import Broken, Server, running, time_limit
-from bench.calls.servers import CACHE, FASTMCP
-from bench.calls.wire import initialize, initialized
+from bench.calls.process import BenchmarkError, ServerProcess, limit_time, run_server
+from bench.calls.servers import CACHE_FOLDER, FASTMCP_VERSION
+from bench.calls.wire import build_initialize, build_initialized
 from bench.skills import world
 
-PEERS = Path(__file__).parent / "peers"
-CALLS = 300
-"""Calls whose median is taken; the machine's pauses are longer than a call."""
+PEERS_FOLDER = Path(__file__).parent / "peers"
+MEDIAN_CALLS = 300
+"""The number of calls whose median is taken; pauses of the machine are longer than a call."""
 
-LIMIT = 300.0
-"""Seconds for all of a round; FastMCP asks its provider for every request, whatever it is."""
+ROUND_TIMEOUT_SECONDS = 300.0
+"""Seconds for a whole round; FastMCP asks its provider for every request of any kind."""
 
 
 @dataclass(slots=True)
-class Figures:
-    """What a round measured. Milliseconds of CPU, unless the name says wall; megabytes."""
+class SkillFigures:
+    """The figures of a round: milliseconds of CPU unless the name says wall; megabytes."""
 
     start_wall: float | None = None
     build: float | None = None
@@ -39,120 +39,120 @@ class Figures:
     memory: float | None = None
 
 
-def ours(folder: Path, count: int) -> Figures:
-    """Cleats, over its own wire."""
+def measure_cleats(folder: Path, count: int) -> SkillFigures:
+    """Measure Cleats over its own wire."""
     command = [sys.executable, "-m", "bench.skills.peers.cleats_skills", str(folder)]
-    figures = Figures()
-    with _client([*command, "alone"]) as (client, begun):
-        (tool, *_) = client.ask("tools/list")["tools"]
-        figures.start_wall = _ms(time.perf_counter() - begun)
+    figures = SkillFigures()
+    with _open_client([*command, "alone"]) as (client, start_time):
+        (tool, *_) = client.send_request("tools/list")["tools"]
+        figures.start_wall = _to_milliseconds(time.perf_counter() - start_time)
         figures.description = len(tool["description"])
-        figures.memory = client.server.usage().peak / 1e6
-    with _client(command) as (client, _):
-        figures.build = float(client.call("build")) * 1e3
-        figures.echo_wall = client.median(lambda n: client.call("echo", text=str(n)))
-        names = [world.name(number % count) for number in range(CALLS)]
-        figures.load_wall = client.median(lambda n: client.call("skill", name=names[n]))
-        figures.missing_wall = client.median(
-            lambda n: client.call("skill", name=f"{names[n][:-1]}x", fails=True)
+        figures.memory = client.server.read_usage().peak / 1e6
+    with _open_client(command) as (client, _):
+        figures.build = float(client.call_tool("build")) * 1e3
+        figures.echo_wall = client.measure_median(lambda n: client.call_tool("echo", text=str(n)))
+        names = [world.format_skill_name(number % count) for number in range(MEDIAN_CALLS)]
+        figures.load_wall = client.measure_median(lambda n: client.call_tool("skill", name=names[n]))
+        figures.missing_wall = client.measure_median(
+            lambda n: client.call_tool("skill", name=f"{names[n][:-1]}x", fails=True)
         )
-        client.call("refresh")
-        figures.idle_refresh = min(float(client.call("refresh")) for _ in range(5)) * 1e3
-        figures.echo_during_wall = max(client.during("refresh") for _ in range(5))
-        changed = [folder / world.name(number) for number in range(0, count, 100)]
+        client.call_tool("refresh")
+        figures.idle_refresh = min(float(client.call_tool("refresh")) for _ in range(5)) * 1e3
+        figures.echo_during_wall = max(client.measure_echo_during("refresh") for _ in range(5))
+        changed = [folder / world.format_skill_name(number) for number in range(0, count, 100)]
         for number, skill in enumerate(changed):
-            world.edit(skill, number * 100, 1)
-        world.settle([skill / "SKILL.md" for skill in changed])
-        figures.busy_refresh = float(client.call("refresh")) * 1e3
+            world.write_skill(skill, number * 100, 1)
+        world.backdate_files([skill / "SKILL.md" for skill in changed])
+        figures.busy_refresh = float(client.call_tool("refresh")) * 1e3
     return figures
 
 
-def fastmcp(folder: Path, count: int) -> Figures:
-    """FastMCP: skills are resources, found at the start, or anew for every request."""
-    python = CACHE / f"fastmcp-{FASTMCP}" / "bin" / "python"
+def measure_fastmcp(folder: Path, count: int) -> SkillFigures:
+    """Measure FastMCP: skills are resources, found at the start or again for every request."""
+    python = CACHE_FOLDER / f"fastmcp-{FASTMCP_VERSION}" / "bin" / "python"
     if not python.exists():
-        raise Broken("not installed; `python -m bench.calls --only fastmcp` does that")
-    command = [str(python), str(PEERS / "fastmcp_skills.py"), str(folder)]
-    figures = Figures()
-    with _client([*command, "once"]) as (client, begun):
-        client.ask("resources/list")
-        figures.start_wall = _ms(time.perf_counter() - begun)
-        figures.memory = client.server.usage().peak / 1e6
+        raise BenchmarkError("not installed; `python -m bench.calls --only fastmcp` does that")
+    command = [str(python), str(PEERS_FOLDER / "fastmcp_skills.py"), str(folder)]
+    figures = SkillFigures()
+    with _open_client([*command, "once"]) as (client, start_time):
+        client.send_request("resources/list")
+        figures.start_wall = _to_milliseconds(time.perf_counter() - start_time)
+        figures.memory = client.server.read_usage().peak / 1e6
         times = 20 if count <= 1000 else 3
-        figures.echo_wall = client.median(lambda n: client.call("echo", text=str(n)), times)
-        uris = [f"skill://{world.name(number % count)}/SKILL.md" for number in range(times)]
-        read = client.median(lambda n: client.ask("resources/read", uri=uris[n]), times)
-        figures.load_wall = read
-    with _client([*command, "reload"]) as (client, _):
-        client.ask("resources/read", uri=uris[0])
-        before = client.server.usage().cpu
-        client.ask("resources/read", uri=uris[0])
-        figures.idle_refresh = _ms(client.server.usage().cpu - before)
+        figures.echo_wall = client.measure_median(lambda n: client.call_tool("echo", text=str(n)), times)
+        uris = [f"skill://{world.format_skill_name(number % count)}/SKILL.md" for number in range(times)]
+        read_time = client.measure_median(lambda n: client.send_request("resources/read", uri=uris[n]), times)
+        figures.load_wall = read_time
+    with _open_client([*command, "reload"]) as (client, _):
+        client.send_request("resources/read", uri=uris[0])
+        cpu_before = client.server.read_usage().cpu
+        client.send_request("resources/read", uri=uris[0])
+        figures.idle_refresh = _to_milliseconds(client.server.read_usage().cpu - cpu_before)
     return figures
 
 
-def bare(folder: Path, _count: int) -> Figures:
-    """The limit: what the system calls alone cost from Python."""
-    command = [sys.executable, str(PEERS / "bare.py"), str(folder)]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
-    build, look = (float(line) * 1e3 for line in ran.stdout.split())
-    return Figures(build=build, idle_refresh=look)
+def measure_bare(folder: Path, _count: int) -> SkillFigures:
+    """Measure the limit: the cost of the system calls alone from Python."""
+    command = [sys.executable, str(PEERS_FOLDER / "bare.py"), str(folder)]
+    completed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=ROUND_TIMEOUT_SECONDS)
+    build, look = (float(line) * 1e3 for line in completed.stdout.split())
+    return SkillFigures(build=build, idle_refresh=look)
 
 
-class Client:
-    """Requests one after the other, each answer checked."""
+class SkillsClient:
+    """A client that sends requests one after the other and checks each answer."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerProcess) -> None:
         self.server = server
-        self._next = 1
+        self._last_id = 1
         self._pending = b""
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        self._send(method, params)
-        return self._result(self._next)
+    def send_request(self, method: str, **params: Any) -> dict[str, Any]:
+        self._send_message(method, params)
+        return self._wait_for_result(self._last_id)
 
-    def call(self, tool: str, *, fails: bool = False, **arguments: Any) -> str:
-        result = self.ask("tools/call", name=tool, arguments=arguments)
+    def call_tool(self, tool: str, *, fails: bool = False, **arguments: Any) -> str:
+        result = self.send_request("tools/call", name=tool, arguments=arguments)
         if result.get("isError", False) is not fails:
-            raise Broken(f"{tool}: {result}"[:300])
+            raise BenchmarkError(f"{tool}: {result}"[:300])
         return str(result["content"][0]["text"])
 
-    def median(self, work: Callable[[int], object], times: int = CALLS) -> float:
-        """Milliseconds that one of these takes."""
+    def measure_median(self, work: Callable[[int], object], times: int = MEDIAN_CALLS) -> float:
+        """Return the median milliseconds of one call."""
         work(0)
-        took = sorted(_timed(work, number) for number in range(times))
-        return _ms(took[times // 2])
+        durations = sorted(_measure_seconds(work, number) for number in range(times))
+        return _to_milliseconds(durations[times // 2])
 
-    def during(self, tool: str) -> float:
-        """The longest that an echo takes while another tool works, in milliseconds."""
-        self._send("tools/call", {"name": tool, "arguments": {}})
-        slow = self._next
+    def measure_echo_during(self, tool: str) -> float:
+        """Return the longest milliseconds of an echo while another tool works."""
+        self._send_message("tools/call", {"name": tool, "arguments": {}})
+        slow_id = self._last_id
         longest = 0.0
         while True:
-            begun = time.perf_counter()
-            self._send("tools/call", {"name": "echo", "arguments": {"text": "x"}})
-            mine = self._next
-            over = False
-            while (answer := self.frame()).get("id") != mine:
-                over |= answer.get("id") == slow
-            if over:
+            start_time = time.perf_counter()
+            self._send_message("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+            echo_id = self._last_id
+            is_done = False
+            while (answer := self.read_frame()).get("id") != echo_id:
+                is_done |= answer.get("id") == slow_id
+            if is_done:
                 return longest
-            longest = max(longest, _ms(time.perf_counter() - begun))
+            longest = max(longest, _to_milliseconds(time.perf_counter() - start_time))
 
-    def _send(self, method: str, params: dict[str, Any]) -> None:
-        self._next += 1
-        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
+    def _send_message(self, method: str, params: dict[str, Any]) -> None:
+        self._last_id += 1
+        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         self.server.send(json.dumps(message).encode() + b"\n")
 
-    def _result(self, request_id: int) -> dict[str, Any]:
-        while (answer := self.frame()).get("id") != request_id:
+    def _wait_for_result(self, request_id: int) -> dict[str, Any]:
+        while (answer := self.read_frame()).get("id") != request_id:
             pass
         if "result" not in answer:
-            raise Broken(str(answer)[:300])
+            raise BenchmarkError(str(answer)[:300])
         result: dict[str, Any] = answer["result"]
         return result
 
-    def frame(self) -> dict[str, Any]:
+    def read_frame(self) -> dict[str, Any]:
         while b"\n" not in self._pending:
             self._pending += self.server.receive()
         line, _, self._pending = self._pending.partition(b"\n")
@@ -161,23 +161,23 @@ class Client:
 
 
 @contextmanager
-def _client(command: Sequence[str]) -> Iterator[tuple[Client, float]]:
-    """A started server after the handshake, and when it was started."""
+def _open_client(command: Sequence[str]) -> Iterator[tuple[SkillsClient, float]]:
+    """Start a server, do the handshake, and yield the client and the start time."""
     root = Path(__file__).parents[2]
-    begun = time.perf_counter()
-    with running(["env", f"PYTHONPATH={root}", *command]) as server, time_limit(LIMIT):
-        client = Client(server)
-        server.send(initialize())
-        client.frame()
-        server.send(initialized())
-        yield client, begun
+    start_time = time.perf_counter()
+    with run_server(["env", f"PYTHONPATH={root}", *command]) as server, limit_time(ROUND_TIMEOUT_SECONDS):
+        client = SkillsClient(server)
+        server.send(build_initialize())
+        client.read_frame()
+        server.send(build_initialized())
+        yield client, start_time
 
 
-def _timed(work: Callable[[int], object], number: int) -> float:
-    begun = time.perf_counter()
+def _measure_seconds(work: Callable[[int], object], number: int) -> float:
+    start_time = time.perf_counter()
     work(number)
-    return time.perf_counter() - begun
+    return time.perf_counter() - start_time
 
 
-def _ms(seconds: float) -> float:
+def _to_milliseconds(seconds: float) -> float:
     return seconds * 1e3

@@ -1,1 +1,1 @@
-"""What is sent to an OpenSearch, held against the description of its interface."""
+"""Checks of the requests to OpenSearch against the specification of its interface."""

@@ -1,26 +1,29 @@
-"""Every kind of request that is sent: recorded while the tests' cluster is filled and searched."""
+"""Every kind of request that is sent, recorded while the fake cluster is filled and searched."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.opensearch import Request, opensearch
-from tests.opensearch_world import answer, publish, remote
-from tests.search_world import build, shop
-from tests.test_code_search_filters import CASES
+from tests.support.opensearch_clients import open_remote_index, publish_generation, run_search
+from tests.support.opensearch_server import ClusterRequest, run_opensearch
+from tests.support.search import build_generation, build_shop_files
+from tests.toolsets.code.search.test_filters import FILTER_CASES
 
-QUERIES = ("cart", "Cart.add", '"parse error" x', "a AND b OR NOT c", "*", "cart.py -x")
+RECORDED_QUERIES = ("cart", "Cart.add", '"parse error" x', "a AND b OR NOT c", "*", "cart.py -x")
 
 
-def recorded() -> list[Request]:
-    """What was sent to publish three generations, and to search with every filter."""
-    with TemporaryDirectory() as scratch, opensearch() as cluster:
-        folders = [build(Path(scratch, f"00000{n}-0badcafe"), shop()[n:]) for n in range(3)]
+def record_requests() -> list[ClusterRequest]:
+    """Return the requests for publishing three generations and for searching with every filter."""
+    with TemporaryDirectory() as scratch, run_opensearch() as cluster:
+        folders = [
+            build_generation(Path(scratch, f"00000{number}-0badcafe"), build_shop_files()[number:])
+            for number in range(3)
+        ]
         for folder in folders:
-            publish(cluster, folder, shards=2)
-        searched = remote(cluster)
-        publish(cluster, build(Path(scratch, "000009-0badcafe"), shop()))
-        for given, _ in CASES:
-            answer(searched, **{"query": "-nowhere", "mode": "all", **given})
-        for query in QUERIES:
-            answer(searched, query=query, mode="all", output="full")
-        return cluster.seen
+            publish_generation(cluster, folder, shards=2)
+        index = open_remote_index(cluster)
+        publish_generation(cluster, build_generation(Path(scratch, "000009-0badcafe"), build_shop_files()))
+        for arguments, _ in FILTER_CASES:
+            run_search(index, **{"query": "-nowhere", "mode": "all", **arguments})
+        for query in RECORDED_QUERIES:
+            run_search(index, query=query, mode="all", output="full")
+        return cluster.requests

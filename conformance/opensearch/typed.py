@@ -1,14 +1,14 @@
-"""Requests as TypeScript: one constant each, of the type that the official client has for it."""
+"""Requests as TypeScript: one constant each, with the type from the official client."""
 
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tests.opensearch import Request
+from tests.support.opensearch_server import ClusterRequest
 
-API = "./node_modules/@opensearch-project/opensearch/api"
+API_PATH = "./node_modules/@opensearch-project/opensearch/api"
 
-TYPES = {
+REQUEST_TYPES = {
     "PUT": ("indices/create", "Indices_Create_Request"),
     "GET": ("indices/get", "Indices_Get_Request"),
     "DELETE": ("indices/delete", "Indices_Delete_Request"),
@@ -21,41 +21,41 @@ TYPES = {
     "POST _bulk": ("_core/bulk", "Bulk_Request"),
     "POST _msearch": ("_core/msearch", "Msearch_Request"),
 }
-LINES: dict[str, list[tuple[str, str] | None]] = {
+LINE_TYPES: dict[str, list[tuple[str, str] | None]] = {
     "POST _bulk": [("_types/_core.bulk", "OperationContainer"), None],
     "POST _msearch": [
         ("_types/_core.msearch", "MultisearchHeader"),
         ("_types/_core.msearch", "MultisearchBody"),
     ],
 }
-"""Of requests in lines: what each of two lines is; documents may be anything."""
+"""The types of each pair of lines in requests that consist of lines; documents may be anything."""
 
 
-def typed(requests: Iterable[Request]) -> list[str]:
-    """The lines of a module that compiles when every request fits."""
-    made = dict.fromkeys(each for request in requests for each in _constants(request))
-    constants = [f"export const r{n}: {kind} = {value}" for n, (kind, value) in enumerate(made)]
+def render_typescript(requests: Iterable[ClusterRequest]) -> list[str]:
+    """Return the lines of a module that compiles only if every request fits."""
+    typed_values = dict.fromkeys(typed_value for request in requests for typed_value in _iterate_constants(request))
+    constants = [f"export const r{number}: {kind} = {value}" for number, (kind, value) in enumerate(typed_values)]
     return [*constants, "export {}"]
 
 
-def _constants(request: Request) -> Iterator[tuple[str, str]]:
+def _iterate_constants(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     target, _, action = request.path.strip("/").partition("/")
     if target.startswith("_"):
         target, action = "", target
     key = f"{request.method} {action}".strip()
-    named = {"index": target} if target else {}
+    target_parameters = {"index": target} if target else {}
     options = {name: value == "true" or value for name, value in request.query.items()}
-    if key in LINES:
-        yield _typed(TYPES[key], {**named, **options}, but="body")
-        for at, line in enumerate(request.lines):
-            if (kind := LINES[key][at % 2]) is not None:
-                yield _typed(kind, line)
+    if key in LINE_TYPES:
+        yield _format_typed_value(REQUEST_TYPES[key], {**target_parameters, **options}, omitted="body")
+        for line_number, line in enumerate(request.lines):
+            if (kind := LINE_TYPES[key][line_number % 2]) is not None:
+                yield _format_typed_value(kind, line)
         return
     body = {"body": request.json} if request.body else {}
-    yield _typed(TYPES[key], {**named, **options, **body})
+    yield _format_typed_value(REQUEST_TYPES[key], {**target_parameters, **options, **body})
 
 
-def _typed(kind: tuple[str, str], value: Any, but: str = "") -> tuple[str, str]:
+def _format_typed_value(kind: tuple[str, str], value: Any, omitted: str = "") -> tuple[str, str]:
     module, name = kind
-    whole = f"import('{API}/{module}.js').{name}"
-    return f"Omit<{whole}, '{but}'>" if but else whole, json.dumps(value, sort_keys=True)
+    full_type = f"import('{API_PATH}/{module}.js').{name}"
+    return f"Omit<{full_type}, '{omitted}'>" if omitted else full_type, json.dumps(value, sort_keys=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 from cleats import app
 from cleats.contract.tools import Context, Hints, Tool, Toolset, arguments
-from cleats.runtime import process
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
-from cleats.transports.stdio import claimed
+from cleats.system.processes import process
+from cleats.transports.stdio import claim_stdio
 
 # A "build" of three processes: the shell, a child, and one that hides in a session of its own.
 BUILD = """
@@ -56,9 +56,9 @@ TOOLSET = Toolset(
 
 
 def main() -> None:
-    with claimed() as descriptors:
+    with claim_stdio() as descriptors:
         settings = Settings(telemetry="off", log_level="warning", data_dir=Path())
-        app.run(app.serve_stdio, settings, [TOOLSET], Vitals(), descriptors)
+        app.run_server(app.serve_stdio, settings, [TOOLSET], ServerStatus(), descriptors)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ __all__ = ["__version__"]
 
 
 def __getattr__(name: str) -> str:
-    """The version, when it is asked for.
+    """Return the version on request.
 
-    The command imports this package before it can answer Ctrl-C, so nothing is imported here.
+    The command imports this package before it can handle Ctrl-C, so nothing is imported here.
     """
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m cleats` is the `cleats` command, and so is the script that is installed."""
+"""The entry point of `python -m cleats` and of the installed `cleats` script."""
 
 import sys
 
@@ -6,8 +6,8 @@ import sys
 def main() -> None:
     """Run the command.
 
-    Ctrl-C while it is still being imported ends it without a word, and a library that cannot be
-    imported with one that says what to do.
+    Ctrl-C during the imports ends it silently; a library that cannot be imported ends it with a
+    message that says what to do.
     """
     try:
         from cleats.cli.main import main as run  # noqa: PLC0415 - so that it is guarded

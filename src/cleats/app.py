@@ -1,4 +1,4 @@
-"""The composition root: settings in, a running server out. Nothing else builds things."""
+"""The composition root: creates a running server from settings. Nothing else creates components."""
 
 import asyncio
 import gc
@@ -10,14 +10,14 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from cleats.contract import snapshot as snapshots
-from cleats.contract.listing import ListName
-from cleats.contract.payload import timestamp
+from cleats.contract.payload import format_timestamp
 from cleats.contract.registry import Registry
-from cleats.contract.tools import Changed, Toolset
+from cleats.contract.resources import ListName
+from cleats.contract.tools import ListChangeCallback, Toolset
 from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
-from cleats.runtime.telemetry import Telemetry
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.server_status import ServerStatus
+from cleats.runtime.telemetry import CallTelemetry
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,182 +28,183 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def _code(settings: Settings, vitals: Vitals) -> Toolset:
-    from cleats.toolsets.code.tools import toolset  # noqa: PLC0415 - only when it is served
+def _load_code_toolset(settings: Settings, status: ServerStatus) -> Toolset:
+    from cleats.toolsets.code.tools import build_toolset  # noqa: PLC0415 - only when it is served
 
-    return toolset(settings, vitals)
+    return build_toolset(settings, status)
 
 
-def _assets(settings: Settings, _vitals: Vitals) -> Toolset:
+def _load_assets_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
     from cleats.toolsets.assets.tools import toolset  # noqa: PLC0415 - only when it is served
 
     return toolset(settings)
 
 
-def _skills(settings: Settings, _vitals: Vitals) -> Toolset:
+def _load_skills_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
     from cleats.toolsets.skills.tools import toolset  # noqa: PLC0415 - only when it is served
 
     return toolset(settings)
 
 
-def _launch(settings: Settings, _vitals: Vitals) -> Toolset:
-    from cleats.toolsets.launch.tools import toolset  # noqa: PLC0415 - only when it is served
+def _load_launch_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
+    from cleats.toolsets.launch.tools import build_toolset  # noqa: PLC0415 - only when it is served
 
-    return toolset(settings)
+    return build_toolset(settings)
 
 
-TOOLSETS: Mapping[str, Callable[[Settings, Vitals], Toolset]] = {
-    "code": _code,
-    "skills": _skills,
-    "assets": _assets,
-    "launch": _launch,
+BUILTIN_TOOLSETS: Mapping[str, Callable[[Settings, ServerStatus], Toolset]] = {
+    "code": _load_code_toolset,
+    "skills": _load_skills_toolset,
+    "assets": _load_assets_toolset,
+    "launch": _load_launch_toolset,
 }
-"""Every toolset of ours by name, made when it is asked for."""
+"""Every built-in toolset by name, loaded on request."""
 
 
-def names() -> tuple[str, ...]:
-    """Every toolset that can be served: ours, then those that other packages bring."""
-    from cleats.toolsets.installed import offers  # noqa: PLC0415 - reads what is installed
+def list_toolset_names() -> tuple[str, ...]:
+    """Return every toolset that can be served: built-in ones, then those of other packages."""
+    from cleats.toolsets.plugins import installed_toolsets  # noqa: PLC0415 - reads what is installed
 
-    return (*TOOLSETS, *(name for name in sorted(offers()) if name not in TOOLSETS))
-
-
-def unknown(asked: Iterable[str]) -> list[str]:
-    """The names that no toolset has. What is installed is only looked at for a name not ours."""
-    return [name for name in asked if name not in TOOLSETS and name not in names()]
+    return (*BUILTIN_TOOLSETS, *(name for name in sorted(installed_toolsets()) if name not in BUILTIN_TOOLSETS))
 
 
-def toolsets(settings: Settings, names: Iterable[str], vitals: Vitals) -> list[Toolset]:
-    """The named toolsets, or when none is named all of ours and all others that work.
+def find_unknown_toolsets(names_to_check: Iterable[str]) -> list[str]:
+    """Return the names that no toolset has; installed packages are read only if needed."""
+    return [name for name in names_to_check if name not in BUILTIN_TOOLSETS and name not in list_toolset_names()]
+
+
+def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus) -> list[Toolset]:
+    """Load the named toolsets; without names, all built-in ones and all plugins that work.
 
     Raises:
-        SettingError: a named toolset of another package does not load, or a tool of it has the
-            name of one before it.
+        SettingError: A named toolset of another package does not load, or one of its tools has the
+            name of an earlier tool.
     """
-    served: list[Toolset] = []
-    for name in (asked := tuple(names)) or TOOLSETS:
-        ours = TOOLSETS.get(name)
-        served.append(ours(settings, vitals) if ours else _brought(name, settings, served))
-    return served if asked else [*served, *others(settings, served)]
+    loaded: list[Toolset] = []
+    for name in (requested_names := tuple(names)) or BUILTIN_TOOLSETS:
+        load_builtin = BUILTIN_TOOLSETS.get(name)
+        loaded.append(load_builtin(settings, status) if load_builtin else _load_plugin(name, settings, loaded))
+    return loaded if requested_names else [*loaded, *load_servable_plugins(settings, loaded)]
 
 
-def others(settings: Settings, served: Sequence[Toolset]) -> list[Toolset]:
-    """The toolsets of other packages that can be served beside these; the rest is warned about."""
-    from cleats.toolsets.installed import beside  # noqa: PLC0415 - reads what is installed
+def load_servable_plugins(settings: Settings, served_toolsets: Sequence[Toolset]) -> list[Toolset]:
+    """Load the toolsets of other packages that can be served with these; warn about the rest."""
+    from cleats.toolsets.plugins import load_plugin_toolsets  # noqa: PLC0415 - reads what is installed
 
-    return beside(served, settings, ours=TOOLSETS)
-
-
-def _brought(name: str, settings: Settings, served: Sequence[Toolset]) -> Toolset:
-    from cleats.toolsets.installed import brought  # noqa: PLC0415 - only when it is served
-
-    return brought(name, settings, served)
+    return load_plugin_toolsets(served_toolsets, settings, builtin_names=BUILTIN_TOOLSETS)
 
 
-def catalogue(settings: Settings, names: Iterable[str] = ()) -> Registry:
-    """The tools of the named toolsets, for reading; nothing is started."""
-    return Registry(toolsets(settings, names, Vitals()))
+def _load_plugin(name: str, settings: Settings, served_toolsets: Sequence[Toolset]) -> Toolset:
+    from cleats.toolsets.plugins import load_plugin_toolset  # noqa: PLC0415 - only when it is served
+
+    return load_plugin_toolset(name, settings, served_toolsets)
 
 
-def contract_snapshot(settings: Settings, toolset: str | None = None) -> dict[str, Any]:
-    """Everything this build promises, or all that one toolset of another package does.
+def build_registry(settings: Settings, names: Iterable[str] = ()) -> Registry:
+    """Build a registry of the named toolsets for reading; nothing is started."""
+    return Registry(load_toolsets(settings, names, ServerStatus()))
+
+
+def build_contract_snapshot(settings: Settings, toolset: str | None = None) -> dict[str, Any]:
+    """Build the snapshot of the whole contract, or of one toolset of another package.
 
     Raises:
-        SettingError: that toolset does not load.
+        SettingError: That toolset does not load.
     """
     if toolset is None:
-        return snapshots.snapshot(catalogue(settings, TOOLSETS))
-    return snapshots.of_toolset(catalogue(settings, [toolset]))
+        return snapshots.build_snapshot(build_registry(settings, BUILTIN_TOOLSETS))
+    return snapshots.build_toolset_snapshot(build_registry(settings, [toolset]))
 
 
 @asynccontextmanager
-async def dispatching(
+async def open_dispatcher(
     settings: Settings,
-    served: Sequence[Toolset],
-    vitals: Vitals,
-    changed: Changed = lambda *_lists: None,
+    served_toolsets: Sequence[Toolset],
+    status: ServerStatus,
+    on_list_change: ListChangeCallback = lambda *_lists: None,
 ) -> AsyncIterator[Dispatcher]:
-    """A dispatcher over running toolsets, which stop in reverse order when the block ends."""
+    """Open a dispatcher over running toolsets, which stop in reverse order when the block ends."""
     dispatcher = Dispatcher(
-        Registry(served),
+        Registry(served_toolsets),
         concurrency=settings.concurrency,
         queue=settings.queue,
         timeouts=settings.timeouts,
-        telemetry=Telemetry(
-            spans.tracer(settings),
+        telemetry=CallTelemetry(
+            spans.get_tracer(settings),
             log_calls=settings.log_level in {"debug", "info"},
         ),
-        vitals=vitals,
+        status=status,
     )
     async with AsyncExitStack() as stack:
-        for toolset in served:
+        for toolset in served_toolsets:
             if toolset.running is not None:
-                await stack.enter_async_context(toolset.running(changed))
+                await stack.enter_async_context(toolset.running(on_list_change))
         yield dispatcher
 
 
-def _instructions(served: Sequence[Toolset]) -> str:
-    """What a client tells its model about this server."""
-    lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in served]
+def _format_instructions(served_toolsets: Sequence[Toolset]) -> str:
+    """Return the instructions that a client gives its model about this server."""
+    lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in served_toolsets]
     return "\n".join(["Cleats serves these toolsets to coding agents:", *lines])
 
 
 @asynccontextmanager
-async def mcp_server(
-    settings: Settings, served: Sequence[Toolset], vitals: Vitals
+async def open_mcp_server(
+    settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus
 ) -> AsyncIterator["McpServer"]:
-    """The MCP server over running toolsets, whatever transport carries it."""
-    async with mcp_servers(settings, served, vitals, [lambda whole: whole]) as [server]:
+    """Open the MCP server over running toolsets, for any transport."""
+    async with open_mcp_servers(settings, served_toolsets, status, [lambda dispatcher: dispatcher]) as [server]:
         yield server
 
 
 @asynccontextmanager
-async def mcp_servers(
+async def open_mcp_servers(
     settings: Settings,
-    served: Sequence[Toolset],
-    vitals: Vitals,
+    served_toolsets: Sequence[Toolset],
+    status: ServerStatus,
     views: Sequence[Callable[[Dispatcher], Dispatcher]],
 ) -> AsyncIterator[list["McpServer"]]:
-    """An MCP server for every view of the running toolsets; a change is told to all of them."""
+    """Open an MCP server for every view of the running toolsets; changes are announced on all."""
     from cleats.transports.mcp.server import McpServer  # noqa: PLC0415 - imports the SDK
 
     servers: list[McpServer] = []
-    announcing: set[asyncio.Task[None]] = set()
+    announcements: set[asyncio.Task[None]] = set()
 
-    def changed(*lists: ListName) -> None:
+    def announce_changes(*lists: ListName) -> None:
         for server in servers:
-            told = server.changed(lists or ("tools",))
-            task = asyncio.get_running_loop().create_task(told)
-            announcing.add(task)
-            task.add_done_callback(announcing.discard)
+            announcement = server.notify_changed(lists or ("tools",))
+            task = asyncio.get_running_loop().create_task(announcement)
+            announcements.add(task)
+            task.add_done_callback(announcements.discard)
 
-    async with dispatching(settings, served, vitals, changed) as dispatcher:
+    async with open_dispatcher(settings, served_toolsets, status, announce_changes) as dispatcher:
         servers += [
             McpServer(
-                seen,
-                capabilities=capabilities.found(),
-                instructions=_instructions(seen.registry.toolsets),
+                visible,
+                capabilities=capabilities.detect_capabilities(),
+                instructions=_format_instructions(visible.registry.toolsets),
                 validation=settings.validation_errors,
             )
-            for seen in (view(dispatcher) for view in views)
+            for visible in (view(dispatcher) for view in views)
         ]
         yield servers
 
 
-def _settle_memory() -> None:
-    """Take what start-up made out of the collector's sight.
+def _freeze_startup_objects() -> None:
+    """Exclude the objects created at start-up from garbage collection.
 
-    Importing the SDK makes half a million objects that never die. Looking at them again and again
-    is a tenth of the start-up time, so a server imports with the collector off. Afterwards it may
-    look more rarely than usual: a call leaves a hundred objects behind, and hardly ever a cycle.
+    Importing the SDK creates half a million objects that are never freed. Scanning them again and
+    again takes a tenth of the start-up time, so a server imports with the collector off. Afterwards
+    it may run less often than usual: a call leaves a hundred objects behind, and hardly ever a
+    cycle.
     """
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()
 
 
-def run(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
-    """Run a server to its end on the quickest event loop that is installed."""
+def run_server(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
+    """Run a server to its end on the fastest event loop that is installed."""
     import anyio  # noqa: PLC0415 - the rpc wire starts without it
 
     gc.disable()  # until `_settle_memory`
@@ -212,24 +213,24 @@ def run(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
 
 async def serve_stdio(
     settings: Settings,
-    served: Sequence[Toolset],
-    vitals: Vitals,
+    served_toolsets: Sequence[Toolset],
+    status: ServerStatus,
     descriptors: tuple[int, int],
     extend: Callable[["McpServer"], None] = lambda _server: None,
 ) -> None:
-    """Serve MCP on two descriptors until the client leaves or a signal comes."""
-    from cleats.transports.mcp import stdio as mcp_stdio  # noqa: PLC0415 - imports the SDK
-    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+    """Serve MCP on two descriptors until the client disconnects or a signal arrives."""
+    from cleats.transports.mcp import connection as mcp_stdio  # noqa: PLC0415 - imports the SDK
+    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.on_signals() as stop:
+    with shutdown.watch_signals() as stop:
         async with (
-            mcp_server(settings, served, vitals) as server,
-            stdio_wire(*descriptors) as wire,
+            open_mcp_server(settings, served_toolsets, status) as server,
+            open_stdio_wire(*descriptors) as wire,
         ):
             extend(server)
-            _settle_memory()
-            log.info("serve.ready wire=mcp toolsets=%s", ",".join(t.name for t in served))
-            await mcp_stdio.serve(
+            _freeze_startup_objects()
+            log.info("serve.ready wire=mcp toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
+            await mcp_stdio.serve_client(
                 server,
                 wire,
                 shutdown=stop,
@@ -241,22 +242,22 @@ async def serve_stdio(
 
 
 async def serve_rpc(
-    settings: Settings, served: Sequence[Toolset], vitals: Vitals, descriptors: tuple[int, int]
+    settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus, descriptors: tuple[int, int]
 ) -> None:
-    """Serve the rpc wire on two descriptors until the client leaves or a signal comes."""
-    from cleats.transports import ready, rpc  # noqa: PLC0415 - only when it is served
-    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+    """Serve the rpc wire on two descriptors until the client disconnects or a signal arrives."""
+    from cleats.transports import lifecycle, rpc  # noqa: PLC0415 - only when it is served
+    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.on_signals() as stop:
+    with shutdown.watch_signals() as stop:
         async with (
-            dispatching(settings, served, vitals) as dispatcher,
-            stdio_wire(*descriptors) as wire,
+            open_dispatcher(settings, served_toolsets, status) as dispatcher,
+            open_stdio_wire(*descriptors) as wire,
         ):
-            _settle_memory()
-            with ready.announced(
-                settings.ready_file, timestamp(time()), _ready_facts(settings, served)
+            _freeze_startup_objects()
+            with lifecycle.announce_ready(
+                settings.ready_file, format_timestamp(time()), _collect_ready_facts(settings, served_toolsets)
             ):
-                await rpc.serve(
+                await rpc.serve_client(
                     dispatcher,
                     wire,
                     limit=settings.rpc_frame_limit,
@@ -266,23 +267,23 @@ async def serve_rpc(
 
 
 async def serve_legacy(
-    settings: Settings, served: Sequence[Toolset], vitals: Vitals, descriptors: tuple[int, int]
+    settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus, descriptors: tuple[int, int]
 ) -> None:
-    """Serve the legacy wire on two descriptors until the client leaves or a signal comes."""
+    """Serve the legacy wire on two descriptors until the client disconnects or a signal arrives."""
     from cleats.transports.legacy import wire as legacy  # noqa: PLC0415 - only when it is served
-    from cleats.transports.stdio import stdio_wire  # noqa: PLC0415
+    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.on_signals() as stop:
+    with shutdown.watch_signals() as stop:
         async with (
-            dispatching(settings, served, vitals) as dispatcher,
-            stdio_wire(*descriptors) as wire,
+            open_dispatcher(settings, served_toolsets, status) as dispatcher,
+            open_stdio_wire(*descriptors) as wire,
         ):
-            _settle_memory()
-            log.info("serve.ready wire=legacy toolsets=%s", ",".join(t.name for t in served))
-            await legacy.serve(
+            _freeze_startup_objects()
+            log.info("serve.ready wire=legacy toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
+            await legacy.serve_client(
                 dispatcher,
                 wire,
-                capabilities=capabilities.found(),
+                capabilities=capabilities.detect_capabilities(),
                 limit=settings.frame_limit,
                 drain=settings.drain,
                 shutdown=stop,
@@ -292,92 +293,91 @@ async def serve_legacy(
 
 async def serve_http(
     settings: Settings,
-    served: Sequence[Toolset],
-    vitals: Vitals,
+    served_toolsets: Sequence[Toolset],
+    status: ServerStatus,
     listener: "socket.socket",
-    ready: Callable[[], None] = lambda: None,
+    on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve the HTTP API, and MCP over it, on a listening socket until a signal comes."""
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.transports.http import serving, shares  # noqa: PLC0415 - only when it is served
-    from cleats.transports.mcp.http import streamable  # noqa: PLC0415
+    """Serve the HTTP API, and MCP over it, on a listening socket until a signal arrives."""
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.transports.http import caller_access, service  # noqa: PLC0415 - only when it is served
+    from cleats.transports.mcp.http import open_endpoint  # noqa: PLC0415
 
     indexes = Indexes(settings)
-    given = shares.shares(
+    accesses = caller_access.build_accesses(
         settings,
-        served,
-        root=lambda folder: indexes.repository(None if folder is None else str(folder)).root,
+        served_toolsets,
+        find_root=lambda folder: indexes.find_repository(None if folder is None else str(folder)).root,
     )
-    with shutdown.on_signals() as stop:
+    with shutdown.watch_signals() as stop:
         async with (
-            mcp_servers(settings, served, vitals, [share.of for share in given]) as servers,
+            open_mcp_servers(
+                settings, served_toolsets, status, [access.limit_dispatcher for access in accesses]
+            ) as servers,
             AsyncExitStack() as sessions,
         ):
-            endpoints = [
-                await sessions.enter_async_context(streamable(server, settings))
-                for server in servers
-            ]
+            endpoints = [await sessions.enter_async_context(open_endpoint(server, settings)) for server in servers]
 
-            async def hang_up() -> None:
+            async def close_sessions() -> None:
                 for server in servers:
-                    server.stopping()
+                    server.close_streams()
                 await sessions.aclose()
 
-            _settle_memory()
-            log.info("serve.ready wire=http toolsets=%s", ",".join(t.name for t in served))
-            ready()
-            await serving.serve(
+            _freeze_startup_objects()
+            log.info("serve.ready wire=http toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
+            on_ready()
+            await service.serve_api(
                 settings,
                 [
-                    serving.Entrance(share, server.tools.dispatcher, endpoint)
-                    for share, server, endpoint in zip(given, servers, endpoints, strict=True)
+                    service.CallerApp(access, server.tools.dispatcher, endpoint)
+                    for access, server, endpoint in zip(accesses, servers, endpoints, strict=True)
                 ],
                 listener,
-                vitals=vitals,
-                ready=serving.checks(served),
-                hang_up=hang_up,
+                vitals=status,
+                ready_checks=service.collect_ready_checks(served_toolsets),
+                close_sessions=close_sessions,
                 shutdown=stop,
             )
             log.info("serve.end reason=%s", stop.reason)
 
 
-async def work(settings: Settings, concurrency: int, index: bool) -> None:
-    """Work for a fleet until a signal comes: drive runs, or keep a shared index, or both.
+async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
+    """Work for a fleet until a signal arrives: drive runs, refresh a shared index, or both.
 
-    With a concurrency of nothing no run is driven.
+    With a concurrency of 0, no runs are driven.
     """
-    with shutdown.on_signals() as stop:
+    with shutdown.watch_signals() as stop:
         tasks = []
-        if drives := bool(settings.database_url and concurrency):
-            from cleats.toolsets.launch.engine import worker  # noqa: PLC0415 - only here
+        if drives_runs := bool(settings.database_url and concurrency):
+            from cleats.toolsets.launch.setup import build_worker  # noqa: PLC0415 - only here
 
-            tasks.append(asyncio.create_task(worker(settings, concurrency).run()))
+            tasks.append(asyncio.create_task(build_worker(settings, concurrency).run()))
         if index:
-            from cleats.toolsets.code.fleet.keeping import keep  # noqa: PLC0415 - only here
+            from cleats.toolsets.code.sharing.shared_index import publish_changes  # noqa: PLC0415 - only here
 
-            tasks.append(asyncio.create_task(keep(settings)))
-        asked = asyncio.create_task(stop.asked.wait())
-        _settle_memory()
-        log.info("work.ready runs=%s index=%s", drives, index)
+            tasks.append(asyncio.create_task(publish_changes(settings)))
+        stop_task = asyncio.create_task(stop.requested.wait())
+        _freeze_startup_objects()
+        log.info("work.ready runs=%s index=%s", drives_runs, index)
         try:
-            await asyncio.wait({asked, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({stop_task, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (asked, *tasks):
+            for task in (stop_task, *tasks):
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for end in ended:
-            if isinstance(end, Exception):
-                raise end
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
         log.info("work.end reason=%s", stop.reason)
 
 
-def _ready_facts(settings: Settings, served: Sequence[Toolset]) -> dict[str, str]:
-    names = [toolset.name for toolset in served]
+def _collect_ready_facts(settings: Settings, served_toolsets: Sequence[Toolset]) -> dict[str, str]:
+    names = [toolset.name for toolset in served_toolsets]
     facts = {"toolsets": ",".join(names)}
     if "assets" in names:
-        from cleats.toolsets.assets.sources import locate  # noqa: PLC0415 - loaded already
+        from cleats.toolsets.assets.sources import locate_sources  # noqa: PLC0415 - loaded already
 
-        found = locate(settings)
-        facts["schemas_dir"] = found.schemas.shown if found.schemas else "-"
-        facts["examples_dir"] = found.examples.shown if found.examples else "-"
+        sources = locate_sources(settings)
+        facts["schemas_dir"] = sources.schemas.display_path if sources.schemas else "-"
+        facts["examples_dir"] = sources.examples.display_path if sources.examples else "-"
     return facts

@@ -1,1 +1,1 @@
-"""The loops that our server is measured against."""
+"""The loops that our server is compared with."""

@@ -1,6 +1,6 @@
-"""The least a server can do: read a line, do the work, write a line. `loops.py KIND SCHEMAS`.
+"""The minimal server: read a line, do the work, write a line. `loops.py KIND SCHEMAS`.
 
-No dispatch, no limits, no logs, no errors: what is left is the price of the library itself.
+There is no dispatch, no limit, no log and no error: only the cost of the library itself is left.
 """
 
 import json
@@ -11,52 +11,52 @@ from typing import Any
 
 import msgspec
 
-ROOT = "synesthetic-asset"
+ROOT_SCHEMA = "synesthetic-asset"
 
 
-def parse(_schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
-    """JSON in, nothing done, JSON out."""
+def make_parsing_loop(_schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
+    """Decode JSON, do nothing, encode JSON."""
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
 
     def answer(line: bytes) -> bytes:
-        return encode(_answer(decode(line)["id"], ok=True))
+        return encode(_build_answer(decode(line)["id"], ok=True))
 
     return answer
 
 
-def bare(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
-    """What msgspec and jsonschema-rs take: the limit for anything written in Python."""
+def make_bare_loop(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
+    """Use msgspec and jsonschema-rs: the limit for anything written in Python."""
     import jsonschema_rs  # noqa: PLC0415 - each kind imports its own library only
 
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
-    registry = jsonschema_rs.Registry((each["$id"], each) for each in schemas.values())
-    valid = jsonschema_rs.Draft202012Validator(schemas[ROOT], registry=registry).is_valid
+    registry = jsonschema_rs.Registry((schema["$id"], schema) for schema in schemas.values())
+    valid = jsonschema_rs.Draft202012Validator(schemas[ROOT_SCHEMA], registry=registry).is_valid
 
     def answer(line: bytes) -> bytes:
         request = decode(line)
-        return encode(_answer(request["id"], ok=valid(request["params"]["asset"])))
+        return encode(_build_answer(request["id"], ok=valid(request["params"]["asset"])))
 
     return answer
 
 
-def package(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
-    """The standard library's json and the jsonschema package: what one writes first."""
+def make_package_loop(schemas: dict[str, Any]) -> Callable[[bytes], bytes]:
+    """Use the json module and the jsonschema package: the obvious first implementation."""
     import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
 
-    resources = [(e["$id"], referencing.Resource.from_contents(e)) for e in schemas.values()]
+    resources = [(schema["$id"], referencing.Resource.from_contents(schema)) for schema in schemas.values()]
     registry: Any = referencing.Registry().with_resources(resources)
-    valid = jsonschema.Draft202012Validator(schemas[ROOT], registry=registry).is_valid
+    valid = jsonschema.Draft202012Validator(schemas[ROOT_SCHEMA], registry=registry).is_valid
 
     def answer(line: bytes) -> bytes:
         request = json.loads(line)
         ok = valid(request["params"]["asset"])
-        return json.dumps(_answer(request["id"], ok=ok), separators=(",", ":")).encode()
+        return json.dumps(_build_answer(request["id"], ok=ok), separators=(",", ":")).encode()
 
     return answer
 
 
-def _answer(request_id: object, *, ok: bool) -> dict[str, Any]:
+def _build_answer(request_id: object, *, ok: bool) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "result": {"ok": ok, "errors": []}}
 
 
@@ -65,9 +65,9 @@ def main() -> None:
     files = sorted(Path(folder).glob("*.schema.json"))
     schemas = {f.name.removesuffix(".schema.json"): json.loads(f.read_text()) for f in files}
     kinds: dict[str, Callable[[dict[str, Any]], Callable[[bytes], bytes]]] = {
-        "parse": parse,
-        "bare": bare,
-        "package": package,
+        "parse": make_parsing_loop,
+        "bare": make_bare_loop,
+        "package": make_package_loop,
     }
     answer = kinds[kind](schemas)
     read, out = sys.stdin.buffer.readline, sys.stdout.buffer

@@ -11,29 +11,29 @@ from typing import Any
 
 import msgspec
 
-from cleats.app import run, serve_stdio
+from cleats.app import run_server, serve_stdio
 from cleats.contract.payload import CONTENT
 from cleats.contract.tools import Context, Tool, Toolset, arguments
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
-from cleats.transports.stdio import claimed
+from cleats.transports.stdio import claim_stdio
 
 
-async def echo(args: Mapping[str, Any], _context: Context) -> str:
+async def echo_arguments(args: Mapping[str, Any], _context: Context) -> str:
     return msgspec.json.encode(args).decode()
 
 
-ECHO = Tool(
+ECHO_TOOL = Tool(
     name="echo",
     description="Answer the arguments as JSON text.",
     input=arguments({"text": {"type": "string"}, "n": {"type": "integer"}}, required=["text"]),
-    run=echo,
+    run=echo_arguments,
     payload=CONTENT,
 )
 
 if __name__ == "__main__":
     # The benchmark starts every server in a folder that it removes afterwards.
     settings = Settings(data_dir=Path.cwd())
-    toolset = Toolset(name="bench", purpose="One tool to measure.", tools=[ECHO])
-    with claimed() as descriptors:
-        run(serve_stdio, settings, [toolset], Vitals(), descriptors)
+    toolset = Toolset(name="bench", purpose="One tool to measure.", tools=[ECHO_TOOL])
+    with claim_stdio() as descriptors:
+        run_server(serve_stdio, settings, [toolset], ServerStatus(), descriptors)

@@ -29,9 +29,7 @@ async def list_tools(
     return types.ListToolsResult(tools=[ECHO])
 
 
-async def call_tool(
-    _context: ServerRequestContext, params: types.CallToolRequestParams
-) -> types.CallToolResult:
+async def call_tool(_context: ServerRequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
     text = json.dumps(params.arguments or {}, separators=(",", ":"))
     return types.CallToolResult(content=[types.TextContent(text=text)])
 

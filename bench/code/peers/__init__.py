@@ -1,1 +1,1 @@
-"""The programs that ours is compared with, and the bare limits."""
+"""The programs that Cleats is compared with, and the bare limits."""

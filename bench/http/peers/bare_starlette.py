@@ -1,4 +1,4 @@
-"""The least that Starlette can do: one route, one object, on the same HTTP server as Cleats."""
+"""The minimal Starlette application: one route, one object, on the same HTTP server as Cleats."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from cleats.transports.http.listening import base_url, bind
+from cleats.transports.http.server import base_url, bind_socket
 
 
 async def health(_request: Request) -> JSONResponse:
@@ -17,7 +17,7 @@ async def health(_request: Request) -> JSONResponse:
 
 
 if __name__ == "__main__":
-    listener = bind("127.0.0.1", 0)
+    listener = bind_socket("127.0.0.1", 0)
     os.write(1, json.dumps({"baseUrl": base_url(listener)}).encode() + b"\n")
     config = uvicorn.Config(
         Starlette(routes=[Route("/health", health)]),

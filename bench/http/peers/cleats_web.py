@@ -3,19 +3,17 @@
 import json
 import os
 
-from bench.http.peers.tools import prepared
+from bench.http.peers.tools import prepare_toolsets
 from cleats import app
-from cleats.runtime.journal import log_to_stderr
-from cleats.runtime.vitals import Vitals
-from cleats.transports.http.listening import base_url, bind
-from cleats.transports.stdio import claimed
+from cleats.runtime.background_writer import log_to_stderr
+from cleats.runtime.server_status import ServerStatus
+from cleats.transports.http.server import base_url, bind_socket
+from cleats.transports.stdio import claim_stdio
 
 if __name__ == "__main__":
-    with claimed() as (_, out), bind("127.0.0.1", 0) as listener:
+    with claim_stdio() as (_, out), bind_socket("127.0.0.1", 0) as listener:
         log_to_stderr("info")
-        vitals = Vitals()
-        settings, served = prepared(vitals)
+        vitals = ServerStatus()
+        settings, toolsets = prepare_toolsets(vitals)
         line = json.dumps({"baseUrl": base_url(listener)}).encode() + b"\n"
-        app.run(
-            app.serve_http, settings, served, vitals, listener, lambda: os.write(out, line) and None
-        )
+        app.run_server(app.serve_http, settings, toolsets, vitals, listener, lambda: os.write(out, line) and None)

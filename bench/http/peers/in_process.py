@@ -1,41 +1,41 @@
 """The same call without HTTP: `python -m bench.http.peers.in_process TOOL JSON SECONDS`.
 
-Prints the CPU microseconds that one call takes, once it is warm.
+Prints the CPU microseconds of one call after a warm-up.
 """
 
 import json
 import sys
 import time
 
-from bench.http.peers.tools import prepared
+from bench.http.peers.tools import prepare_toolsets
 from cleats import app
 from cleats.contract.outcome import Done
-from cleats.runtime.call import Call
-from cleats.runtime.journal import log_to_stderr
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.background_writer import log_to_stderr
+from cleats.runtime.call import ToolCall
+from cleats.runtime.server_status import ServerStatus
 
-WARM_UP = 200
+WARM_UP_CALLS = 200
 
 
 async def main(tool: str, arguments: str, seconds: float) -> None:
-    vitals = Vitals()
-    settings, served = prepared(vitals)
-    given = json.loads(arguments)
-    async with app.dispatching(settings, served, vitals) as dispatcher:
+    vitals = ServerStatus()
+    settings, toolsets = prepare_toolsets(vitals)
+    tool_arguments = json.loads(arguments)
+    async with app.open_dispatcher(settings, toolsets, vitals) as dispatcher:
 
         async def call() -> None:
-            outcome = await dispatcher.dispatch(Call(tool=tool, arguments=given, id="1"))
+            outcome = await dispatcher.dispatch(ToolCall(tool=tool, arguments=tool_arguments, id="1"))
             assert isinstance(outcome, Done), outcome
 
-        for _ in range(WARM_UP):
+        for _ in range(WARM_UP_CALLS):
             await call()
-        calls, end, begun = 0, time.monotonic() + seconds, time.process_time()
+        calls, end, cpu_start = 0, time.monotonic() + seconds, time.process_time()
         while time.monotonic() < end:
             await call()
             calls += 1
-        print((time.process_time() - begun) / calls * 1e6)
+        print((time.process_time() - cpu_start) / calls * 1e6)
 
 
 if __name__ == "__main__":
     log_to_stderr("info")
-    app.run(main, sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    app.run_server(main, sys.argv[1], sys.argv[2], float(sys.argv[3]))

@@ -7,22 +7,22 @@ from typing import Any
 import anyio
 
 from cleats import app
-from cleats.cli.config import load
+from cleats.cli.settings_loader import load_settings
 from cleats.contract.tools import Context, Tool, Toolset, arguments
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
 
 
-async def echo(given: Mapping[str, Any], _context: Context) -> dict[str, Any]:
-    return dict(given)
+async def echo_arguments(args: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+    return dict(args)
 
 
-async def wait(_given: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+async def wait_forever(_args: Mapping[str, Any], _context: Context) -> dict[str, Any]:
     await anyio.sleep_forever()
     return {}
 
 
-IDLE = Toolset(
+IDLE_TOOLSET = Toolset(
     name="bench",
     purpose="Tools that do nothing.",
     tools=[
@@ -30,14 +30,14 @@ IDLE = Toolset(
             name="echo",
             description="Answer the arguments.",
             input=arguments({"text": {"type": "string"}}, required=["text"]),
-            run=echo,
+            run=echo_arguments,
         ),
-        Tool(name="wait", description="Wait.", input=arguments(), run=wait),
+        Tool(name="wait", description="Wait.", input=arguments(), run=wait_forever),
     ],
 )
 
 
-def prepared(vitals: Vitals) -> tuple[Settings, list[Toolset]]:
-    """The settings of this process, and what is served with them."""
-    settings = load(os.environ)
-    return settings, [IDLE, *app.toolsets(settings, ["code"], vitals)]
+def prepare_toolsets(vitals: ServerStatus) -> tuple[Settings, list[Toolset]]:
+    """Return the settings of this process and the toolsets to serve."""
+    settings = load_settings(os.environ)
+    return settings, [IDLE_TOOLSET, *app.load_toolsets(settings, ["code"], vitals)]

@@ -1,11 +1,11 @@
-"""The least that any catalogue has to do: list the folder and read or look at every file."""
+"""The minimum that any catalogue has to do: list the folder and read or stat every file."""
 
 import os
 import sys
 import time
 
 
-def build(folder: str) -> int:
+def read_all(folder: str) -> int:
     total = 0
     for entry in os.scandir(folder):
         descriptor = os.open(f"{entry.path}/SKILL.md", os.O_RDONLY)
@@ -15,22 +15,22 @@ def build(folder: str) -> int:
     return total
 
 
-def look(folder: str) -> int:
+def stat_all(folder: str) -> int:
     descriptor = os.open(folder, os.O_RDONLY)
     os.fstat(descriptor)
-    ask = os.stat
-    total = sum(ask(f"{name}/SKILL.md", dir_fd=descriptor).st_size for name in NAMES)
+    get_status = os.stat
+    total = sum(get_status(f"{name}/SKILL.md", dir_fd=descriptor).st_size for name in SKILL_NAMES)
     os.close(descriptor)
     return total
 
 
 if __name__ == "__main__":
-    FOLDER = sys.argv[1]
-    NAMES = [entry.name for entry in os.scandir(FOLDER)]
-    for work in (build, look):
+    SKILLS_FOLDER = sys.argv[1]
+    SKILL_NAMES = [entry.name for entry in os.scandir(SKILLS_FOLDER)]
+    for work in (read_all, stat_all):
         costs = []
         for _ in range(3):
-            begun = time.process_time()
-            work(FOLDER)
-            costs.append(time.process_time() - begun)
+            cpu_start = time.process_time()
+            work(SKILLS_FOLDER)
+            costs.append(time.process_time() - cpu_start)
         print(min(costs))

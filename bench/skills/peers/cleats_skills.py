@@ -1,4 +1,4 @@
-"""Cleats with the skills toolset, an echo to compare with, and a refresh that can be asked for."""
+"""Cleats with the skills toolset, an echo to compare with, and a refresh on request."""
 
 import gc
 import sys
@@ -13,41 +13,41 @@ from anyio import to_thread
 
 from cleats.app import serve_stdio
 from cleats.contract.payload import CONTENT
-from cleats.contract.tools import Changed, Context, Tool, Toolset, arguments
-from cleats.runtime.vitals import Vitals
+from cleats.contract.tools import Context, ListChangeCallback, Tool, Toolset, arguments
+from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
-from cleats.toolsets.skills.library import Library
+from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.tools import toolset
-from cleats.transports.stdio import claimed
+from cleats.transports.stdio import claim_stdio
 
 
-class Bench:
-    """A second library over the same folders, which is refreshed when the benchmark says so."""
+class RefreshProbe:
+    """A second library over the same folders, which is refreshed when the benchmark asks for it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._library = Library(settings)
-        self._cost = 0.0
+        self._library = SkillLibrary(settings)
+        self._build_seconds = 0.0
 
-    def _timed(self) -> float:
-        begun = time.thread_time()
+    def _measure_refresh(self) -> float:
+        start_time = time.thread_time()
         self._library.refresh()
-        return time.thread_time() - begun
+        return time.thread_time() - start_time
 
     async def echo(self, args: Mapping[str, Any], _context: Context) -> str:
         return str(args["text"])
 
     async def build(self, _args: Mapping[str, Any], _context: Context) -> str:
-        return str(self._cost)
+        return str(self._build_seconds)
 
     async def refresh(self, _args: Mapping[str, Any], _context: Context) -> str:
-        return str(await to_thread.run_sync(self._timed))
+        return str(await to_thread.run_sync(self._measure_refresh))
 
     @asynccontextmanager
-    async def running(self, _changed: Changed) -> AsyncIterator[None]:
-        self._cost = await to_thread.run_sync(self._timed)
+    async def running(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
+        self._build_seconds = await to_thread.run_sync(self._measure_refresh)
         yield
 
-    def toolset(self) -> Toolset:
+    def build_toolset(self) -> Toolset:
         text = {"text": {"type": "string"}}
         rows: dict[str, Any] = {
             "echo": (text, self.echo),
@@ -55,14 +55,14 @@ class Bench:
             "refresh": ({}, self.refresh),
         }
         tools = [
-            Tool(name=name, description=name, input=arguments(given), run=run, payload=CONTENT)
-            for name, (given, run) in rows.items()
+            Tool(name=name, description=name, input=arguments(properties), run=run, payload=CONTENT)
+            for name, (properties, run) in rows.items()
         ]
         return Toolset(name="bench", purpose="Measure.", tools=tools, running=self.running)
 
 
 def main() -> None:
-    """Serve the folder; `alone` leaves out what only the benchmark needs."""
+    """Serve the folder; `alone` leaves out the tools that only the benchmark needs."""
     settings = Settings(
         data_dir=Path.cwd(),
         telemetry="off",
@@ -71,11 +71,11 @@ def main() -> None:
         skill_refresh=0.0,
         skill_watch="off",
     )
-    served = [toolset(settings)]
+    toolsets = [toolset(settings)]
     if sys.argv[2:] != ["alone"]:
-        served.append(Bench(settings).toolset())
-    with claimed() as descriptors:
-        anyio.run(serve_stdio, settings, served, Vitals(), descriptors)
+        toolsets.append(RefreshProbe(settings).build_toolset())
+    with claim_stdio() as descriptors:
+        anyio.run(serve_stdio, settings, toolsets, ServerStatus(), descriptors)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""FastMCP's skills provider, which looks at the disk for every request, and an echo."""
+"""FastMCP's skills provider, which reads the disk for every request, and an echo."""
 
 import sys
 

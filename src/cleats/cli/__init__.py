@@ -1,1 +1,1 @@
-"""The commands. The only reader of the environment, the only place that exits."""
+"""The commands: the only code that reads the environment and the only code that exits."""

@@ -1,4 +1,4 @@
-"""`cleats assets`: the assets toolset for people and scripts, without a server."""
+"""The `cleats assets` command: the assets toolset for people and scripts, without a server."""
 
 import json
 import sys
@@ -11,26 +11,22 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from cleats.cli import completing
-from cleats.cli.printing import columns, echo_json, heading
+from cleats.cli import completion
+from cleats.cli.output import echo_json, format_columns, style_heading
 from cleats.settings import Settings
 
 
-class Unusable(click.ClickException):
-    """A file that a command cannot begin with."""
+class UnusableInput(click.ClickException):
+    """Raised for a file or folder that a command cannot use."""
 
     exit_code = 2
 
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
 
 
-SCHEMAS = click.option(
-    "--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR."
-)
-EXAMPLES = click.option(
-    "--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR."
-)
+SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
+EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR.")
 
 
 @click.group()
@@ -48,11 +44,11 @@ def assets() -> None:
     """  # noqa: D301 - click reads the backspace
 
 
-def _with(settings: Settings, schemas: str | None, examples: str | None = None) -> Settings:
-    """The settings with what the command line says."""
+def _override_folders(settings: Settings, schemas: str | None, examples: str | None = None) -> Settings:
+    """Return the settings with the folders given on the command line."""
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
         if folder and not Path(folder).expanduser().is_dir():
-            raise Unusable(f"{option}: there is no folder {folder!r}")
+            raise UnusableInput(f"{option}: there is no folder {folder!r}")
     return replace(
         settings,
         schemas_dir=settings.schemas_dir if schemas is None else schemas,
@@ -61,9 +57,9 @@ def _with(settings: Settings, schemas: str | None, examples: str | None = None) 
 
 
 @assets.command("list")
-@SCHEMAS
-@EXAMPLES
-@AS_JSON
+@SCHEMAS_OPTION
+@EXAMPLES_OPTION
+@JSON_OPTION
 @click.pass_obj
 def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_json: bool) -> None:
     """List the schemas and the examples.
@@ -73,27 +69,27 @@ def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_j
       cleats assets list
       cleats assets list --schemas schemas/ --examples examples/
     """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415 - help needs none of it
+    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415 - help needs none of it
 
-    made = load(_with(settings, schemas, examples))
-    found = {**_run(made.list_schemas), **_run(made.list_examples, component="all")}
+    asset_tools = load(_override_folders(settings, schemas, examples))
+    answer = {**_call_handler(asset_tools.list_schemas), **_call_handler(asset_tools.list_examples, component="all")}
     if as_json:
-        _line({"schemas": found["schemas"], "examples": found["examples"]})
+        _print_json_line({"schemas": answer["schemas"], "examples": answer["examples"]})
         return
-    for title, rows in (("Schemas", found["schemas"]), ("Examples", found["examples"])):
-        click.echo(heading(title))
-        cells = [tuple(each or "-" for each in row.values()) for row in rows]
-        click.echo(columns(cells) if cells else "  none")
-    for name, reason in made.judge.broken.items():
+    for title, rows in (("Schemas", answer["schemas"]), ("Examples", answer["examples"])):
+        click.echo(style_heading(title))
+        cells = [tuple(cell or "-" for cell in row.values()) for row in rows]
+        click.echo(format_columns(cells) if cells else "  none")
+    for name, reason in asset_tools.validator.broken_schemas.items():
         click.echo(f"{name} cannot be used: {reason}", err=True)
-    if not found["schemas"]:
+    if not answer["schemas"]:
         click.echo("--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are.", err=True)
 
 
 @assets.command()
 @click.argument("name")
-@SCHEMAS
-@EXAMPLES
+@SCHEMAS_OPTION
+@EXAMPLES_OPTION
 @click.pass_obj
 def show(settings: Settings, name: str, *, schemas: str | None, examples: str | None) -> None:
     """Print a schema by its NAME, or an example by its path.
@@ -106,38 +102,38 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
       cleats assets show tone --schemas schemas/
     """  # noqa: D301 - click reads the backspace
     from cleats.contract.errors import ToolError  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
-    made = load(_with(settings, schemas, examples))
+    asset_tools = load(_override_folders(settings, schemas, examples))
     for tool, argument, key in (
-        (made.get_schema, "name", "schema"),
-        (made.get_example, "path", "example"),
+        (asset_tools.get_schema, "name", "schema"),
+        (asset_tools.get_example, "path", "example"),
     ):
         try:
-            answer = _run(tool, **{argument: name})
+            answer = _call_handler(tool, **{argument: name})
         except ToolError:
             continue
         if answer["ok"]:
             echo_json(answer[key])
             return
-    known = [*made.files.schemas, *made.files.examples]
-    near = ", ".join(get_close_matches(name, known, n=3))
-    advice = f"Did you mean: {near}?" if near else "See: cleats assets list"
-    if not known:
+    known_names = [*asset_tools.files.schemas, *asset_tools.files.examples]
+    close_matches = ", ".join(get_close_matches(name, known_names, n=3))
+    advice = f"Did you mean: {close_matches}?" if close_matches else "See: cleats assets list"
+    if not known_names:
         advice = "--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are."
     click.echo(f"There is no schema and no example {name!r}. {advice}", err=True)
     sys.exit(1)
 
 
 @assets.command()
-@click.argument("paths", nargs=-1, required=True, shell_complete=completing.files)
+@click.argument("paths", nargs=-1, required=True, shell_complete=completion.complete_files)
 @click.option(
     "--schema",
     metavar="NAME|FILE",
     help="Check against this schema, whatever a file says; one of the folder, or any file.",
 )
-@SCHEMAS
-@AS_JSON
+@SCHEMAS_OPTION
+@JSON_OPTION
 @click.pass_obj
 def validate(
     settings: Settings,
@@ -164,29 +160,27 @@ def validate(
           1  when one is not, none has a schema, or there is none,
           2  when one, or a folder, cannot be read.
     """  # noqa: D301 - click reads the backspace
-    from cleats.cli import checking  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+    from cleats.cli import asset_validation  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
     if schema is not None and schemas is None and schema.endswith(".json"):
-        schemas, schema = checking.place(schema)
-    judge = load(_with(settings, schemas)).judge
-    files = list(checking.files(paths))
+        schemas, schema = asset_validation.split_schema_path(schema)
+    judge = load(_override_folders(settings, schemas)).validator
+    files = list(asset_validation.find_files(paths))
     live = sys.stderr.isatty() and not as_json
-    with click.progressbar(
-        files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2
-    ) as bar:
-        checks = [checking.check(judge, file, schema) for file in bar]
+    with click.progressbar(files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2) as bar:
+        checks = [asset_validation.check_file(judge, file, schema) for file in bar]
     if as_json:
-        _line(checking.as_json(checks))
+        _print_json_line(asset_validation.build_json_report(checks))
     else:
-        click.echo("\n".join(checking.report(checks, judge)))
-    sys.exit(checking.exit_code(checks))
+        click.echo("\n".join(asset_validation.render_report(checks, judge)))
+    sys.exit(asset_validation.exit_code(checks))
 
 
 @assets.command()
-@click.argument("base", shell_complete=completing.files)
-@click.argument("new", shell_complete=completing.files)
-@AS_JSON
+@click.argument("base", shell_complete=completion.complete_files)
+@click.argument("new", shell_complete=completion.complete_files)
+@JSON_OPTION
 @click.pass_obj
 def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
     """Show what turns the file BASE into NEW.
@@ -200,21 +194,21 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
       cleats assets diff old.json new.json
       cleats assets diff old.json new.json --json > change.patch.json
     """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.assets.patch import diff as compare  # noqa: PLC0415
+    from cleats.toolsets.assets.patch import diff_values as compare  # noqa: PLC0415
 
-    patch = compare(_document(base), _document(new))
+    patch = compare(_read_document(base), _read_document(new))
     if as_json:
-        _line(patch)
+        _print_json_line(patch)
     else:
         for operation in patch:
-            click.echo(_worded(operation))
+            click.echo(_format_operation(operation))
     sys.exit(1 if patch else 0)
 
 
 @assets.command()
-@click.argument("file", shell_complete=completing.files)
+@click.argument("file", shell_complete=completion.complete_files)
 @click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
-@SCHEMAS
+@SCHEMAS_OPTION
 @click.pass_obj
 def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | None) -> None:
     """Validate FILE and send it to the backend.
@@ -227,61 +221,59 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
     Examples:
       SYN_BACKEND_URL=http://localhost:8000 cleats assets publish my.json
     """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
-    asset = _document(file)
-    made = load(_with(settings, schemas))
-    answer = _run(made.populate_backend, asset=asset, validate_first=not no_validate)
-    _line(answer)
+    asset = _read_document(file)
+    asset_tools = load(_override_folders(settings, schemas))
+    answer = _call_handler(asset_tools.populate_backend, asset=asset, validate_first=not no_validate)
+    _print_json_line(answer)
     if answer.get("detail") == "backend disabled":
         click.echo("SYN_BACKEND_URL says where the backend is.", err=True)
     sys.exit(0 if answer["ok"] else 1)
 
 
 def validate_file(settings: Settings, path: str) -> int:
-    """`--validate PATH`: one line of JSON, and the exit code that says the same."""
-    from cleats.cli import checking  # noqa: PLC0415
+    """Validate one file for `--validate PATH`: print one line of JSON and return the exit code."""
+    from cleats.cli import asset_validation  # noqa: PLC0415
     from cleats.settings import SettingError  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import assets as load  # noqa: PLC0415
+    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
     try:
-        judge = load(settings).judge
+        judge = load(settings).validator
     except SettingError as error:
-        _line({"ok": False, "reason": "io_error", "detail": str(error)})
+        _print_json_line({"ok": False, "reason": "io_error", "detail": str(error)})
         return 2
-    found = checking.check(judge, checking.File(path, named=True), None, surely=True)
-    _line({**found.payload, **({"schema": found.schema} if found.schema else {})})
-    return checking.exit_code([found])
+    result = asset_validation.check_file(judge, asset_validation.AssetFile(path, is_explicit=True), None, is_asset=True)
+    _print_json_line({**result.payload, **({"schema": result.schema} if result.schema else {})})
+    return asset_validation.exit_code([result])
 
 
-def _run(tool: Any, **arguments: Any) -> dict[str, Any]:
-    """Call a tool's handler. None of them says anything on the way."""
+def _call_handler(tool: Any, **arguments: Any) -> dict[str, Any]:
+    """Call the handler of a tool without a context; none of these handlers reports progress."""
     import asyncio  # noqa: PLC0415
 
     answer: dict[str, Any] = asyncio.run(tool(arguments, None))
     return answer
 
 
-def _document(path: str) -> Any:
-    from cleats.cli import checking  # noqa: PLC0415
+def _read_document(path: str) -> Any:
+    from cleats.cli import asset_validation  # noqa: PLC0415
 
     try:
-        return checking.document(path)
-    except checking.Unreadable as error:
-        raise Unusable(f"{path}: {error.reason}.") from None
+        return asset_validation.read_document(path)
+    except asset_validation.UnreadableFile as error:
+        raise UnusableInput(f"{path}: {error.reason}.") from None
 
 
-def _worded(operation: Mapping[str, Any]) -> str:
-    sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(
-        operation["op"], ("~", "yellow")
-    )
+def _format_operation(operation: Mapping[str, Any]) -> str:
+    sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(operation["op"], ("~", "yellow"))
     value = ""
     if "value" in operation:
         value = " " + msgspec.json.encode(operation["value"]).decode()
     return click.style(f"{sign} {operation['path'] or '(root)'}", fg=colour) + value
 
 
-def _line(value: object) -> None:
+def _print_json_line(value: object) -> None:
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:  # the name of a file that is not UTF-8, which JSON has to escape

@@ -1,12 +1,12 @@
-"""`cleats bootstrap`: everything that makes a repository searchable."""
+"""The `cleats bootstrap` command: run every step that makes a repository searchable."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from cleats.cli.asking import asked, json_option, path_argument
-from cleats.cli.printing import columns, echo_json, heading
+from cleats.cli.output import echo_json, format_columns, style_heading
+from cleats.cli.tool_command import call_tool, json_option, path_argument
 from cleats.settings import Settings
 
 
@@ -21,7 +21,7 @@ from cleats.settings import Settings
 @click.option("--incremental", is_flag=True, help="Read only what has changed.")
 @json_option
 @click.pass_obj
-def bootstrap(settings: Settings, /, path: str | None, *, as_json: bool, **given: Any) -> None:
+def bootstrap(settings: Settings, /, path: str | None, *, as_json: bool, **option_values: Any) -> None:
     """Make the repository around PATH searchable, step by step.
 
     Nothing of the repository is run, and nothing is installed.
@@ -36,25 +36,25 @@ def bootstrap(settings: Settings, /, path: str | None, *, as_json: bool, **given
           1  when one could not be done,
           2  when there is no such folder.
     """  # noqa: D301 - click reads the backspace
-    named = {_camel(name): value for name, value in given.items()}
-    found = asked(settings, "bootstrap", repoPath=path, **named)
+    tool_arguments = {_to_camel_case(name): value for name, value in option_values.items()}
+    answer = call_tool(settings, "bootstrap", repoPath=path, **tool_arguments)
     if as_json:
-        echo_json(found)
+        echo_json(answer)
         return
-    click.echo(heading(found["repoPath"]))
-    click.echo(columns([(name, *_told(step)) for name, step in found["steps"].items()]))
+    click.echo(style_heading(answer["repoPath"]))
+    click.echo(format_columns([(name, *_describe_step(step)) for name, step in answer["steps"].items()]))
 
 
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.title, others))
+def _to_camel_case(name: str) -> str:
+    first_word, *other_words = name.split("_")
+    return first_word + "".join(map(str.title, other_words))
 
 
-def _told(step: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
     if step["skipped"]:
         return "skipped", step["reason"]
     if "generation" in step:
-        pieces = sum(step["chunks"].values())
-        return "done", f"{step['files']:,} files, {pieces:,} pieces"
-    missing = ", ".join(each["name"] for each in step.get("missing", ()))
+        chunk_count = sum(step["chunks"].values())
+        return "done", f"{step['files']:,} files, {chunk_count:,} pieces"
+    missing = ", ".join(tool["name"] for tool in step.get("missing", ()))
     return "done", f"missing: {missing}" if missing else ""

@@ -1,4 +1,4 @@
-"""`cleats call`: a surface like any other, for one call and one person."""
+"""The `cleats call` command: a surface for one call by one person."""
 
 import logging
 import re
@@ -12,26 +12,26 @@ import click
 import msgspec
 from msgspec import structs
 
-from cleats.cli import completing
-from cleats.cli.printing import clip, width
+from cleats.cli import completion
+from cleats.cli.output import clip_text, line_width
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
-from cleats.contract.soundness import names_of
 from cleats.contract.tools import Toolset
+from cleats.contract.toolset_rules import list_tool_names
 from cleats.settings import Settings
-from cleats.transports.parsing import NotJson, decode
+from cleats.transports.json_text import InvalidJsonError, decode_json
 
 if TYPE_CHECKING:
-    from cleats.runtime.call import Call
-    from cleats.runtime.progress import Report
+    from cleats.runtime.call import ToolCall
+    from cleats.runtime.progress import ProgressReport
     from cleats.runtime.shutdown import Shutdown
 
 log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.argument("tool", shell_complete=completing.tools)
+@click.argument("tool", shell_complete=completion.complete_tools)
 @click.argument("json_text", default="{}", metavar="[JSON]")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set one argument.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON, in a terminal too.")
@@ -65,158 +65,159 @@ def call(
           1  when it ran and failed, timed out or was cancelled,
           2  when it never ran: no such tool, or arguments that do not fit.
     """  # noqa: D301 - click reads the backspace
-    arguments = {**_object(json_text), **dict(map(_pair, pairs))}
-    settings = structs.replace(settings, log_level=_log_level(settings, verbose))
-    ending = run(settings, tool, arguments, Ticker(), traces=bool(verbose))
-    answer, text = _rendered(ending, as_json=as_json)
+    arguments = {**_parse_arguments(json_text), **dict(map(_parse_pair, pairs))}
+    settings = structs.replace(settings, log_level=_choose_log_level(settings, verbose))
+    result = run_call(settings, tool, arguments, ProgressPrinter(), show_traces=bool(verbose))
+    answer, text = _render_answer(result, as_json=as_json)
     click.echo(text, nl=False)
-    for line in _advice(ending, verbose=verbose):
+    for line in _suggest_next_step(result, verbose=verbose):
         click.echo(line, err=True)
-    sys.exit(2 if isinstance(ending.outcome, Rejected) else int(not answer.ok))
+    sys.exit(2 if isinstance(result.outcome, Rejected) else int(not answer.ok))
 
 
-class Ending(NamedTuple):
-    """How the call went, and what is needed to print it."""
+class CallResult(NamedTuple):
+    """The outcome of a call and the values needed to print it."""
 
-    call: "Call"
+    call: "ToolCall"
     outcome: Outcome
     payload: Payload
-    near: str
+    suggestion: str
 
 
-def run(
+def run_call(
     settings: Settings,
     tool: str,
     arguments: Mapping[str, Any],
-    ticker: "Ticker",
+    progress_printer: "ProgressPrinter",
     *,
-    traces: bool = False,
-) -> Ending:
-    """Call a tool on a server of its own, which ends with the call."""
-    from cleats.transports.stdio import claimed  # noqa: PLC0415 - help needs none of these
+    show_traces: bool = False,
+) -> CallResult:
+    """Call a tool on a server that lives only as long as the call."""
+    from cleats.transports.stdio import claim_stdio  # noqa: PLC0415 - help needs none of these
 
-    # Whatever a tool or its children print while it runs is not its answer.
-    with claimed():
+    # Output that a tool or its children print while it runs is not part of the answer.
+    with claim_stdio():
         import anyio  # noqa: PLC0415
 
-        from cleats.runtime.journal import JOURNAL, StderrHandler  # noqa: PLC0415
+        from cleats.runtime.background_writer import PROCESS_JOURNAL, StderrHandler  # noqa: PLC0415
 
         handler = StderrHandler()
-        handler.setFormatter(_Log(traces=traces))
+        handler.setFormatter(_LogFormatter(show_traces=show_traces))
         logging.basicConfig(handlers=[handler], level=settings.log_level.upper())
         try:
-            return anyio.run(_dispatch, settings, tool, arguments, ticker)
+            return anyio.run(_dispatch_call, settings, tool, arguments, progress_printer)
         finally:
-            JOURNAL.close()
+            PROCESS_JOURNAL.close()
 
 
-async def _dispatch(
-    settings: Settings, name: str, arguments: Mapping[str, Any], ticker: "Ticker"
-) -> Ending:
+async def _dispatch_call(
+    settings: Settings, name: str, arguments: Mapping[str, Any], progress_printer: "ProgressPrinter"
+) -> CallResult:
     import asyncio  # noqa: PLC0415
 
     from cleats import app  # noqa: PLC0415
-    from cleats.cli.tools import advice  # noqa: PLC0415
+    from cleats.cli.tools import suggest_tool_names  # noqa: PLC0415
     from cleats.runtime import shutdown  # noqa: PLC0415
-    from cleats.runtime.call import Call  # noqa: PLC0415
-    from cleats.runtime.progress import Progress  # noqa: PLC0415
-    from cleats.runtime.vitals import Vitals  # noqa: PLC0415
+    from cleats.runtime.call import ToolCall  # noqa: PLC0415
+    from cleats.runtime.progress import ProgressReporter  # noqa: PLC0415
+    from cleats.runtime.server_status import ServerStatus  # noqa: PLC0415
 
-    vitals = Vitals()
-    known = app.toolsets(settings, app.TOOLSETS, vitals)
-    if not any(_has(toolset, name) for toolset in known):
-        known += app.others(settings, known)
-    served = [_started_for(name, toolset) for toolset in known]
-    request = Call(tool=name, arguments=arguments, surface="cli", reporter=Progress(ticker.show))
+    server_status = ServerStatus()
+    toolsets = app.load_toolsets(settings, app.BUILTIN_TOOLSETS, server_status)
+    if not any(_has_tool(toolset, name) for toolset in toolsets):
+        toolsets += app.load_servable_plugins(settings, toolsets)
+    served = [_drop_unneeded_startup(name, toolset) for toolset in toolsets]
+    request = ToolCall(tool=name, arguments=arguments, surface="cli", reporter=ProgressReporter(progress_printer.show))
     outcome: Outcome | None = None
     try:
-        with shutdown.on_signals() as stop:
-            async with app.dispatching(settings, served, vitals) as dispatcher:
-                watching = asyncio.create_task(_cancel_when_asked(stop, request, ticker))
+        with shutdown.watch_signals() as stop:
+            async with app.open_dispatcher(settings, served, server_status) as dispatcher:
+                cancel_task = asyncio.create_task(_cancel_on_shutdown(stop, request, progress_printer))
                 outcome = await dispatcher.dispatch(request)
-                watching.cancel()
-                ticker.clear()
+                cancel_task.cancel()
+                progress_printer.clear()
     except Exception:
         if outcome is None:
             raise
         log.exception("call.stop tool=%s: answered, but its toolset did not stop well", name)
     registry = dispatcher.registry
     try:
-        return Ending(request, outcome, registry.find(name).payload, "")
+        return CallResult(request, outcome, registry.find(name).payload, "")
     except ToolError:
-        return Ending(request, outcome, ENVELOPE, advice(registry, name).strip())
+        return CallResult(request, outcome, ENVELOPE, suggest_tool_names(registry, name).strip())
 
 
-def _started_for(name: str, toolset: Toolset) -> Toolset:
-    """The toolset as it is when it has the tool; else its tools without its watchers and stores.
+def _drop_unneeded_startup(name: str, toolset: Toolset) -> Toolset:
+    """Return the toolset as it is if it has the tool, otherwise without its startup hook.
 
-    So all tools are known, as on a server, and another toolset in trouble fails no call.
+    All tools stay known, as on a server, but watchers and stores of other toolsets are not started,
+    so their problems cannot fail the call.
     """
-    return toolset if _has(toolset, name) else replace(toolset, running=None)
+    return toolset if _has_tool(toolset, name) else replace(toolset, running=None)
 
 
-def _has(toolset: Toolset, name: str) -> bool:
-    return any(name in names_of(tool) for tool in toolset.tools)
+def _has_tool(toolset: Toolset, name: str) -> bool:
+    return any(name in list_tool_names(tool) for tool in toolset.tools)
 
 
-async def _cancel_when_asked(stop: "Shutdown", request: "Call", ticker: "Ticker") -> None:
-    await stop.asked.wait()
-    ticker.say("cancelling; Ctrl-C again leaves at once")
+async def _cancel_on_shutdown(stop: "Shutdown", request: "ToolCall", progress_printer: "ProgressPrinter") -> None:
+    await stop.requested.wait()
+    progress_printer.print_line("cancelling; Ctrl-C again leaves at once")
     request.cancel()
 
 
-class Ticker:
-    """Progress on stderr: one line that changes in a terminal, a line each elsewhere, or none."""
+class ProgressPrinter:
+    """Progress on stderr: one changing line in a terminal, a line per report or none elsewhere."""
 
-    def __init__(self, *, elsewhere: bool = True) -> None:
+    def __init__(self, *, outside_terminal: bool = True) -> None:
         self._stream = sys.stderr
-        self._live = self._stream.isatty()
-        self._silent = not self._live and not elsewhere
-        self._shown = False
+        self._is_terminal = self._stream.isatty()
+        self._is_silent = not self._is_terminal and not outside_terminal
+        self._has_output = False
 
-    async def show(self, report: "Report") -> None:
-        """Word a report. A counter without a total says nothing to a reader."""
+    async def show(self, report: "ProgressReport") -> None:
+        """Print a report with its phase and, if the total is known, its percentage."""
         phase = "" if report.phase == "progress" else f"{report.phase}: "
-        share = f" ({report.number / report.total:.0%})" if report.total else ""
-        self.say(phase + report.message + share)
+        percentage = f" ({report.number / report.total:.0%})" if report.total else ""
+        self.print_line(phase + report.message + percentage)
 
-    def say(self, text: str) -> None:
-        """Put a text where progress goes."""
-        if self._silent:
+    def print_line(self, text: str) -> None:
+        """Print a text to the progress stream."""
+        if self._is_silent:
             return
-        line = "".join(c if c.isprintable() else " " for c in clip(text, width() - 1))
+        line = "".join(character if character.isprintable() else " " for character in clip_text(text, line_width() - 1))
         self.clear()
-        self._stream.write(line if self._live else f"{line}\n")
+        self._stream.write(line if self._is_terminal else f"{line}\n")
         self._stream.flush()
-        self._shown = True
+        self._has_output = True
 
     def clear(self) -> None:
-        """Leave no trace of it in a terminal."""
-        if self._live and self._shown:
-            self._stream.write("\r" + " " * (width() - 1) + "\r")
+        """Erase the progress line in a terminal."""
+        if self._is_terminal and self._has_output:
+            self._stream.write("\r" + " " * (line_width() - 1) + "\r")
             self._stream.flush()
 
 
-class _Log(logging.Formatter):
-    """One line a record; where a crash came from is for those who ask."""
+class _LogFormatter(logging.Formatter):
+    """A formatter that writes one line per record, with tracebacks only if requested."""
 
-    def __init__(self, *, traces: bool) -> None:
+    def __init__(self, *, show_traces: bool) -> None:
         super().__init__("%(levelname)s %(name)s %(message)s")
-        self._traces = traces
+        self._show_traces = show_traces
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
-        return super().formatException(ei) if self._traces else ""
+        return super().formatException(ei) if self._show_traces else ""
 
 
-def _log_level(settings: Settings, verbose: int) -> Any:
-    """A person wants the answer, not the log line that every call has on a server."""
+def _choose_log_level(settings: Settings, verbose: int) -> Any:
+    """Return the log level of a call; a person wants the answer, not a log line per call."""
     if verbose:
         return "info" if verbose == 1 else "debug"
     return "error" if settings.log_level == "error" else "warning"
 
 
-def _object(text: str) -> dict[str, Any]:
-    """The arguments in a JSON text, or where it points."""
+def _parse_arguments(text: str) -> dict[str, Any]:
+    """Parse the arguments from a JSON text, from stdin or from a file."""
     try:
         if text == "-":
             raw = sys.stdin.buffer.read()
@@ -224,10 +225,10 @@ def _object(text: str) -> dict[str, Any]:
             raw = Path(text[1:]).read_bytes()
         else:
             raw = text.encode(errors="surrogateescape")
-        value = decode(raw)
+        value = decode_json(raw)
     except OSError as error:
         raise click.UsageError(f"{text[1:]}: {error.strerror}") from None
-    except NotJson as error:
+    except InvalidJsonError as error:
         hint = " Use --arg for NAME=VALUE." if re.match(r"\w+=", text) else ""
         raise click.UsageError(f"The arguments are not JSON: {error}.{hint}") from None
     if not isinstance(value, dict):
@@ -235,57 +236,57 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _pair(text: str) -> tuple[str, Any]:
+def _parse_pair(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.UsageError(f"--arg takes NAME=VALUE, not {text!r}.")
     try:
-        return name, decode(value.encode(errors="surrogateescape"))
-    except NotJson:
+        return name, decode_json(value.encode(errors="surrogateescape"))
+    except InvalidJsonError:
         return name, value
 
 
-def _rendered(ending: Ending, *, as_json: bool) -> tuple[Answer, bytes]:
-    answer = ending.payload.seal(ending.outcome, ending.call.meta)
+def _render_answer(result: CallResult, *, as_json: bool) -> tuple[Answer, bytes]:
+    answer = result.payload.render_outcome(result.outcome, result.call.meta)
     try:
-        return answer, _text(answer, as_json=as_json)
+        return answer, _encode_answer(answer, as_json=as_json)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        unspeakable = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-        answer = ending.payload.seal(unspeakable, ending.call.meta)
-        return answer, _text(answer, as_json=as_json)
+        failure = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
+        answer = result.payload.render_outcome(failure, result.call.meta)
+        return answer, _encode_answer(answer, as_json=as_json)
 
 
-def _text(answer: Answer, *, as_json: bool) -> bytes:
-    """The answer for a reader: content as its text, anything else as JSON."""
+def _encode_answer(answer: Answer, *, as_json: bool) -> bytes:
+    """Encode the answer for a reader: content blocks as their text, anything else as JSON."""
     indent = 2 if sys.stdout.isatty() and not as_json else 0
     if answer.content is None or (as_json and answer.body is not None):
-        return _json(answer.body, indent)
+        return _encode_json(answer.body, indent)
     if as_json:
-        return _json({"content": answer.content}, indent)
-    return b"".join(_block(block, indent) for block in answer.content)
+        return _encode_json({"content": answer.content}, indent)
+    return b"".join(_encode_block(block, indent) for block in answer.content)
 
 
-def _json(value: object, indent: int) -> bytes:
+def _encode_json(value: object, indent: int) -> bytes:
     text = msgspec.json.encode(value, enc_hook=str)  # as every surface encodes answers
     return (msgspec.json.format(text, indent=indent) if indent else text) + b"\n"
 
 
-def _block(block: Mapping[str, Any], indent: int) -> bytes:
+def _encode_block(block: Mapping[str, Any], indent: int) -> bytes:
     if block.get("type") == "text":
         return str(block["text"]).encode(errors="replace") + b"\n"
-    return _json(block, indent)
+    return _encode_json(block, indent)
 
 
-def _advice(ending: Ending, *, verbose: int) -> Sequence[str]:
-    """What a person can do next that the answer itself, made for programs, does not say."""
-    match ending.outcome:
+def _suggest_next_step(result: CallResult, *, verbose: int) -> Sequence[str]:
+    """Return what a person can do next; the answer itself, made for programs, does not say it."""
+    match result.outcome:
         case Rejected(error) if error.code is ErrorCode.UNKNOWN_TOOL:
-            return [ending.near]
+            return [result.suggestion]
         case Rejected(error) if error.code is ErrorCode.INVALID_REQUEST:
-            return [f"`cleats tools --show {ending.call.tool}` lists the arguments."]
+            return [f"`cleats tools --show {result.call.tool}` lists the arguments."]
         case Failed(error) if error.code is ErrorCode.INTERNAL and not verbose:
             return ["With -v the trace is shown."]
         case Failed(error) if error.code is ErrorCode.TOOL_TIMEOUT:
-            return [f"CLEATS_TIMEOUTS={ending.call.tool}=SECONDS gives it more time."]
+            return [f"CLEATS_TIMEOUTS={result.call.tool}=SECONDS gives it more time."]
         case Cancelled() | _:
             return []

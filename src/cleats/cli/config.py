@@ -1,121 +1,72 @@
-"""Read the settings: the environment, the repository's file, the user's file."""
+"""The `cleats config` command: the effective settings and their consequences."""
 
+import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from cleats.settings import (
-    ENVIRONMENT,
-    TABLE,
-    SettingError,
-    Settings,
-    Source,
-    Surrounded,
-    resolve,
-)
+import click
 
-FILE = ".cleats.toml"
-PREFIX = "CLEATS_"
+from cleats.cli.output import echo_json, format_columns, style_heading
+from cleats.cli.tool_command import call_tool, json_option, path_argument
+from cleats.settings import Settings
 
 
-def load(environ: Mapping[str, str], start: Path | None = None) -> Settings:
-    """The settings as they stand for this process.
+@click.command()
+@path_argument
+@click.option("--all", "everything", is_flag=True, help="Every setting, not only the changed ones.")
+@json_option
+@click.pass_obj
+def config(settings: Settings, path: str | None, *, everything: bool, as_json: bool) -> None:
+    """Show the settings that count for the repository around PATH, and what is missing.
 
-    Raises:
-        SettingError: a value or a file cannot be used; the message says which.
-    """
-    start = start or _here()
-    settings = resolve(sources(environ, start))
-    home = _home(environ)
-    defaults: dict[str, Any] = {
-        "cache_dir": _base(environ, "XDG_CACHE_HOME", home / ".cache"),
-        "data_dir": _base(environ, "XDG_DATA_HOME", home / ".local" / "share"),
-        "home": home,
-        "config_home": home / ".config",
-        "claude_dir": home / ".claude",
-        "project_dir": start,
-    }
-    unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
-    values = {name: getattr(settings, name) for name in TABLE}
-    return Surrounded(**{**values, **unset}, environ=environ)
+    \b
+    Examples:
+      cleats config
+      cleats config --all
+      cleats config ~/src/app --json
 
-
-def sources(environ: Mapping[str, str], start: Path | None = None) -> list[Source]:
-    """Where settings come from here, the strongest first; a file that is not there is left out.
-
-    Raises:
-        SettingError: a file cannot be read.
-    """
-    found = [_environment(environ)]
-    try:
-        repository = repository_file(start or _here())
-        user = user_file(environ) if user_file(environ).is_file() else None
-    except PermissionError as error:
-        raise SettingError(
-            f"{error.filename}: cannot be looked at; go to a folder that you may enter"
-        ) from None
-    if repository is not None:
-        found.append(Source(str(repository), _toml(repository), trusted=False))
-    if user is not None:
-        found.append(Source(str(user), _toml(user)))
-    return found
+    \b
+    Exits 0  when nothing is missing,
+          1  when something is,
+          2  when there is no such folder.
+    """  # noqa: D301 - click reads the backspace
+    status = call_tool(settings, "config_status", repoPath=path)
+    status["config"]["settings"]["log_level"] = settings.log_level  # a command logs less
+    if as_json:
+        echo_json(status)
+    else:
+        click.echo("\n".join(_render_status(status, everything=everything)))
+    sys.exit(1 if status["warnings"] else 0)
 
 
-def user_file(environ: Mapping[str, str]) -> Path:
-    """The user's own file, whether or not it exists."""
-    return _base(environ, "XDG_CONFIG_HOME", _home(environ) / ".config") / "config.toml"
+def _render_status(status: Mapping[str, Any], *, everything: bool) -> Iterator[str]:
+    config, cache = status["config"], status["cache"]
+    yield style_heading(status["repoPath"])
+    yield format_columns(
+        [
+            ("index", f"{cache['index']}, in {config['repoCacheRoot']}"),
+            ("sqlite", config["sqlite"]["path"] or "none"),
+            ("cache", config["cacheRoot"]),
+            ("data", config["dataRoot"]),
+        ]
+    )
+    shown_settings = config["settings"] if everything else _select_changed(config["settings"])
+    if shown_settings:
+        yield style_heading("Settings")
+        yield format_columns([(name, _format_value(value)) for name, value in shown_settings.items()])
+    if status["warnings"]:
+        yield style_heading("Missing")
+        yield format_columns([(warning["code"], warning["message"]) for warning in status["warnings"]])
 
 
-def repository_file(start: Path) -> Path | None:
-    """The nearest `.cleats.toml` from here up to the root of the repository.
+def _select_changed(values: Mapping[str, Any]) -> dict[str, Any]:
+    from cleats.settings import list_setting_rows  # noqa: PLC0415 - help needs no table
 
-    Outside a repository only the folder itself counts: a file above it could be anyone's.
-    """
-    folders = list(_within_repository(start)) or [start]
-    return next((folder / FILE for folder in folders if (folder / FILE).is_file()), None)
+    defaults = {row.name: row.default for row in list_setting_rows()}
+    return {name: value for name, value in values.items() if _format_value(value) not in ("", defaults[name])}
 
 
-def strays(environ: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings and are none: most likely misspelt."""
-    known = {setting.variable for setting in TABLE.values()}
-    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
-
-
-def _within_repository(start: Path) -> Iterator[Path]:
-    chain = [start, *start.parents]
-    for depth, folder in enumerate(chain):
-        if (folder / ".git").exists():
-            yield from chain[: depth + 1]
-            return
-
-
-def _environment(environ: Mapping[str, str]) -> Source:
-    known = {setting.variable: setting.name for setting in TABLE.values()}
-    values = {known[name]: value for name, value in environ.items() if name in known and value}
-    return Source(ENVIRONMENT, values)
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path.home())
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise SettingError("the current folder is gone; change to one that is there") from None
-
-
-def _base(environ: Mapping[str, str], name: str, default: Path) -> Path:
-    """An XDG folder of ours; the standard says that a relative one is to be ignored."""
-    folder = Path(environ.get(name, ""))
-    return (folder if folder.is_absolute() else default) / "cleats"
-
-
-def _toml(path: Path) -> Mapping[str, object]:
-    import tomllib  # noqa: PLC0415 - few have a file, and every command starts here
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingError(f"{path}: {error}") from None
+def _format_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{name}={item}" for name, item in value.items())
+    return ",".join(value) if isinstance(value, list) else str(value)

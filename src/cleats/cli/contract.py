@@ -1,4 +1,4 @@
-"""`cleats contract`: snapshot, compare and check tool contracts, ours and any MCP server's."""
+"""The `cleats contract` command: snapshot, compare and check our contract or any MCP server's."""
 
 import json
 import sys
@@ -7,30 +7,30 @@ from typing import Any, NoReturn
 
 import click
 
-from cleats.cli import completing
+from cleats.cli import completion
 from cleats.cli.contract_options import (
     CannotRunError,
-    Server,
-    Style,
-    explained,
-    known_rules,
-    takes_server,
-    takes_style,
+    ContractServer,
+    ReportStyle,
+    check_rule_names,
+    print_rule_explanation,
+    with_server_options,
+    with_style_options,
 )
-from cleats.cli.printing import columns
-from cleats.contract.compat import RULES, Level, explain
-from cleats.contract.snapshot import dump
+from cleats.cli.output import format_columns
+from cleats.contract.compat import RULES, BumpLevel, explain_rule
+from cleats.contract.snapshot import encode_snapshot
 from cleats.settings import Settings
 
-COMMITTED = Path("contracts/tools.json")
-LOCK = Path("mcp-contract.json")
+COMMITTED_SNAPSHOT_PATH = Path("contracts/tools.json")
+LOCK_FILE_PATH = Path("mcp-contract.json")
 
 
 @click.group()
 @click.option(
     "--explain",
     metavar="RULE",
-    callback=explained,
+    callback=print_rule_explanation,
     expose_value=False,
     is_eager=True,
     help="Say what a rule means, and leave.",
@@ -57,12 +57,10 @@ def contract() -> None:
 
 
 @contract.command()
-@takes_server
+@with_server_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
-def snapshot(
-    settings: Settings, *, toolset: str | None, server: Server | None, output: Path | None
-) -> None:
+def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer | None, output: Path | None) -> None:
     """Print a snapshot: ours, a toolset's, or any MCP server's.
 
     \b
@@ -72,18 +70,18 @@ def snapshot(
       cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
       cleats contract snapshot --url https://example.org/mcp
     """  # noqa: D301 - click reads the backspace
-    taken = _ours(settings, toolset) if server is None else server.snapshot()
+    current_snapshot = _take_own_snapshot(settings, toolset) if server is None else server.take_snapshot()
     if output is None:
-        click.echo(dump(taken), nl=False)
+        click.echo(encode_snapshot(current_snapshot), nl=False)
     else:
-        _write(output, taken)
+        _write_snapshot(output, current_snapshot)
 
 
 @contract.command()
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
-@takes_style
-def diff(old: Path, new: Path, *, style: Style) -> None:
+@with_style_options
+def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
     """Compare two snapshot files.
 
     Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
@@ -92,16 +90,16 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
     \b
     Example: cleats contract diff before.json after.json --format markdown
     """  # noqa: D301 - click reads the backspace
-    if not style.report(_load(old), _load(new), new).ok:
+    if not style.print_report(_load_snapshot(old), _load_snapshot(new), new).ok:
         sys.exit(1)
 
 
 @contract.command()
-@takes_server
+@with_server_options
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
-    default=COMMITTED,
+    default=COMMITTED_SNAPSHOT_PATH,
     show_default=True,
     help="The committed snapshot of our own contract, or of the toolset's.",
 )
@@ -113,31 +111,31 @@ def diff(old: Path, new: Path, *, style: Style) -> None:
 @click.option(
     "--lock",
     type=click.Path(path_type=Path),
-    default=LOCK,
+    default=LOCK_FILE_PATH,
     show_default=True,
     help="The lock file of another server.",
 )
 @click.option("--accept", is_flag=True, help="Write the file when the bump is right.")
 @click.option(
     "--fail-on",
-    type=click.Choice([level.value for level in Level][1:]),
-    default=Level.PATCH.value,
+    type=click.Choice([level.value for level in BumpLevel][1:]),
+    default=BumpLevel.PATCH.value,
     show_default=True,
     help="The least change of another server that is a problem.",
 )
-@takes_style
+@with_style_options
 @click.pass_obj
 def check(
     settings: Settings,
     *,
     toolset: str | None,
-    server: Server | None,
+    server: ContractServer | None,
     against: Path,
     against_ref: str | None,
     lock: Path,
     accept: bool,
     fail_on: str,
-    style: Style,
+    style: ReportStyle,
 ) -> None:
     """Refuse a contract change without its version bump.
 
@@ -162,57 +160,57 @@ def check(
       cleats contract check --server 'uvx mcp-server-git' --fail-on major
     """  # noqa: D301 - click reads the backspace
     if server is None:
-        _check_ours(settings, toolset, against, against_ref, style, accept=accept)
+        _check_own_contract(settings, toolset, against, against_ref, style, accept=accept)
     else:
-        _check_theirs(server.snapshot(), lock, Level(fail_on), style, accept=accept)
+        _check_server_contract(server.take_snapshot(), lock, BumpLevel(fail_on), style, accept=accept)
 
 
-def _check_ours(
+def _check_own_contract(
     settings: Settings,
     toolset: str | None,
     path: Path,
     ref: str | None,
-    style: Style,
+    style: ReportStyle,
     *,
     accept: bool,
 ) -> None:
-    taken = _ours(settings, toolset)
+    current_snapshot = _take_own_snapshot(settings, toolset)
     if accept and ref is None and not path.exists():
-        _write(path, taken)
+        _write_snapshot(path, current_snapshot)
         return
     if ref is None and not path.exists():
         raise CannotRunError(f"there is no {path} here; --against says where, --accept writes it")
-    before = _load(path) if ref is None else _load_ref(ref, path)
-    if not style.report(before, taken, path).ok:
+    base_snapshot = _load_snapshot(path) if ref is None else _load_snapshot_at_ref(ref, path)
+    if not style.print_report(base_snapshot, current_snapshot, path).ok:
         sys.exit(1)
-    if path.exists() and path.read_bytes() == dump(taken):
+    if path.exists() and path.read_bytes() == encode_snapshot(current_snapshot):
         return
     if not accept:
-        whose = "" if toolset is None else f" --toolset {toolset}"
-        run = f"cleats contract check{whose} --accept"
-        _problem(f"{path} is not the current contract; run: {run}")
-    _write(path, taken)
+        toolset_option = "" if toolset is None else f" --toolset {toolset}"
+        accept_command = f"cleats contract check{toolset_option} --accept"
+        _exit_with_problem(f"{path} is not the current contract; run: {accept_command}")
+    _write_snapshot(path, current_snapshot)
 
 
-def _check_theirs(
-    taken: dict[str, Any], path: Path, fail_on: Level, style: Style, *, accept: bool
+def _check_server_contract(
+    current_snapshot: dict[str, Any], path: Path, fail_on: BumpLevel, style: ReportStyle, *, accept: bool
 ) -> None:
     if not path.exists():
         if not accept:
             raise CannotRunError(f"there is no {path}; write it with --accept")
-        _write(path, taken)
+        _write_snapshot(path, current_snapshot)
         return
-    report = style.report(_load(path), taken, path)
+    report = style.print_report(_load_snapshot(path), current_snapshot, path)
     if accept:
-        _write(path, taken)
-    elif drifted := len(report.at_least(fail_on)):
-        changes = "change" if drifted == 1 else "changes"
-        _problem(f"the server is not what {path} says ({drifted} {changes}); --accept agrees to it")
+        _write_snapshot(path, current_snapshot)
+    elif change_count := len(report.filter_by_level(fail_on)):
+        changes = "change" if change_count == 1 else "changes"
+        _exit_with_problem(f"the server is not what {path} says ({change_count} {changes}); --accept agrees to it")
 
 
 @contract.command()
 @click.argument(
-    "rule", required=False, callback=known_rules, shell_complete=completing.one_of(lambda: RULES)
+    "rule", required=False, callback=check_rule_names, shell_complete=completion.make_completer(lambda: RULES)
 )
 def rules(rule: str | None) -> None:
     """List the rules, or explain one.
@@ -223,63 +221,63 @@ def rules(rule: str | None) -> None:
       cleats contract rules INPUT_NARROWED
     """  # noqa: D301 - click reads the backspace
     if rule is not None:
-        click.echo(explain(RULES[rule]))
+        click.echo(explain_rule(RULES[rule]))
         return
     rows = [
-        (one.level.value, "+1" if one.integer else "", one.id, one.purpose)
-        for one in RULES.values()
+        (listed_rule.level.value, "+1" if listed_rule.integer else "", listed_rule.id, listed_rule.purpose)
+        for listed_rule in RULES.values()
     ]
-    click.echo(columns(rows, indent=""))
+    click.echo(format_columns(rows, indent=""))
     click.echo("\n+1: the schemaVersion of the tool has to rise as well.")
 
 
 # Taking, reading and writing snapshots
 
 
-def _ours(settings: Settings, toolset: str | None) -> dict[str, Any]:
+def _take_own_snapshot(settings: Settings, toolset: str | None) -> dict[str, Any]:
     from cleats import app  # noqa: PLC0415 - only for our own contract
     from cleats.cli.tools import check_toolsets  # noqa: PLC0415
 
-    if toolset in app.TOOLSETS:
+    if toolset in app.BUILTIN_TOOLSETS:
         raise click.UsageError(f"{toolset} is part of our own contract; leave --toolset out")
     if toolset is not None:
         check_toolsets((toolset,))
-    return app.contract_snapshot(settings, toolset)
+    return app.build_contract_snapshot(settings, toolset)
 
 
-def _load(path: Path) -> Any:
+def _load_snapshot(path: Path) -> Any:
     try:
-        return _parse(path.read_bytes(), str(path))
+        return _parse_snapshot(path.read_bytes(), str(path))
     except OSError as error:
         raise CannotRunError(f"{path}: {error.strerror}") from None
 
 
-def _load_ref(ref: str, path: Path) -> Any:
+def _load_snapshot_at_ref(ref: str, path: Path) -> Any:
     import anyio  # noqa: PLC0415
 
-    from cleats.runtime import process  # noqa: PLC0415
+    from cleats.system.processes import process  # noqa: PLC0415
 
-    place = f"{ref}:./{path.as_posix()}"
+    object_name = f"{ref}:./{path.as_posix()}"
     try:
-        done = anyio.run(process.run, ["git", "show", "--end-of-options", place])
+        completed = anyio.run(process.run, ["git", "show", "--end-of-options", object_name])
     except process.StartError as error:
         raise CannotRunError(str(error)) from None
-    if done.exit_code != 0:
-        raise CannotRunError(done.stderr.decode(errors="replace").strip())
-    return _parse(done.stdout, place)
+    if completed.exit_code != 0:
+        raise CannotRunError(completed.stderr.decode(errors="replace").strip())
+    return _parse_snapshot(completed.stdout, object_name)
 
 
-def _parse(data: bytes, name: str) -> Any:
+def _parse_snapshot(data: bytes, name: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
         raise CannotRunError(f"{name} is not JSON") from None
 
 
-def _write(path: Path, taken: dict[str, Any]) -> None:
+def _write_snapshot(path: Path, current_snapshot: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(dump(taken))
+        path.write_bytes(encode_snapshot(current_snapshot))
     except OSError as error:
         raise CannotRunError(f"{path}: {error.strerror}") from None
     click.echo(f"Wrote {path}.", err=True)
@@ -288,6 +286,6 @@ def _write(path: Path, taken: dict[str, Any]) -> None:
 # Reporting
 
 
-def _problem(text: str) -> NoReturn:
+def _exit_with_problem(text: str) -> NoReturn:
     click.echo(f"Error: {text}", err=True)
     sys.exit(1)

@@ -1,4 +1,4 @@
-"""What the `cleats contract` commands take: whose contract it is, and how a report is written."""
+"""Options of the `cleats contract` commands: the contract to read, and the format of the report."""
 
 import json
 import os
@@ -13,30 +13,30 @@ from click.core import ParameterSource
 
 from cleats.contract.compat import (
     RULES,
-    Report,
+    ContractReport,
     SnapshotError,
-    compare,
-    explain,
-    markdown,
-    render,
-    sarif,
+    compare_snapshots,
+    explain_rule,
+    render_markdown,
+    render_sarif,
+    render_text,
 )
 
-FORMATS = ("text", "json", "markdown", "sarif")
-COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
+REPORT_FORMATS = ("text", "json", "markdown", "sarif")
+LEVEL_COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
 
-Command: TypeAlias = Callable[..., None]
+CommandFunction: TypeAlias = Callable[..., None]
 
 
 class CannotRunError(click.ClickException):
-    """Raised when there is nothing to compare; a contract problem has exit code 1 instead."""
+    """Raised when there is nothing to compare; a contract problem exits with code 1 instead."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A server that is not ours."""
+class ContractServer:
+    """An MCP server other than ours."""
 
     command: str | None
     url: str | None
@@ -44,14 +44,14 @@ class Server:
     timeout: float
     grace: float
 
-    def snapshot(self) -> dict[str, Any]:
-        """Read its surface."""
+    def take_snapshot(self) -> dict[str, Any]:
+        """Read the surface of the server."""
         import anyio  # noqa: PLC0415
 
         from cleats.transports.mcp import client  # noqa: PLC0415 - imports the SDK
 
-        async def read() -> dict[str, Any]:
-            return await client.surface(
+        async def read_surface() -> dict[str, Any]:
+            return await client.read_surface(
                 command=self.command,
                 url=self.url,
                 env=dict(os.environ),
@@ -61,45 +61,45 @@ class Server:
             )
 
         try:
-            return anyio.run(read)
+            return anyio.run(read_surface)
         except client.ServerFaultError as error:
             raise CannotRunError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
-    """How a report is written, and what is left out of it."""
+class ReportStyle:
+    """The format of a report, and the rules that it ignores."""
 
     shape: str
     ignore: tuple[str, ...]
 
-    def report(self, old: Any, new: Any, path: Path) -> Report:
-        """Compare two snapshots and print the report; `path` is the file it is about."""
+    def print_report(self, old: Any, new: Any, path: Path) -> ContractReport:
+        """Compare two snapshots and print the report about the file at `path`."""
         try:
-            report = compare(old, new, ignore=self.ignore)
+            report = compare_snapshots(old, new, ignore=self.ignore)
         except SnapshotError as error:
             raise CannotRunError(str(error)) from None
-        # As bytes when it is for a machine: UTF-8 whatever the locale says.
-        written = self._written(report, path).rstrip("\n")
-        click.echo(written if self.shape == "text" else written.encode())
+        # Reports for programs are written as bytes, so that they are UTF-8 in every locale.
+        text = self._render_report(report, path).rstrip("\n")
+        click.echo(text if self.shape == "text" else text.encode())
         return report
 
-    def _written(self, report: Report, path: Path) -> str:
+    def _render_report(self, report: ContractReport, path: Path) -> str:
         match self.shape:
             case "json":
                 return json.dumps(report.as_json(), indent=2, ensure_ascii=False)
             case "markdown":
-                return markdown(report)
+                return render_markdown(report)
             case "sarif":
-                return json.dumps(sarif(report, path.as_posix()), indent=2, ensure_ascii=False)
+                return json.dumps(render_sarif(report, path.as_posix()), indent=2, ensure_ascii=False)
             case _:
-                return "\n".join(map(_coloured, render(report).splitlines()))
+                return "\n".join(map(_colour_line, render_text(report).splitlines()))
 
 
-def takes_server(action: Command) -> Command:
-    """Add the options that say whose contract it is.
+def with_server_options(action: CommandFunction) -> CommandFunction:
+    """Add the options that select the contract.
 
-    `server` is None for our own, and for that of `toolset` when this is given.
+    `server` is None for our own contract and for that of an installed `toolset`.
     """
 
     @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
@@ -108,7 +108,7 @@ def takes_server(action: Command) -> Command:
     @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
     @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
     @wraps(action)
-    def wrapped(
+    def run_action(
         *args: Any,
         command: str | None,
         url: str | None,
@@ -119,32 +119,32 @@ def takes_server(action: Command) -> Command:
         if command is not None and url is not None:
             raise click.UsageError("--server and --url are two servers; give one")
         if command is not None or url is not None:
-            _refuse("what is installed here", "toolset")
+            _reject_options("what is installed here", "toolset")
         if url is None:
-            _refuse("--url", "header")
+            _reject_options("--url", "header")
         if url is None and command is None:
-            _refuse("--server or --url", "timeout", "lock", "fail_on")
+            _reject_options("--server or --url", "timeout", "lock", "fail_on")
         else:
-            _refuse("our own contract", "against", "against_ref")
-        server = Server(
+            _reject_options("our own contract", "against", "against_ref")
+        server = ContractServer(
             command=command,
             url=url,
-            headers=_headers(header),
+            headers=_parse_headers(header),
             timeout=timeout,
             grace=click.get_current_context().obj.grace,
         )
         action(*args, server=None if command is None and url is None else server, **options)
 
-    return wrapped
+    return run_action
 
 
-def takes_style(action: Command) -> Command:
-    """Add the options about the report."""
+def with_style_options(action: CommandFunction) -> CommandFunction:
+    """Add the options that control the report."""
 
     @click.option(
         "--format",
         "shape",
-        type=click.Choice(FORMATS),
+        type=click.Choice(REPORT_FORMATS),
         default="text",
         show_default=True,
         help="How the report is written.",
@@ -153,18 +153,18 @@ def takes_style(action: Command) -> Command:
         "--ignore",
         metavar="RULE",
         multiple=True,
-        callback=known_rules,
+        callback=check_rule_names,
         help="Leave this rule out; may be given more than once.",
     )
     @wraps(action)
-    def wrapped(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
-        action(*args, style=Style(shape=shape, ignore=ignore), **options)
+    def run_action(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
+        action(*args, style=ReportStyle(shape=shape, ignore=ignore), **options)
 
-    return wrapped
+    return run_action
 
 
-def _refuse(only_for: str, *names: str) -> None:
-    """Refuse options that would do nothing here."""
+def _reject_options(only_for: str, *names: str) -> None:
+    """Reject options that would have no effect here."""
     ctx = click.get_current_context()
     for name in names:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -172,9 +172,9 @@ def _refuse(only_for: str, *names: str) -> None:
             raise click.UsageError(f"{option} is only for {only_for}")
 
 
-def _headers(given: tuple[str, ...]) -> dict[str, str]:
+def _parse_headers(header_texts: tuple[str, ...]) -> dict[str, str]:
     headers = {}
-    for text in given:
+    for text in header_texts:
         name, colon, value = text.partition(":")
         if not colon:
             raise click.UsageError(f"--header takes 'NAME: VALUE', not {text!r}")
@@ -182,21 +182,23 @@ def _headers(given: tuple[str, ...]) -> dict[str, str]:
     return headers
 
 
-def known_rules(_ctx: click.Context, _param: click.Parameter, names: Any) -> Any:
+def check_rule_names(_ctx: click.Context, _param: click.Parameter, names: Any) -> Any:
+    """Reject the names of rules that do not exist."""
     for name in filter(None, names if isinstance(names, tuple) else [names]):
         if name not in RULES:
             raise click.BadParameter(f"no rule is called {name!r}; see: cleats contract rules")
     return names
 
 
-def explained(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+def print_rule_explanation(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    """Print the explanation of a rule and exit."""
     if name is not None and not ctx.resilient_parsing:
-        click.echo(explain(RULES[known_rules(ctx, param, name)]))
+        click.echo(explain_rule(RULES[check_rule_names(ctx, param, name)]))
         ctx.exit()
 
 
-def _coloured(line: str) -> str:
+def _colour_line(line: str) -> str:
     word = line[2:7].strip() if line.startswith("  ") else ""
-    if word in COLOURS:
-        return line[:2] + click.style(line[2:7], fg=COLOURS[word], bold=True) + line[7:]
+    if word in LEVEL_COLOURS:
+        return line[:2] + click.style(line[2:7], fg=LEVEL_COLOURS[word], bold=True) + line[7:]
     return line if line.startswith(" ") else click.style(line, bold=True)

@@ -1,4 +1,4 @@
-"""`cleats doctor`: the findings of a checkup, for a person or for a program."""
+"""The `cleats doctor` command: the report of a checkup, for a person or for a program."""
 
 import os
 import sys
@@ -7,8 +7,15 @@ from dataclasses import asdict
 
 import click
 
-from cleats.cli.checkup import DEFAULT, Findings, Folder, Library, Value, examine
-from cleats.cli.printing import columns, echo_json, heading, size
+from cleats.cli.doctor_checks import (
+    DEFAULT_SOURCE,
+    CheckedFolder,
+    DoctorReport,
+    RequiredLibrary,
+    SettingValue,
+    examine_machine,
+)
+from cleats.cli.output import echo_json, format_bytes, format_columns, style_heading
 
 
 @click.command()
@@ -28,75 +35,75 @@ def doctor(*, whole: bool, as_json: bool) -> None:
       cleats doctor --all
       cleats doctor --json | jq .problems
     """  # noqa: D301 - click reads the backspace
-    findings = examine(os.environ)
+    findings = examine_machine(os.environ)
     if as_json:
         echo_json(asdict(findings))
     else:
-        click.echo("\n\n".join(_blocks(findings, whole=whole)))
+        click.echo("\n\n".join(_render_blocks(findings, show_all=whole)))
     sys.exit(0 if findings.ok else 1)
 
 
-def _blocks(findings: Findings, *, whole: bool) -> Iterator[str]:
-    for title, rows in _tables(findings, whole=whole).items():
+def _render_blocks(findings: DoctorReport, *, show_all: bool) -> Iterator[str]:
+    for title, rows in _build_tables(findings, show_all=show_all).items():
         if rows:
-            yield heading(title) + "\n" + columns(rows)
+            yield style_heading(title) + "\n" + format_columns(rows)
     if findings.notes:
         yield "\n".join(findings.notes)
     for problem in findings.problems:
-        yield f"{_bad('Problem:')} {problem.what}\n{problem.remedy}"
+        yield f"{_style_bad('Problem:')} {problem.what}\n{problem.remedy}"
     if findings.ok:
-        yield _good("Ready.")
+        yield _style_good("Ready.")
 
 
-def _tables(findings: Findings, *, whole: bool) -> dict[str, list[tuple[str, ...]]]:
+def _build_tables(findings: DoctorReport, *, show_all: bool) -> dict[str, list[tuple[str, ...]]]:
     return {
         "Versions": list(findings.versions.items()),
-        "Libraries": _libraries(findings.libraries, whole=whole),
+        "Libraries": _library_rows(findings.libraries, show_all=show_all),
         "Toolsets": [
             (
                 name,
-                _bad("cannot start") if count is None else _counted(count),
+                _style_bad("cannot start") if count is None else _format_tool_count(count),
                 f"from {findings.packages[name]}" if name in findings.packages else "",
             )
             for name, count in findings.toolsets.items()
         ],
-        "Settings": _settings(findings.settings, whole=whole),
-        "Files": [("read" if there else "none", path) for path, there in findings.files.items()],
-        "Folders": [_row(folder) for folder in findings.folders],
+        "Settings": _setting_rows(findings.settings, show_all=show_all),
+        "Files": [("read" if exists else "none", path) for path, exists in findings.files.items()],
+        "Folders": [_folder_row(folder) for folder in findings.folders],
         "Capabilities": [
-            (f"{each.group}.{each.name}", _good("yes"), each.purpose)
-            if each.present
-            else (f"{each.group}.{each.name}", "no", f"{each.purpose}\n{each.remedy}")
-            for each in findings.capabilities
+            (f"{capability.group}.{capability.name}", _style_good("yes"), capability.purpose)
+            if capability.present
+            else (f"{capability.group}.{capability.name}", "no", f"{capability.purpose}\n{capability.remedy}")
+            for capability in findings.capabilities
         ],
     }
 
 
-def _libraries(found: list[Library], *, whole: bool) -> list[tuple[str, ...]]:
-    shown = [each for each in found if whole or each.version is None]
+def _library_rows(libraries: list[RequiredLibrary], *, show_all: bool) -> list[tuple[str, ...]]:
+    shown_libraries = [library for library in libraries if show_all or library.version is None]
     rows: list[tuple[str, ...]]
-    rows = [(each.name, each.version or _bad("missing"), each.wanted) for each in shown]
-    if hidden := len(found) - len(shown):
+    rows = [(library.name, library.version or _style_bad("missing"), library.wanted) for library in shown_libraries]
+    if hidden := len(libraries) - len(shown_libraries):
         rows.append((f"{hidden} installed", "", "(--all shows them)"))
     return rows
 
 
-def _settings(values: list[Value], *, whole: bool) -> list[tuple[str, ...]]:
-    shown = [value for value in values if whole or value.source != DEFAULT]
+def _setting_rows(values: list[SettingValue], *, show_all: bool) -> list[tuple[str, ...]]:
+    shown_values = [value for value in values if show_all or value.source != DEFAULT_SOURCE]
     rows: list[tuple[str, ...]]
-    rows = [(value.name, _shown(value.value), value.source) for value in shown]
-    if hidden := len(values) - len(shown):
-        rows.append((f"{hidden} others", DEFAULT, "(--all shows them)"))
+    rows = [(value.name, _format_value(value.value), value.source) for value in shown_values]
+    if hidden := len(values) - len(shown_values):
+        rows.append((f"{hidden} others", DEFAULT_SOURCE, "(--all shows them)"))
     return rows
 
 
-def _row(folder: Folder) -> tuple[str, ...]:
-    state = _good("writable") if folder.writable else _bad("not writable")
-    made = "" if folder.exists else ", not made yet"
-    return folder.name, state, f"{folder.path} ({size(folder.free)} free{made})"
+def _folder_row(folder: CheckedFolder) -> tuple[str, ...]:
+    state = _style_good("writable") if folder.writable else _style_bad("not writable")
+    creation_note = "" if folder.exists else ", not made yet"
+    return folder.name, state, f"{folder.path} ({format_bytes(folder.free)} free{creation_note})"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}={seconds:g}" for name, seconds in value.items()) or "-"
     if isinstance(value, list):
@@ -106,13 +113,13 @@ def _shown(value: object) -> str:
     return str(value) or "-"
 
 
-def _counted(tools: int) -> str:
+def _format_tool_count(tools: int) -> str:
     return f"{tools} tool" if tools == 1 else f"{tools} tools"
 
 
-def _good(text: str) -> str:
+def _style_good(text: str) -> str:
     return click.style(text, fg="green")
 
 
-def _bad(text: str) -> str:
+def _style_bad(text: str) -> str:
     return click.style(text, fg="red", bold=True)

@@ -1,4 +1,4 @@
-"""`cleats index`: make an index, bring it up to date, and say what is in it."""
+"""The `cleats index` command: build an index, update it, and report its contents."""
 
 import gc
 import sys
@@ -10,52 +10,59 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli import completing
-from cleats.cli.asking import INTERRUPTED, fail, json_option, path_argument
-from cleats.cli.printing import clip, columns, counted, echo_json, heading, size, width
+from cleats.cli import completion
+from cleats.cli.output import (
+    clip_text,
+    echo_json,
+    format_bytes,
+    format_columns,
+    format_count,
+    line_width,
+    style_heading,
+)
+from cleats.cli.tool_command import INTERRUPTED_EXIT_CODE, exit_with_error, json_option, path_argument
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cleats.toolsets.code.indexing.progress import Progress
-    from cleats.toolsets.code.indexing.report import BuildReport
+    from cleats.toolsets.code.index.progress import BuildProgress, BuildReport
 
-RECORDS = "records"
-"""What an index calls the findings and decisions among its files."""
+RECORDS_LANGUAGE = "records"
+"""The language under which an index counts findings and decisions among its files."""
 
-SHOWN = 8
-"""Languages and problems that fit a summary."""
+MAX_SUMMARY_ITEMS = 8
+"""The most languages and problems that a summary lists."""
 
 
-class Default(click.Group):
-    """A group that builds when no command of it is named."""
+class DefaultBuildGroup(click.Group):
+    """A group that runs `build` when no subcommand is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and (not args or args[0] in self.commands):
             return super().parse_args(ctx, args)  # a shell asks what could come next
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
-            near = get_close_matches(args[0], self.commands, n=1) if args else []
-            if near and not ctx.resilient_parsing and not Path(args[0]).exists():
-                meant = f"{ctx.command_path} {near[0]}"
-                ctx.fail(f"There is no folder {args[0]!r}; did you mean '{meant}'?")
+            close_matches = get_close_matches(args[0], self.commands, n=1) if args else []
+            if close_matches and not ctx.resilient_parsing and not Path(args[0]).exists():
+                suggestion = f"{ctx.command_path} {close_matches[0]}"
+                ctx.fail(f"There is no folder {args[0]!r}; did you mean '{suggestion}'?")
             args = ["build", *args]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """The commands and the options of `build`, or folders when none begins so.
+        """Complete the subcommands and the options of `build`, or folders if none of them matches.
 
-        Never both: shells forget the words when they are told to list folders.
+        Never offer both: shells drop the words when they are asked to list folders.
         """
         build = self.commands["build"]
-        with build.make_context("build", [], parent=ctx, resilient_parsing=True) as building:
-            words = super().shell_complete(ctx, incomplete)
-            words += build.shell_complete(building, incomplete)
-        return words or completing.listed("dir", incomplete)
+        with build.make_context("build", [], parent=ctx, resilient_parsing=True) as build_context:
+            completions = super().shell_complete(ctx, incomplete)
+            completions += build.shell_complete(build_context, incomplete)
+        return completions or completion.complete_paths("dir", incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What can be given right away are the options of `build`."""
+        """List the options of `build`, because the group accepts them directly."""
         build = self.commands["build"]
         build.format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
@@ -65,17 +72,17 @@ class Default(click.Group):
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Never look for garbage in what a build makes: it is in use, and then the process ends."""
+def pause_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection during a build: its objects are in use until the process ends."""
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()  # else Python looks through all of it now, and once more before it ends
+        gc.freeze()  # otherwise Python would scan all objects now, and again at exit
         gc.enable()
 
 
-@click.group(cls=Default)
+@click.group(cls=DefaultBuildGroup)
 def index() -> None:
     """Index the repository around PATH, or around the current folder.
 
@@ -115,9 +122,7 @@ def index() -> None:
     default=True,
     help="Read only what has changed, as by default, or everything again.",
 )
-@click.option(
-    "--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index."
-)
+@click.option("--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index.")
 @click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
 @click.option(
     "--from",
@@ -130,7 +135,7 @@ def index() -> None:
 @json_option
 @click.pass_obj
 def build(
-    settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **given: Any
+    settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **option_values: Any
 ) -> None:
     """Build or update the index; the same as without `build`.
 
@@ -141,33 +146,33 @@ def build(
     """  # noqa: D301 - click reads the backspace
     import msgspec  # noqa: PLC0415 - help needs none of these
 
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.options import chosen  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.run import build as run  # noqa: PLC0415
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index.build import build_index as run  # noqa: PLC0415
+    from cleats.toolsets.code.index.options import expand_mode  # noqa: PLC0415
 
     indexes = Indexes(settings)
-    named = {name: value for name, value in given.items() if value is not None}
-    options = msgspec.structs.replace(indexes.options, modes=chosen(mode), **named)
-    bar = Bar(quiet=quiet)
+    overrides = {name: value for name, value in option_values.items() if value is not None}
+    options = msgspec.structs.replace(indexes.options, modes=expand_mode(mode), **overrides)
+    bar = ProgressBar(quiet=quiet)
     try:
-        repository = indexes.repository(path)
-        late = indexes.catch_up(repository)
-        with uncollected():
-            done = run(repository.root, indexes.shelf(repository), options, bar.show)
-        done.warnings += [late] if late else []
+        repository = indexes.find_repository(path)
+        records_warning = indexes.update_records(repository)
+        with pause_garbage_collection():
+            report = run(repository.root, indexes.open_store(repository), options, bar.show)
+        report.warnings += [records_warning] if records_warning else []
     except ToolError as error:
         bar.clear()
-        fail(error)
+        exit_with_error(error)
     except KeyboardInterrupt:
         bar.clear()
         click.echo("Cancelled; the index is as it was.", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_EXIT_CODE)
     bar.clear()
     if as_json:
-        echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(done)})
+        echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(report)})
     elif not quiet:
-        click.echo(_summary(str(repository.root), done))
-    for warning in done.warnings:
+        click.echo(_render_summary(str(repository.root), report))
+    for warning in report.warnings:
         click.echo(f"Note: {warning}", err=True)
 
 
@@ -185,18 +190,18 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
       cleats index export ../app-index
       cleats index --from ../app-index    on the other machine
     """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.code.indexing import artifacts  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index import portable  # noqa: PLC0415
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
 
     indexes = Indexes(settings)
     try:
-        with indexes.lease(indexes.repository(path)) as lease:
-            count = artifacts.export(lease, Path(folder))
+        with indexes.lease_index(indexes.find_repository(path)) as lease:
+            count = portable.export_generation(lease, Path(folder))
     except ToolError as error:
-        fail(error)
+        exit_with_error(error)
     except OSError as error:
         raise click.ClickException(f"{folder}: {error.strerror}") from None
-    click.echo(f"{folder}: {counted(count, 'file')} of {lease.name}.")
+    click.echo(f"{folder}: {format_count(count, 'file')} of {lease.name}.")
 
 
 @index.command()
@@ -220,150 +225,151 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
     """  # noqa: D301
     import anyio  # noqa: PLC0415
 
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.tool import IndexTools  # noqa: PLC0415
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index.tool import IndexTools  # noqa: PLC0415
 
     indexes = Indexes(settings)
     try:
-        repository = indexes.repository(path)
+        repository = indexes.find_repository(path)
     except ToolError as error:
-        fail(error)
-    found = anyio.run(IndexTools(indexes).describe, repository)
+        exit_with_error(error)
+    answer = anyio.run(IndexTools(indexes).describe_index, repository)
     if as_json:
-        echo_json(found)
-    elif not found["index"]["exists"]:
-        old = " that this version can read" if found["index"]["outdated"] else ""
+        echo_json(answer)
+    elif not answer["index"]["exists"]:
+        old = " that this version can read" if answer["index"]["outdated"] else ""
         click.echo(f"{repository.root} has no index{old}. `cleats index` makes one.")
     elif skipped:
         rows = [
-            (each["reason"], each["path"], each["detail"]) for each in found["index"]["skipped"]
+            (skipped_file["reason"], skipped_file["path"], skipped_file["detail"])
+            for skipped_file in answer["index"]["skipped"]
         ]
-        table = columns([("WHY", "WHAT", ""), *rows], indent="", cut=True)
+        table = format_columns([("WHY", "WHAT", ""), *rows], indent="", cut=True)
         click.echo(table if rows else "Nothing was left out but what ignore files exclude.")
     else:
-        click.echo(_state(found))
-        if warning := found["git"].get("warning"):
+        click.echo(_render_status(answer))
+        if warning := answer["git"].get("warning"):
             click.echo(f"Note: {warning}", err=True)
-    fresh = found["freshness"]
-    sys.exit(1 if fresh is None or fresh["stale"] else 0)
+    freshness = answer["freshness"]
+    sys.exit(1 if freshness is None or freshness["stale"] else 0)
 
 
-class Bar:
-    """Progress on stderr: one line that changes, and nothing at all outside a terminal."""
+class ProgressBar:
+    """A progress bar on stderr: one changing line in a terminal, nothing elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._stream = sys.stderr
-        self._live = self._stream.isatty() and not quiet
-        self._shown = False
+        self._is_enabled = self._stream.isatty() and not quiet
+        self._has_output = False
 
-    def show(self, at: "Progress") -> None:
-        """Draw how far it is."""
-        if not self._live:
+    def show(self, progress: "BuildProgress") -> None:
+        """Draw the current progress."""
+        if not self._is_enabled:
             return
-        drawn = f"{self._drawn(at.done / at.total)} " if at.total else ""
-        line = clip(f"{drawn}{at.message}", width() - 1)
-        self._stream.write("\r" + line.ljust(width() - 1))
+        bar_text = f"{self._render_bar(progress.done / progress.total)} " if progress.total else ""
+        line = clip_text(f"{bar_text}{progress.message}", line_width() - 1)
+        self._stream.write("\r" + line.ljust(line_width() - 1))
         self._stream.flush()
-        self._shown = True
+        self._has_output = True
 
     def clear(self) -> None:
-        """Leave no trace of it."""
-        if self._shown:
-            self._stream.write("\r" + " " * (width() - 1) + "\r")
+        """Erase the progress bar."""
+        if self._has_output:
+            self._stream.write("\r" + " " * (line_width() - 1) + "\r")
             self._stream.flush()
 
-    def _drawn(self, share: float) -> str:
-        full = round(20 * share)
-        return f"[{'#' * full}{'.' * (20 - full)}] {share:4.0%}"
+    def _render_bar(self, fraction: float) -> str:
+        filled = round(20 * fraction)
+        return f"[{'#' * filled}{'.' * (20 - filled)}] {fraction:4.0%}"
 
 
-def _summary(root: str, done: "BuildReport") -> str:
-    files = done.files
-    records = done.languages.get(RECORDS, 0)
-    total = sum(done.chunks.values())
+def _render_summary(root: str, report: "BuildReport") -> str:
+    files = report.files
+    records = report.languages.get(RECORDS_LANGUAGE, 0)
+    total = sum(report.chunks.values())
     if not files.total:
-        left = f"\n  left out  {_counted(done.skipped_reasons)}" if done.skipped_reasons else ""
-        return f"There is nothing to index in {heading(root)}.{left}"
-    if not done.published:
-        return f"{root} is up to date: {_amount(files.total, records, total)}."
+        skipped_line = f"\n  left out  {_format_counts(report.skipped_reasons)}" if report.skipped_reasons else ""
+        return f"There is nothing to index in {style_heading(root)}.{skipped_line}"
+    if not report.published:
+        return f"{root} is up to date: {_format_amounts(files.total, records, total)}."
     verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
     changes = ", ".join(f"{count:,} {verb}" for count, verb in verbs if count) or "none changed"
-    amount = _amount(files.total, records, total, f" ({changes})")
+    amount = _format_amounts(files.total, records, total, f" ({changes})")
     lines = [
-        f"{heading(root)} indexed in {done.seconds:.1f} s: {amount}.",
-        columns(_contents(done.languages, done.chunks, done.skipped_reasons)),
+        f"{style_heading(root)} indexed in {report.seconds:.1f} s: {amount}.",
+        format_columns(_content_rows(report.languages, report.chunks, report.skipped_reasons)),
     ]
-    if done.problem_count:
-        lines.append(f"Understood only in part: {counted(done.problem_count, 'file')}:")
-        lines += [f"  {each.path}: {each.problem}" for each in done.problems[:SHOWN]]
-        if done.problem_count > SHOWN:
-            lines.append(f"  ... and {done.problem_count - SHOWN:,} more")
+    if report.problem_count:
+        lines.append(f"Understood only in part: {format_count(report.problem_count, 'file')}:")
+        lines += [f"  {problem.path}: {problem.problem}" for problem in report.problems[:MAX_SUMMARY_ITEMS]]
+        if report.problem_count > MAX_SUMMARY_ITEMS:
+            lines.append(f"  ... and {report.problem_count - MAX_SUMMARY_ITEMS:,} more")
     return "\n".join(lines)
 
 
-def _amount(whole: int, records: int, pieces: int, changes: str = "") -> str:
-    kept = f" and {counted(records, 'record')}" if records else ""
-    return f"{counted(whole - records, 'file')}{kept}{changes}, {counted(pieces, 'piece')}"
+def _format_amounts(total: int, records: int, chunks: int, changes: str = "") -> str:
+    records_text = f" and {format_count(records, 'record')}" if records else ""
+    return f"{format_count(total - records, 'file')}{records_text}{changes}, {format_count(chunks, 'piece')}"
 
 
-def _contents(
+def _content_rows(
     languages: Mapping[str, int], chunks: Mapping[str, int], skipped: Mapping[str, int]
 ) -> list[tuple[str, str]]:
-    files = {name: count for name, count in languages.items() if name != RECORDS}
-    rows = [("files", _counted(files))]
-    if RECORDS in languages:
-        rows.append(("records", f"{languages[RECORDS]:,} of `cleats triage`"))
-    rows.append(("pieces", _counted(chunks)))
+    files = {name: count for name, count in languages.items() if name != RECORDS_LANGUAGE}
+    rows = [("files", _format_counts(files))]
+    if RECORDS_LANGUAGE in languages:
+        rows.append(("records", f"{languages[RECORDS_LANGUAGE]:,} of `cleats triage`"))
+    rows.append(("pieces", _format_counts(chunks)))
     if skipped:
-        rows.append(("left out", _counted(skipped)))
+        rows.append(("left out", _format_counts(skipped)))
     return rows
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    said = [f"{count:,} {name}" for name, count in ranked[:SHOWN]]
-    rest = sum(count for _, count in ranked[SHOWN:])
-    return ", ".join([*said, f"{rest:,} others"] if rest else said) or "none"
+    parts = [f"{count:,} {name}" for name, count in ranked[:MAX_SUMMARY_ITEMS]]
+    rest = sum(count for _, count in ranked[MAX_SUMMARY_ITEMS:])
+    return ", ".join([*parts, f"{rest:,} others"] if rest else parts) or "none"
 
 
-def _state(found: Mapping[str, Any]) -> str:
-    held = found["index"]
+def _render_status(answer: Mapping[str, Any]) -> str:
+    index_facts = answer["index"]
     rows = [
-        ("index", f"{held['path']}  ({size(held['bytes'])})"),
-        ("built", f"{held['builtAt'][:19].replace('T', ' ')} UTC by cleats {held['tool']}"),
-        ("of", _of(held)),
-        ("state", _freshness(found)),
-        ("vectors", "yes" if found["vectors"]["available"] else "no"),
-        ("sqlite", size(found["sqlite"]["bytes"]) if found["sqlite"]["exists"] else "no"),
-        *_contents(held["languages"], held["chunks"], held["skippedReasons"]),
+        ("index", f"{index_facts['path']}  ({format_bytes(index_facts['bytes'])})"),
+        ("built", f"{index_facts['builtAt'][:19].replace('T', ' ')} UTC by cleats {index_facts['tool']}"),
+        ("of", _describe_commit(index_facts)),
+        ("state", _describe_freshness(answer)),
+        ("vectors", "yes" if answer["vectors"]["available"] else "no"),
+        ("sqlite", format_bytes(answer["sqlite"]["bytes"]) if answer["sqlite"]["exists"] else "no"),
+        *_content_rows(index_facts["languages"], index_facts["chunks"], index_facts["skippedReasons"]),
     ]
-    lines = [heading(found["repoPath"]), columns(rows)]
-    if held["problemCount"]:
-        lines.append(f"  understood only in part: {counted(held['problemCount'], 'file')}")
+    lines = [style_heading(answer["repoPath"]), format_columns(rows)]
+    if index_facts["problemCount"]:
+        lines.append(f"  understood only in part: {format_count(index_facts['problemCount'], 'file')}")
     return "\n".join(lines)
 
 
-def _of(held: Mapping[str, Any]) -> str:
-    if held["commit"] is None:
+def _describe_commit(index_facts: Mapping[str, Any]) -> str:
+    if index_facts["commit"] is None:
         return "files without git"
-    branch = held["branch"] or "no branch"
-    return f"{held['commit'][:12]} ({branch}{', with changes' if held['dirty'] else ''})"
+    branch = index_facts["branch"] or "no branch"
+    return f"{index_facts['commit'][:12]} ({branch}{', with changes' if index_facts['dirty'] else ''})"
 
 
-def _moved(git: Mapping[str, Any], held: Mapping[str, Any]) -> str:
+def _describe_head_change(git: Mapping[str, Any], index_facts: Mapping[str, Any]) -> str:
     if not git["isRepo"]:
         return "no longer under git"
-    what = "branch" if git["head"] == held["commit"] else "commit"
-    return f"another {what} is checked out"
+    changed_part = "branch" if git["head"] == index_facts["commit"] else "commit"
+    return f"another {changed_part} is checked out"
 
 
-def _freshness(found: Mapping[str, Any]) -> str:
-    fresh = found["freshness"]
-    if not fresh["stale"]:
+def _describe_freshness(answer: Mapping[str, Any]) -> str:
+    freshness = answer["freshness"]
+    if not freshness["stale"]:
         return "up to date"
-    words = [f"{fresh[key]:,} {key}" for key in ("added", "changed", "removed") if fresh[key]]
-    words += [_moved(found["git"], found["index"])] * fresh["headMoved"]
-    words += ["built by another version of Cleats or with other settings"] * fresh["outgrown"]
-    # The last reason there is, and the one that the answer has no field for.
-    words = words or ["git has another part of the history"]
-    return f"stale: {', '.join(words)}; `cleats index` brings it up to date"
+    reasons = [f"{freshness[key]:,} {key}" for key in ("added", "changed", "removed") if freshness[key]]
+    reasons += [_describe_head_change(answer["git"], answer["index"])] * freshness["headMoved"]
+    reasons += ["built by another version of Cleats or with other settings"] * freshness["outgrown"]
+    # The only remaining reason, for which the answer has no field.
+    reasons = reasons or ["git has another part of the history"]
+    return f"stale: {', '.join(reasons)}; `cleats index` brings it up to date"

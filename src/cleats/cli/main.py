@@ -10,130 +10,129 @@ from typing import Any, NamedTuple
 
 import click
 
-from cleats.cli.config import load
+from cleats.cli.settings_loader import load_settings
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.settings import SettingError
 
 
-class Entry(NamedTuple):
-    """Where a command lives and what the overview says of it."""
+class CommandEntry(NamedTuple):
+    """The module of a command and its description in the overview."""
 
     module: str
     about: str
     settings: bool = True
-    """Whether it gets them; the others must work when a setting is wrong."""
+    """Whether the command receives the settings; the others must work even if a setting is
+    wrong."""
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "serve": Entry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
-    "http": Entry("cleats.cli.http", "Serve toolsets over HTTP: REST, streams and MCP."),
-    "worker": Entry("cleats.cli.worker", "Work for a fleet: drive runs, publish an index."),
-    "token": Entry("cleats.cli.token", "Make a token for a caller of the HTTP API."),
-    "tools": Entry("cleats.cli.tools", "Show the tools this server has."),
-    "call": Entry("cleats.cli.call", "Call one tool and print its answer."),
-    "index": Entry("cleats.cli.index", "Index a repository, so that it can be searched."),
-    "search": Entry("cleats.cli.search", "Find code, documents and comments in an index."),
-    "show": Entry("cleats.cli.show", "Show lines of a file, and what the index has there."),
-    "artifacts": Entry("cleats.cli.artifacts", "Say what the indexes of this machine cost."),
-    "cache": Entry("cleats.cli.cache", "Make the cache of indexes smaller, or remove indexes."),
-    "download": Entry("cleats.cli.download", "Fetch word lists and extensions, and try them."),
-    "sqlite": Entry("cleats.cli.sqlite", "Make the SQLite index of a repository, or pack it."),
-    "bootstrap": Entry("cleats.cli.bootstrap", "Make a fresh checkout searchable, step by step."),
-    "workspace": Entry("cleats.cli.workspace", "Show the repositories that a file names."),
-    "config": Entry("cleats.cli.configuration", "Show the settings and what they lead to."),
-    "triage": Entry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
-    "skills": Entry("cleats.cli.skills", "List, find, check, switch and write skills."),
-    "assets": Entry("cleats.cli.assets", "Validate, compare and publish assets."),
-    "launch": Entry("cleats.cli.launch", "Write, check and publish the pages of a product."),
-    "contract": Entry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
-    "doctor": Entry(
+COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
+    "serve": CommandEntry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
+    "http": CommandEntry("cleats.cli.http", "Serve toolsets over HTTP: REST, streams and MCP."),
+    "worker": CommandEntry("cleats.cli.worker", "Work for a fleet: drive runs, publish an index."),
+    "token": CommandEntry("cleats.cli.token", "Make a token for a caller of the HTTP API."),
+    "tools": CommandEntry("cleats.cli.tools", "Show the tools this server has."),
+    "call": CommandEntry("cleats.cli.call", "Call one tool and print its answer."),
+    "index": CommandEntry("cleats.cli.index", "Index a repository, so that it can be searched."),
+    "search": CommandEntry("cleats.cli.search", "Find code, documents and comments in an index."),
+    "show": CommandEntry("cleats.cli.show", "Show lines of a file, and what the index has there."),
+    "artifacts": CommandEntry("cleats.cli.cache", "Say what the indexes of this machine cost."),
+    "cache": CommandEntry("cleats.cli.cache", "Make the cache of indexes smaller, or remove indexes."),
+    "download": CommandEntry("cleats.cli.download", "Fetch word lists and extensions, and try them."),
+    "sqlite": CommandEntry("cleats.cli.sqlite", "Make the SQLite index of a repository, or pack it."),
+    "bootstrap": CommandEntry("cleats.cli.bootstrap", "Make a fresh checkout searchable, step by step."),
+    "workspace": CommandEntry("cleats.cli.workspace", "Show the repositories that a file names."),
+    "config": CommandEntry("cleats.cli.config", "Show the settings and what they lead to."),
+    "triage": CommandEntry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
+    "skills": CommandEntry("cleats.cli.skills", "List, find, check, switch and write skills."),
+    "assets": CommandEntry("cleats.cli.assets", "Validate, compare and publish assets."),
+    "launch": CommandEntry("cleats.cli.launch.commands", "Write, check and publish the pages of a product."),
+    "contract": CommandEntry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
+    "doctor": CommandEntry(
         "cleats.cli.doctor",
         "Say what is installed, what is missing, how to get it.",
         settings=False,
     ),
-    "client-config": Entry(
-        "cleats.cli.clients", "Print the block that registers this server.", settings=False
+    "client-config": CommandEntry(
+        "cleats.cli.client_config", "Print the block that registers this server.", settings=False
     ),
 }
 
 
-UNUSABLE = 2
-"""The exit code of a command that was asked wrongly, as click has it."""
+USAGE_EXIT_CODE = 2
+"""The exit code of an invalid invocation, as in click."""
 
 
-class Unusable(click.ClickException):
-    """The settings, or what they point at, do not let a command begin."""
+class UnusableSettings(click.ClickException):
+    """Raised when the settings, or what they refer to, prevent a command from starting."""
 
-    exit_code = UNUSABLE
-
-
-_JSON = "cleats.json"
+    exit_code = USAGE_EXIT_CODE
 
 
-def wants_json(words: Sequence[str]) -> bool:
-    """Whether a program will read the answer, also of a command whose words cannot be parsed."""
-    options = words[: words.index("--")] if "--" in words else words
+_JSON_META_KEY = "cleats.json"
+
+
+def wants_json(command_words: Sequence[str]) -> bool:
+    """Return whether JSON output is requested, even if the rest of the command line is invalid."""
+    options = command_words[: command_words.index("--")] if "--" in command_words else command_words
     return "--json" in options
 
 
-def say_as_json(message: str, *, asked_wrongly: bool) -> None:
-    """Print a failure as the tools have theirs, so that a program need not read stderr."""
-    from cleats.cli.printing import echo_json  # noqa: PLC0415 - only failures need them
+def print_error_as_json(message: str, *, is_usage_error: bool) -> None:
+    """Print a failure in the format of tool errors, so that a program need not read stderr."""
+    from cleats.cli.output import echo_json  # noqa: PLC0415 - only failures need them
     from cleats.contract.errors import ErrorCode, ToolError  # noqa: PLC0415
 
-    code = ErrorCode.INVALID_REQUEST if asked_wrongly else ErrorCode.INTERNAL
+    code = ErrorCode.INVALID_REQUEST if is_usage_error else ErrorCode.INTERNAL
     echo_json({"ok": False, "error": ToolError(code, message).as_json()})
 
 
-CLOSED, INTERRUPTED = 141, 130
-"""What a shell says of a program whose reader went away, and of one that Ctrl-C ended."""
+BROKEN_PIPE_EXIT_CODE, INTERRUPTED_EXIT_CODE = 141, 130
+"""The exit codes that a shell expects when the reader of the output has gone, and after Ctrl-C."""
 
 
 @contextmanager
-def _leaving_quietly() -> Iterator[None]:
-    """End without a word when nobody reads on, as in `| head`, or when Ctrl-C is pressed."""
+def _exit_quietly() -> Iterator[None]:
+    """Exit without a message if the output is no longer read, as in `| head`, or on Ctrl-C."""
     try:
         yield
     except (BrokenPipeError, ExceptionGroup) as error:  # a task group wraps what its tasks raise
         if isinstance(error, ExceptionGroup) and error.split(BrokenPipeError)[1]:
             raise
-        # What is left in its buffer would be written, and fail, once more at the end.
+        # Otherwise the rest of the buffer would be written at exit, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(CLOSED)
+        sys.exit(BROKEN_PIPE_EXIT_CODE)
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_EXIT_CODE)
 
 
 @contextmanager
-def _refusing(*, as_json: bool) -> Iterator[None]:
-    """Leave what click is to say to click, unless a program asked."""
+def _report_errors(*, as_json: bool) -> Iterator[None]:
+    """Let click report errors, or print them as JSON if a program asked for it."""
     try:
         yield
     except (SettingError, click.ClickException) as error:
-        refusal = error if isinstance(error, click.ClickException) else Unusable(str(error))
+        click_error = error if isinstance(error, click.ClickException) else UnusableSettings(str(error))
         if not as_json:
-            raise refusal from None
-        say_as_json(refusal.format_message(), asked_wrongly=refusal.exit_code == UNUSABLE)
-        sys.exit(refusal.exit_code)
+            raise click_error from None
+        print_error_as_json(click_error.format_message(), is_usage_error=click_error.exit_code == USAGE_EXIT_CODE)
+        sys.exit(click_error.exit_code)
 
 
-class Commands(click.Group):
-    """A group that knows its commands by name before it imports them."""
+class LazyCommandGroup(click.Group):
+    """A group that imports its commands only when they are used."""
 
-    def make_context(
-        self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
-    ) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
         as_json = wants_json(args)
-        with _leaving_quietly(), _refusing(as_json=as_json):  # help is printed here
+        with _exit_quietly(), _report_errors(as_json=as_json):  # help is printed here
             context = super().make_context(info_name, args, *rest, **extra)
-        context.meta[_JSON] = as_json
+        context.meta[_JSON_META_KEY] = as_json
         return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return list(COMMANDS_BY_NAME)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        entry = COMMANDS.get(name)
+        entry = COMMANDS_BY_NAME.get(name)
         if entry is None:
             return None
         module = import_module(entry.module)
@@ -144,35 +143,33 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.params.get("validate"):
-            ctx.fail(_ONE_PATH)
+            ctx.fail(_ONE_PATH_MESSAGE)
         if ctx.resilient_parsing:  # a shell asks what could come next
             return super().resolve_command(ctx, args)
-        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"There is no command {args[0]!r}; did you mean {near[0]!r}?")
+        if args[0] not in COMMANDS_BY_NAME and (close_matches := get_close_matches(args[0], COMMANDS_BY_NAME, n=1)):
+            ctx.fail(f"There is no command {args[0]!r}; did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _leaving_quietly(), _refusing(as_json=ctx.meta[_JSON]):
+        with _exit_quietly(), _report_errors(as_json=ctx.meta[_JSON_META_KEY]):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.about) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.about) for name, entry in COMMANDS_BY_NAME.items()])
 
 
-_ONE_PATH = "--validate takes one PATH and nothing else; `cleats assets validate` takes many."
+_ONE_PATH_MESSAGE = "--validate takes one PATH and nothing else; `cleats assets validate` takes many."
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyCommandGroup,
     invoke_without_command=True,
     no_args_is_help=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(
-    TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})"
-)
+@click.version_option(TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})")
 @click.option(
     "--validate",
     metavar="PATH",
@@ -194,27 +191,27 @@ def cli(ctx: click.Context, validate: Sequence[str]) -> None:
 
     A command exits 141 when nobody reads its output any more, as in `| head`, and 130 when Ctrl-C
     stopped it, unless its help says otherwise.
-    """  # noqa: D301 - click reads the backspace
+    """  # noqa: D301, D401 - this is the help; click reads the backspace
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
     if ctx.invoked_subcommand is None:
-        ctx.exit(_validate(ctx, validate))
-    if COMMANDS[ctx.invoked_subcommand].settings:
-        ctx.obj = load(os.environ)
+        ctx.exit(_validate_asset(ctx, validate))
+    if COMMANDS_BY_NAME[ctx.invoked_subcommand].settings:
+        ctx.obj = load_settings(os.environ)
 
 
-def _validate(ctx: click.Context, paths: Sequence[str]) -> int:
+def _validate_asset(ctx: click.Context, paths: Sequence[str]) -> int:
     from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
 
     if not paths:
         ctx.fail("Missing command.")
     if len(paths) > 1:
-        ctx.fail(_ONE_PATH)
-    return validate_file(load(os.environ), paths[0])
+        ctx.fail(_ONE_PATH_MESSAGE)
+    return validate_file(load_settings(os.environ), paths[0])
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its code."""
     try:
         sys.exit(cli.main(prog_name="cleats", standalone_mode=True))
     except Exception as error:
@@ -224,10 +221,10 @@ def main() -> None:
         while isinstance(cause, ExceptionGroup):  # a task group's wrapping says nothing
             cause = cause.exceptions[0]
         if wants_json(sys.argv):
-            say_as_json(f"{type(cause).__name__}: {cause}", asked_wrongly=False)
+            print_error_as_json(f"{type(cause).__name__}: {cause}", is_usage_error=False)
         click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
         click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
-        sys.exit(UNUSABLE)
+        sys.exit(USAGE_EXIT_CODE)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,128 @@
-"""`cleats search`: what the tool finds, for people in a terminal."""
+"""The `cleats search` command: run the search tool for a person in a terminal."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from cleats.cli.printing import echo_json
-from cleats.cli.search_options import ByTopic, arguments, options
-from cleats.contract.errors import ToolError
+from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.tool_command import replace_argument_names
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
+from cleats.toolsets.code.query.arguments import (
+    ARGUMENTS_BY_NAME,
+    SEARCH_ARGUMENTS,
+    TOPIC_TITLES,
+    ArgumentTopic,
+    SearchArgument,
+)
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.indexing.access import Indexes
+    from cleats.toolsets.code.index.access import Indexes
     from cleats.toolsets.code.repository import Repository
+
+PARAMETER_PREFIX = "given_"
+"""The prefix of parameter names, because some arguments are named like Python keywords."""
+
+
+CLI_DESCRIPTIONS: Final = {
+    "ann": "Whether meaning counts beside words, as it does by default.",
+    "repoPath": "The repository; that around here without it.",
+    "workspacePath": "A file that names several repositories to search; see `cleats workspace`.",
+}
+"""Descriptions that differ between a person and an agent."""
+
+
+class GroupedOptionsCommand(click.Command):
+    """A command that lists its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records_by_topic: dict[ArgumentTopic, list[tuple[str, str]]] = {topic: [] for topic in TOPIC_TITLES}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                records_by_topic[_find_topic(param.name or "")].append(record)
+        for topic, records in records_by_topic.items():
+            with formatter.section(TOPIC_TITLES[topic]):
+                formatter.write_dl(records)
+
+
+def _find_topic(name: str) -> ArgumentTopic:
+    topics_by_name = {argument.name: argument.topic for argument in SEARCH_ARGUMENTS}
+    return topics_by_name.get(name.removeprefix(PARAMETER_PREFIX), "results")
+
+
+def build_options() -> list[click.Option]:
+    """Build an option for each argument that has a flag."""
+    return [option for argument in SEARCH_ARGUMENTS if argument.flag for option in _build_argument_options(argument)]
+
+
+def _build_argument_options(argument: SearchArgument) -> Iterator[click.Option]:
+    if argument.name == "output":
+        yield _build_switch("compact", "One line for each hit.")
+        yield _build_switch("full", "Everything that is known of each hit, and its whole text.")
+        yield _build_switch("json", "Print the answer as JSON; --json --compact prints a short one.")
+        return
+    names = [argument.flag] if argument.name == "ann" else argument.flag.split("/")
+    yield click.Option(
+        [*names, PARAMETER_PREFIX + argument.name],
+        help=_describe_argument(argument),
+        **_click_option_settings(argument.schema),
+    )
+
+
+def _describe_argument(argument: SearchArgument) -> str:
+    """Return the description of an argument, with flags instead of argument names."""
+    flags = {
+        other_argument.name: other_argument.flag.split("/")[-1]
+        for other_argument in SEARCH_ARGUMENTS
+        if other_argument.flag
+    }
+    return CLI_DESCRIPTIONS.get(argument.name) or replace_argument_names(argument.description, flags)
+
+
+def _build_switch(name: str, about: str) -> click.Option:
+    return click.Option([f"--{name}", f"as_{name}"], is_flag=True, help=about)
+
+
+def _click_option_settings(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the click settings of a value, without a default so that only given values count."""
+    if "enum" in schema:
+        return {"type": click.Choice(schema["enum"])}
+    kind = schema["type"]
+    if "array" in kind:
+        return {"multiple": True, "metavar": "TEXT"}
+    if "boolean" in kind:
+        return {"default": None} | ({"is_flag": True} if kind == "boolean" else {})
+    if kind == "integer":
+        return {"type": click.IntRange(schema.get("minimum"), schema.get("maximum"))}
+    return {"type": click.FloatRange(0)} if kind == "number" else {"metavar": "TEXT"}
+
+
+def collect_arguments(option_values: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect the arguments of the tool from the values that click parsed."""
+    tool_arguments: dict[str, Any] = {}
+    for name, value in option_values.items():
+        if name.startswith(PARAMETER_PREFIX) and value not in (None, ()):
+            tool_arguments[name.removeprefix(PARAMETER_PREFIX)] = list(value) if isinstance(value, tuple) else value
+    if "metaJson" in tool_arguments:
+        tool_arguments["metaJson"] = (
+            tool_arguments["metaJson"][0] if len(tool_arguments["metaJson"]) == 1 else _join_json_texts(tool_arguments)
+        )
+    return tool_arguments
+
+
+def _join_json_texts(tool_arguments: Mapping[str, Any]) -> str:
+    """Join several JSON texts into one array, which the tool validates."""
+    return "[" + ",".join(tool_arguments["metaJson"]) + "]"
 
 
 @click.command(
-    cls=ByTopic,
-    params=[click.Argument(["query"], nargs=-1, required=True), *options()],
+    cls=GroupedOptionsCommand,
+    params=[click.Argument(["query"], nargs=-1, required=True), *build_options()],
 )
 @click.pass_obj
-def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
+def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
 
     QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is
@@ -42,75 +144,142 @@ def search(settings: Settings, /, query: tuple[str, ...], **given: Any) -> None:
           1  when nothing was,
           2  when the query is wrong or there is no index.
     """  # noqa: D301 - click reads the backspace
-    from cleats.cli.hits import Printer  # noqa: PLC0415 - help needs none of it
-    from cleats.cli.search_report import fail, notes, nothing  # noqa: PLC0415
+    from cleats.cli.hits import HitPrinter  # noqa: PLC0415 - help needs none of it
 
-    wanted = arguments(given) | {"query": " ".join(query)}
-    printed, compact = given["as_json"], given["as_compact"]
-    wanted["output"] = "compact" if compact else "json" if printed else "full"
+    tool_arguments = collect_arguments(option_values) | {"query": " ".join(query)}
+    as_json, compact = option_values["as_json"], option_values["as_compact"]
+    tool_arguments["output"] = "compact" if compact else "json" if as_json else "full"
     try:
-        answer, note = _answered(settings, wanted)
+        answer, note = _run_search(settings, tool_arguments)
     except ToolError as error:
-        fail(error, wanted)
-    found = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
-    if printed:
+        exit_with_search_error(error, tool_arguments)
+    has_hits = any(answer[mode] for mode in ("code", "prose", "extractedProse", "records"))
+    if as_json:
         stale = [{"code": "index_stale", "message": note}] if note else []
         warnings = [*answer.get("warnings", []), *stale]
         echo_json({**answer, **({"warnings": warnings} if warnings else {})})
-        sys.exit(0 if found else 1)
-    Printer(answer, wanted, compact=compact, full=given["as_full"]).show()
-    for said in (*notes(answer), *([note] if note else [])):
-        click.echo(said, err=True)
-    if not found:
-        click.echo(nothing(answer, wanted), err=True)
-    sys.exit(0 if found else 1)
+        sys.exit(0 if has_hits else 1)
+    HitPrinter(answer, tool_arguments, compact=compact, full=option_values["as_full"]).show()
+    for message in (*list_notes(answer), *([note] if note else [])):
+        click.echo(message, err=True)
+    if not has_hits:
+        click.echo(explain_no_hits(answer, tool_arguments), err=True)
+    sys.exit(0 if has_hits else 1)
 
 
-def _answered(settings: Settings, wanted: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The answer, and what is to be said about the index it came from."""
-    if wanted.get("workspacePath") or settings.opensearch_url:
-        from cleats.cli.asking import asked  # noqa: PLC0415
+def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the answer, and a warning if the index is stale."""
+    if tool_arguments.get("workspacePath") or settings.opensearch_url:
+        from cleats.cli.tool_command import call_tool  # noqa: PLC0415
 
-        return asked(settings, "search", **wanted), ""
-    from cleats.contract.binding import Binding  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.freshness import look  # noqa: PLC0415
-    from cleats.toolsets.code.search.arguments import input_schema  # noqa: PLC0415
-    from cleats.toolsets.code.search.engine import Engine  # noqa: PLC0415
-    from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
-    from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
-    from cleats.toolsets.code.search.query import parse  # noqa: PLC0415
-    from cleats.toolsets.code.search.request import read  # noqa: PLC0415
+        return call_tool(settings, "search", **tool_arguments), ""
+    from cleats.contract.arguments import ArgumentBinder  # noqa: PLC0415
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index.freshness import check_generation  # noqa: PLC0415
+    from cleats.toolsets.code.query.arguments import make_input_schema  # noqa: PLC0415
+    from cleats.toolsets.code.query.parser import parse_query  # noqa: PLC0415
+    from cleats.toolsets.code.query.path_filters import SearchRoots  # noqa: PLC0415
+    from cleats.toolsets.code.query.request import parse_request  # noqa: PLC0415
+    from cleats.toolsets.code.search.engine import SearchEngine  # noqa: PLC0415
+    from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
 
     indexes = Indexes(settings)
-    parse(wanted["query"])  # an empty one is no mistake in the schema to a person
-    given = Binding("search", input_schema()).bind(wanted)
-    repository = indexes.repository(wanted.get("repoPath"))
-    roots = Roots(repository.root)
-    request = read(given, tests_lower=settings.search_tests == "lower", roots=roots)
-    if wanted.get("refresh"):
-        _refresh(indexes, repository)
-    with indexes.lease(repository) as lease:
-        engine = Engine.open(lease.folder)
-        answer = payload(engine, engine.search(request))
+    parse_query(tool_arguments["query"])  # report an empty query as such, not as a schema violation
+    bound_arguments = ArgumentBinder("search", make_input_schema()).bind(tool_arguments)
+    repository = indexes.find_repository(tool_arguments.get("repoPath"))
+    roots = SearchRoots(repository.root)
+    request = parse_request(bound_arguments, demote_tests=settings.search_tests == "lower", roots=roots)
+    if tool_arguments.get("refresh"):
+        _refresh_index(indexes, repository)
+    with indexes.lease_index(repository) as lease:
+        engine = SearchEngine.open(lease.folder)
+        answer = render_answer(engine, engine.search(request))
         engine.close()
-        fresh, _ = look(repository.root, lease, indexes.options)
-    if not fresh.stale:
+        freshness, _ = check_generation(repository.root, lease, indexes.options)
+    if not freshness.is_stale:
         return answer, ""
-    return answer, f"The index is not up to date: {fresh}. --refresh brings it up to date first."
+    return answer, f"The index is not up to date: {freshness}. --refresh brings it up to date first."
 
 
-def _refresh(indexes: "Indexes", repository: "Repository") -> None:
+def _refresh_index(indexes: "Indexes", repository: "Repository") -> None:
     from msgspec.structs import replace  # noqa: PLC0415
 
-    from cleats.cli.index import Bar  # noqa: PLC0415
-    from cleats.toolsets.code.indexing.run import build  # noqa: PLC0415
+    from cleats.cli.index import ProgressBar  # noqa: PLC0415
+    from cleats.toolsets.code.index.build import build_index  # noqa: PLC0415
 
-    shelf, options = indexes.shelf(repository), indexes.options
-    if shelf.name() is not None:
-        options = replace(options, modes=())  # what the index has, and no more
-    bar = Bar(quiet=False)
+    generation_store, options = indexes.open_store(repository), indexes.options
+    if generation_store.read_current_name() is not None:
+        options = replace(options, modes=())  # update only the modes that the index has
+    bar = ProgressBar(quiet=False)
     try:
-        build(repository.root, shelf, options, bar.show)
+        build_index(repository.root, generation_store, options, bar.show)
     finally:
         bar.clear()
+
+
+EMPTY_RESULT_CODES: Final = frozenset({"index_empty", "filtered_out"})
+"""The codes of notes that explain an empty result; `explain_no_hits` words them for the command
+line."""
+
+
+def list_notes(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the notes of an answer that a person should know."""
+    for note in answer["stats"].get("notes", []):
+        if note["code"] not in EMPTY_RESULT_CODES:
+            yield note["message"]
+
+
+def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]) -> str:
+    """Explain why nothing was found."""
+    stats = answer["stats"]
+    if stats.get("branchMatch") is False:
+        index_branch = stats["branch"] or "no branch"
+        return f"Nothing: the index was built on {index_branch}, not on {stats['branchFilter']}."
+    if not stats["chunks"]:
+        return "Nothing: the index is empty."
+    if considered_count := sum(stats["considered"].values()):
+        return f"Nothing fits among {considered_count:,} chunks."
+    if "filters" not in stats:
+        return f"Nothing: the index has no chunk of --mode {tool_arguments.get('mode', 'both')}."
+    return "\n".join(["Nothing: no chunk passes the filters.", *_describe_filters(stats, tool_arguments)])
+
+
+def _describe_filters(stats: Mapping[str, Any], tool_arguments: Mapping[str, Any]) -> Iterator[str]:
+    for filter_stats in stats["filters"]:
+        value = tool_arguments.get(filter_stats["argument"])
+        value_text = "" if value is True else " " + " ".join(map(str, _as_list(value)))
+        chunks = f"{filter_stats['chunks']:,} chunks have it" if filter_stats["chunks"] != 1 else "1 chunk has it"
+        known_values = f"; there is {', '.join(filter_stats['known'])}" if filter_stats.get("known") else ""
+        yield f"  {_find_flag(filter_stats['argument'])}{value_text}: {chunks}{known_values}"
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _find_flag(argument: str) -> str:
+    row = ARGUMENTS_BY_NAME.get(argument)
+    return row.flag.split("/")[-1] if row and row.flag else argument
+
+
+def exit_with_search_error(error: ToolError, tool_arguments: Mapping[str, Any]) -> NoReturn:
+    """Print an error in terms of the command line, and exit."""
+    if is_json_requested():
+        echo_json({"ok": False, "error": error.as_json()})
+        sys.exit(2)
+    query = tool_arguments["query"]
+    position = getattr(error, "position", None)
+    if position is not None and query.strip() and "\n" not in query:
+        click.echo(f"  {query}\n  {' ' * position}^", err=True)
+    argument_names = [str(detail.get("instancePath", "")).lstrip("/") for detail in error.details or ()]
+    flags = {name: _find_flag(name) for name in argument_names if name in ARGUMENTS_BY_NAME}
+    click.echo(f"Error: {replace_argument_names(error.message, flags)}", err=True)
+    if error.code is ErrorCode.NO_INDEX and "backend" in argument_names:
+        click.echo("Run `cleats sqlite build` first, or leave --backend out.", err=True)
+    elif error.code is ErrorCode.NO_INDEX and "--full" in error.hint:
+        click.echo("Run `cleats index --full`: an update takes over what it does not read.", err=True)
+    elif error.code is ErrorCode.NO_INDEX:
+        click.echo("Run `cleats index` first, or search with --refresh.", err=True)
+    elif error.hint:
+        click.echo(error.hint, err=True)
+    sys.exit(2)

@@ -1,4 +1,4 @@
-"""`cleats serve`."""
+"""The `cleats serve` command."""
 
 import gc
 import os
@@ -9,19 +9,18 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from cleats.cli import completing
-from cleats.cli.skill_options import applied, skill_options
-from cleats.runtime import starting
+from cleats.cli import completion
+from cleats.cli.skill_options import apply_skill_options, skill_options
+from cleats.runtime import early_signals
 from cleats.settings import Settings
 
-DEPRECATION = (
-    "Deprecated: the legacy wire has no new features and goes in a later release; "
-    "`cleats serve` without it speaks MCP."
+LEGACY_WIRE_WARNING = (
+    "Deprecated: the legacy wire has no new features and goes in a later release; `cleats serve` without it speaks MCP."
 )
 
 
 @click.command()
-@click.argument("toolsets", nargs=-1, shell_complete=completing.toolsets)
+@click.argument("toolsets", nargs=-1, shell_complete=completion.complete_toolsets)
 @click.option(
     "--wire",
     type=click.Choice(["mcp", "rpc", "legacy"]),
@@ -57,36 +56,36 @@ def serve(
       cleats serve assets --wire rpc
       cleats serve code --wire legacy
     """  # noqa: D301 - click reads the backspace
-    starting.on_signals(sys.exit)
-    from cleats.transports.stdio import claimed  # noqa: PLC0415
+    early_signals.handle_signals(sys.exit)
+    from cleats.transports.stdio import claim_stdio  # noqa: PLC0415
 
-    settings = applied(settings, **options)
+    settings = apply_skill_options(settings, **options)
     if repo is not None:
         settings = replace(settings, project_dir=repo.absolute())
     wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
-    with claimed() as descriptors:
+    with claim_stdio() as descriptors:
         gc.disable()  # until the app has imported and built everything
         from cleats import app  # noqa: PLC0415
-        from cleats.runtime.journal import JOURNAL, log_to_stderr  # noqa: PLC0415
-        from cleats.runtime.vitals import Vitals  # noqa: PLC0415
+        from cleats.runtime.background_writer import PROCESS_JOURNAL, log_to_stderr  # noqa: PLC0415
+        from cleats.runtime.server_status import ServerStatus  # noqa: PLC0415
 
-        for name in app.unknown(toolsets):
-            known = ", ".join(app.names())
-            raise click.UsageError(f"there is no toolset {name!r}; there are: {known}")
+        for name in app.find_unknown_toolsets(toolsets):
+            toolset_names = ", ".join(app.list_toolset_names())
+            raise click.UsageError(f"there is no toolset {name!r}; there are: {toolset_names}")
         log_to_stderr(settings.log_level)
         if os.isatty(descriptors[0]):
             click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
-        vitals = Vitals()
-        served = app.toolsets(settings, toolsets, vitals)
+        server_status = ServerStatus()
+        served = app.load_toolsets(settings, toolsets, server_status)
         try:
             if wire == "rpc":
                 import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
 
-                asyncio.run(app.serve_rpc(settings, served, vitals, descriptors))
+                asyncio.run(app.serve_rpc(settings, served, server_status, descriptors))
             elif wire == "legacy":
-                click.echo(DEPRECATION, err=True)
-                app.run(app.serve_legacy, settings, served, vitals, descriptors)
+                click.echo(LEGACY_WIRE_WARNING, err=True)
+                app.run_server(app.serve_legacy, settings, served, server_status, descriptors)
             else:
-                app.run(app.serve_stdio, settings, served, vitals, descriptors)
+                app.run_server(app.serve_stdio, settings, served, server_status, descriptors)
         finally:
-            JOURNAL.close()
+            PROCESS_JOURNAL.close()

@@ -1,4 +1,4 @@
-"""`cleats show`: lines of a file, and what the index has there."""
+"""The `cleats show` command: lines of a file and the indexed chunks there."""
 
 import re
 import sys
@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from cleats.cli import completing
-from cleats.cli.asking import asked, json_option
-from cleats.cli.printing import echo_json, heading
+from cleats.cli import completion
+from cleats.cli.output import echo_json, style_heading
+from cleats.cli.tool_command import call_tool, json_option
 from cleats.settings import Settings
 
-_PLACE = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
+_LOCATION_PATTERN = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
 
-_FLAGS = {
+_ARGUMENT_FLAGS = {
     "repoPath": "--repo",
     "maxBytes": "--max-bytes",
     "startLine": "LINE",
@@ -24,15 +24,13 @@ _FLAGS = {
 
 
 @click.command()
-@click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=completing.files)
+@click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=completion.complete_files)
 @click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
 @click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
 @json_option
 @click.pass_obj
-def show(
-    settings: Settings, /, place: str, *, as_json: bool, repo: str | None, **given: Any
-) -> None:
+def show(settings: Settings, /, place: str, *, as_json: bool, repo: str | None, **option_values: Any) -> None:
     """Show a file of a repository, or some of its lines.
 
     A LINE alone is shown by itself, with --context around it. PATH is from here, or from the root
@@ -49,49 +47,49 @@ def show(
           1  when there is no such file, or it may not be shown,
           2  when the lines make no sense, or it is no text.
     """  # noqa: D301 - click reads the backspace
-    path, start, end = _parsed(place)
-    found = asked(
+    path, start, end = _parse_location(place)
+    answer = call_tool(
         settings,
         "show_file",
-        _FLAGS,
-        path=_meant(path, repo),
+        _ARGUMENT_FLAGS,
+        path=_resolve_path(path, repo),
         startLine=start,
         endLine=end,
-        context=given["context"],
-        maxBytes=given["max_bytes"],
+        context=option_values["context"],
+        maxBytes=option_values["max_bytes"],
         repoPath=repo,
     )
     if as_json:
-        echo_json(found)
+        echo_json(answer)
     elif sys.stdout.isatty():
-        click.echo(_numbered(found))
+        click.echo(_number_lines(answer))
     else:
-        click.echo(found["text"], nl=False)
-    if found["truncated"] and not as_json:
-        click.echo(f"... cut after line {found['endLine']:,}; --max-bytes gives more.", err=True)
+        click.echo(answer["text"], nl=False)
+    if answer["truncated"] and not as_json:
+        click.echo(f"... cut after line {answer['endLine']:,}; --max-bytes gives more.", err=True)
 
 
-def _parsed(place: str) -> tuple[str, int | None, int | None]:
-    match = _PLACE.fullmatch(place)
-    if match is None or Path(place).exists():
-        return place, None, None
+def _parse_location(location: str) -> tuple[str, int | None, int | None]:
+    match = _LOCATION_PATTERN.fullmatch(location)
+    if match is None or Path(location).exists():
+        return location, None, None
     start = int(match["start"])
     if not start:
         raise click.UsageError("Lines are counted from 1.")
     return match["path"], start, int(match["end"] or start)
 
 
-def _meant(path: str, repo: str | None) -> str:
-    """The path as the tool takes it: one from here becomes absolute."""
-    here = Path.cwd() / path
-    return str(here) if repo is None and here.exists() else path
+def _resolve_path(path: str, repo: str | None) -> str:
+    """Return the path for the tool; a path that exists in the current folder becomes absolute."""
+    local_path = Path.cwd() / path
+    return str(local_path) if repo is None and local_path.exists() else path
 
 
-def _numbered(found: Mapping[str, Any]) -> str:
-    first, last = found["startLine"], found["endLine"]
-    room = len(str(last))
-    of = f"{found['path']}:{first}-{last} of {found['totalLines']:,} lines"
-    lines = found["text"].splitlines()
+def _number_lines(answer: Mapping[str, Any]) -> str:
+    first, last = answer["startLine"], answer["endLine"]
+    digits = len(str(last))
+    title = f"{answer['path']}:{first}-{last} of {answer['totalLines']:,} lines"
+    lines = answer["text"].splitlines()
     return "\n".join(
-        [heading(of), *(f"{first + at:>{room}}  {line}" for at, line in enumerate(lines))]
+        [style_heading(title), *(f"{first + offset:>{digits}}  {line}" for offset, line in enumerate(lines))]
     )

@@ -1,4 +1,4 @@
-"""The options that say which skills count, for `serve` and for `skills`."""
+"""The options that select skills, for `serve`, `http` and `skills`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from cleats.settings import Settings
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
-OPTIONS = (
+SKILL_OPTIONS = (
     click.option(
         "--skill-dir",
         "skill_dirs",
@@ -27,20 +27,18 @@ OPTIONS = (
         metavar="PATTERN",
         help="Only these skills: a name, a glob, root:PLACE or plugin:NAME; may be repeated.",
     ),
-    click.option(
-        "--exclude", multiple=True, metavar="PATTERN", help="All skills but these; the same."
-    ),
+    click.option("--exclude", multiple=True, metavar="PATTERN", help="All skills but these; the same."),
 )
 
 
 def skill_options(command: CommandT) -> CommandT:
-    """Add the options to a command, which hands them to `applied`."""
-    for option in reversed(OPTIONS):
+    """Add the options to a command, which passes them to `apply_skill_options`."""
+    for option in reversed(SKILL_OPTIONS):
         command = option(command)
     return command
 
 
-def applied(
+def apply_skill_options(
     settings: Settings,
     *,
     skill_dirs: tuple[Path, ...],
@@ -48,18 +46,18 @@ def applied(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
 ) -> Settings:
-    """The settings with what the command line says; it wins where it says something."""
-    given: dict[str, Any] = {}
+    """Return the settings with the values of the command line, which take precedence."""
+    overrides: dict[str, Any] = {}
     if skill_dirs:
-        given["skill_dirs"] = tuple(folder.expanduser().absolute() for folder in skill_dirs)
+        overrides["skill_dirs"] = tuple(folder.expanduser().absolute() for folder in skill_dirs)
     if no_plugins:
-        given["skill_plugins"] = "off"
+        overrides["skill_plugins"] = "off"
     if include:
-        given["skill_include"] = _split(include)
+        overrides["skill_include"] = _split_patterns(include)
     if exclude:
-        given["skill_exclude"] = _split(exclude)
-    return replace(settings, **given)
+        overrides["skill_exclude"] = _split_patterns(exclude)
+    return replace(settings, **overrides)
 
 
-def _split(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word.strip() for each in patterns for word in each.split(",") if word.strip())
+def _split_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word.strip() for pattern in patterns for word in pattern.split(",") if word.strip())

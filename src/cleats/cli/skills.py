@@ -1,4 +1,4 @@
-"""`cleats skills`: the catalogue for people, and for those who write skills."""
+"""The `cleats skills` command: the skill catalogue for people, and for authors of skills."""
 
 import sys
 from collections.abc import Sequence
@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.printing import (
-    asked_for_json,
-    columns,
-    counted,
+from cleats.cli.output import (
     echo_json,
-    heading,
-    paragraphs,
-    size,
+    format_bytes,
+    format_columns,
+    format_count,
+    format_paragraphs,
+    is_json_requested,
+    style_heading,
 )
-from cleats.cli.skill_options import applied, skill_options
+from cleats.cli.skill_options import apply_skill_options, skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
-    from cleats.toolsets.skills.catalogue import Catalogue
-    from cleats.toolsets.skills.skill import Problem, Skill
+    from cleats.toolsets.skills.catalogue import SkillCatalogue
+    from cleats.toolsets.skills.skill import Skill, SkillProblem
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 @click.group()
@@ -44,12 +44,12 @@ def skills(ctx: click.Context, /, **options: Any) -> None:
       cleats skills new release-notes
       cleats skills validate .agents/skills
     """  # noqa: D301 - click reads the backspace
-    ctx.obj = applied(ctx.obj, **options)
+    ctx.obj = apply_skill_options(ctx.obj, **options)
 
 
 @skills.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that are off or hidden.")
-@_json
+@_json_option
 @skill_options
 @click.pass_obj
 def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: Any) -> None:
@@ -61,22 +61,22 @@ def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: 
       cleats skills list --all
       cleats skills list --no-plugins --json
     """  # noqa: D301
-    found = _catalogue(applied(settings, **options))
-    shown = _states(found) if everything else [(skill, "on") for skill in found.skills]
+    catalogue = _load_catalogue(apply_skill_options(settings, **options))
+    skill_states = _list_states(catalogue) if everything else [(skill, "on") for skill in catalogue.skills]
     if as_json:
-        echo_json([_as_json(skill, state) for skill, state in shown])
+        echo_json([_skill_as_json(skill, state) for skill, state in skill_states])
         return
-    if not shown:
+    if not skill_states:
         click.echo("No skills were found. `cleats skills new NAME` writes one.")
     else:
         rows = [("SKILL", "FROM", "WHAT IT DOES")]
-        for skill, state in shown:
+        for skill, state in skill_states:
             mark = "" if state == "on" else f"({state}) "
             rows.append((skill.full_name, skill.source.label, mark + skill.description))
-        click.echo(columns(rows, indent="", cut=True))
-    serious = [problem for problem in found.problems if problem.severity != "info"]
+        click.echo(format_columns(rows, indent="", cut=True))
+    serious = [problem for problem in catalogue.problems if problem.severity != "info"]
     if serious:
-        click.echo(f"\n{counted(len(serious), 'problem')}:", err=True)
+        click.echo(f"\n{format_count(len(serious), 'problem')}:", err=True)
         _echo_problems(serious[:10])
         if len(serious) > 10:
             click.echo(f"... and {len(serious) - 10} more.", err=True)
@@ -85,7 +85,7 @@ def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: 
 @skills.command()
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The whole text, as an agent gets it.")
-@_json
+@_json_option
 @skill_options
 @click.pass_obj
 def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **options: Any) -> None:
@@ -98,31 +98,33 @@ def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **optio
 
     Exits 1 when there is no such skill, or several.
     """  # noqa: D301
-    from cleats.toolsets.skills.files import load_text, walk  # noqa: PLC0415
-    from cleats.toolsets.skills.publishing import loaded  # noqa: PLC0415
+    from cleats.toolsets.skills.files import list_files, load_skill_text  # noqa: PLC0415
+    from cleats.toolsets.skills.publishing import render_skill  # noqa: PLC0415
 
-    skill = _find(_catalogue(applied(settings, **options)), name)
+    skill = _find_skill(_load_catalogue(apply_skill_options(settings, **options)), name)
     try:
-        text = load_text(skill)
+        text = load_skill_text(skill)
     except (ToolError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    files = walk(skill, 200)
+    files = list_files(skill, 200)
     if as_json:
-        echo_json({**_as_json(skill, "on"), "files": [f.below for f in files], "text": text})
+        echo_json(
+            {**_skill_as_json(skill, "on"), "files": [skill_file.relative_path for skill_file in files], "text": text}
+        )
         return
     if full:
-        click.echo(loaded(skill, text).encode(), nl=False)
+        click.echo(render_skill(skill, text).encode(), nl=False)
         return
     facts = [
         ("from", f"{skill.source.label}  ({skill.source.scope})"),
         ("folder", skill.folder),
         ("uri", skill.uri if skill.publishable else "none: it breaks a rule, see below"),
-        ("size", f"{size(skill.stamp.size)}, {counted(len(files), 'file')}"),
+        ("size", f"{format_bytes(skill.stamp.size)}, {format_count(len(files), 'file')}"),
     ]
-    click.echo(f"{heading(skill.full_name)}\n{paragraphs(skill.description)}\n\n{columns(facts)}")
-    click.echo("\n" + heading("Files") + "\n" + "\n".join(f"  {file.below}" for file in files))
+    click.echo(f"{style_heading(skill.full_name)}\n{format_paragraphs(skill.description)}\n\n{format_columns(facts)}")
+    click.echo("\n" + style_heading("Files") + "\n" + "\n".join(f"  {file.relative_path}" for file in files))
     preview = text.splitlines()
-    click.echo("\n" + heading("Text") + "\n" + "\n".join(f"  {x}".rstrip() for x in preview[:20]))
+    click.echo("\n" + style_heading("Text") + "\n" + "\n".join(f"  {line}".rstrip() for line in preview[:20]))
     if len(preview) > 20:
         click.echo(f"  ... {len(preview) - 20} more lines; --full shows them.")
     _echo_problems(skill.problems)
@@ -131,7 +133,7 @@ def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **optio
 @skills.command()
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@_json
+@_json_option
 @skill_options
 @click.pass_obj
 def search(settings: Settings, /, query: str, *, limit: int, as_json: bool, **options: Any) -> None:
@@ -146,23 +148,28 @@ def search(settings: Settings, /, query: str, *, limit: int, as_json: bool, **op
 
     Exits 1 when nothing fits.
     """  # noqa: D301
-    from cleats.toolsets.skills.search import search as find  # noqa: PLC0415
+    from cleats.toolsets.skills.search import search_skills as find  # noqa: PLC0415
 
-    found = find(_catalogue(applied(settings, **options)).skills, query, limit)
+    matches = find(_load_catalogue(apply_skill_options(settings, **options)).skills, query, limit)
     if as_json:
-        echo_json([{**_as_json(m.skill, "on"), "score": round(m.score, 3)} for m in found])
-    elif found:
-        rows = [(match.skill.full_name, match.skill.description) for match in found]
-        click.echo(columns(rows, indent="", cut=True))
+        echo_json(
+            [
+                {**_skill_as_json(skill_match.skill, "on"), "score": round(skill_match.score, 3)}
+                for skill_match in matches
+            ]
+        )
+    elif matches:
+        rows = [(match.skill.full_name, match.skill.description) for match in matches]
+        click.echo(format_columns(rows, indent="", cut=True))
     else:
         click.echo("No skill fits. `cleats skills list` shows them all.", err=True)
-    sys.exit(0 if found else 1)
+    sys.exit(0 if matches else 1)
 
 
 @skills.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--strict", is_flag=True, help="Let warnings fail as well.")
-@_json
+@_json_option
 @click.pass_obj
 def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_json: bool) -> None:
     """Check skills against the specification.
@@ -180,21 +187,24 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_js
 
     Exits 1 when a rule is broken, 2 when there is nothing to check.
     """  # noqa: D301
-    from cleats.toolsets.skills.validate import validate as check  # noqa: PLC0415
+    from cleats.toolsets.skills.authoring import validate_skill as check  # noqa: PLC0415
 
-    files = [file for path in paths for file in _files(path)] if paths else _own(settings)
+    files = [file for path in paths for file in _find_skill_files(path)] if paths else _find_configured_files(settings)
     if not files:
         raise click.UsageError("There is no SKILL.md here.")
     findings = {file: check(file) for file in files}
-    everything = [problem for each in findings.values() for problem in each]
+    all_problems = [problem for problems_of_file in findings.values() for problem in problems_of_file]
     failing = {"error", "warning"} if strict else {"error"}
-    failed = any(problem.severity in failing for problem in everything)
+    failed = any(problem.severity in failing for problem in all_problems)
     if as_json:
-        valid = [{"path": f, "findings": [p.as_json() for p in x]} for f, x in findings.items()]
+        valid = [
+            {"path": path_text, "findings": [finding.as_json() for finding in file_problems]}
+            for path_text, file_problems in findings.items()
+        ]
         echo_json({"ok": not failed, "skills": valid})
     else:
         for file, problems in findings.items():
-            click.echo(f"{file}: " + ("ok" if not problems else counted(len(problems), "finding")))
+            click.echo(f"{file}: " + ("ok" if not problems else format_count(len(problems), "finding")))
             for problem in problems:
                 click.echo(f"  {problem.severity}: {problem.message}\n    {problem.fix}")
     sys.exit(1 if failed else 0)
@@ -209,22 +219,22 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
     \b
     Example: cleats skills disable pdf example-skills:docx
     """  # noqa: D301
-    from cleats.toolsets.skills.switches import switch_off  # noqa: PLC0415
+    from cleats.toolsets.skills.selection import switch_off  # noqa: PLC0415
 
-    found = _catalogue(settings)
-    chosen, already = [], []
+    catalogue = _load_catalogue(settings)
+    chosen, already_disabled = [], []
     for name in names:
-        off = _called(name, found.off)
+        disabled_matches = _filter_by_name(name, catalogue.disabled)
         try:
-            chosen.append(_find(found, name))
+            chosen.append(_find_skill(catalogue, name))
         except click.ClickException:
-            if not off:
+            if not disabled_matches:
                 raise
-            already += off
-    _switch(switch_off, settings, chosen)
+            already_disabled += disabled_matches
+    _apply_switch(switch_off, settings, chosen)
     for skill in chosen:
         click.echo(f"{skill.full_name} is off. Running servers notice within half a minute.")
-    for skill in already:
+    for skill in already_disabled:
         click.echo(f"{skill.full_name} is off already.")
 
 
@@ -237,16 +247,16 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
     \b
     Example: cleats skills enable pdf
     """  # noqa: D301
-    from cleats.toolsets.skills.switches import switch_on  # noqa: PLC0415
+    from cleats.toolsets.skills.selection import switch_on  # noqa: PLC0415
 
-    found = _catalogue(settings)
-    chosen = [(name, _called(name, found.off)) for name in names]
-    already = [_find(found, name) for name, off in chosen if not off]
-    off = [skill for _, skills in chosen for skill in skills]
-    _switch(switch_on, settings, off)
-    for name in dict.fromkeys(skill.full_name for skill in off):
+    catalogue = _load_catalogue(settings)
+    chosen = [(name, _filter_by_name(name, catalogue.disabled)) for name in names]
+    already_enabled = [_find_skill(catalogue, name) for name, disabled_skills in chosen if not disabled_skills]
+    disabled_skills = [skill for _, skills in chosen for skill in skills]
+    _apply_switch(switch_on, settings, disabled_skills)
+    for name in dict.fromkeys(skill.full_name for skill in disabled_skills):
         click.echo(f"{name} is on. Running servers notice within half a minute.")
-    for skill in already:
+    for skill in already_enabled:
         click.echo(f"{skill.full_name} is on already.")
 
 
@@ -256,9 +266,7 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 @click.option("--user", is_flag=True, help="In your home folder instead of the project.")
 @click.option("--dir", "folder", type=click.Path(path_type=Path), help="In this folder of skills.")
 @click.pass_obj
-def new(
-    settings: Settings, name: str, *, description: str, user: bool, folder: Path | None
-) -> None:
+def new(settings: Settings, name: str, *, description: str, user: bool, folder: Path | None) -> None:
     """Write a new skill that keeps the specification.
 
     It goes to .agents/skills of the project, where most agents look; edit it and check it with
@@ -269,7 +277,7 @@ def new(
       cleats skills new release-notes
       cleats skills new release-notes --user --description "Write release notes from a git log."
     """  # noqa: D301
-    from cleats.toolsets.skills.writing import BadSkillError, write_skill  # noqa: PLC0415
+    from cleats.toolsets.skills.authoring import BadSkillError, write_skill  # noqa: PLC0415
 
     base = settings.home if user else settings.project_dir
     try:
@@ -283,69 +291,69 @@ def new(
     click.echo(f"Wrote {path}")
 
 
-def _catalogue(settings: Settings) -> "Catalogue":
-    from cleats.toolsets.skills.library import Library  # noqa: PLC0415 - help needs none of it
+def _load_catalogue(settings: Settings) -> "SkillCatalogue":
+    from cleats.toolsets.skills.library import SkillLibrary  # noqa: PLC0415 - help needs none of it
 
-    return Library(settings).catalogue
+    return SkillLibrary(settings).catalogue
 
 
-def _find(catalogue: "Catalogue", name: str) -> "Skill":
+def _find_skill(catalogue: "SkillCatalogue", name: str) -> "Skill":
     if (skill := catalogue.for_people.get(name)) is not None:
         return skill
     try:
         return catalogue.find(name)
     except ToolError as error:
-        if asked_for_json():
+        if is_json_requested():
             echo_json({"ok": False, "error": error.as_json()})
             sys.exit(1)
         advice = error.hint if error.details and any(error.details.values()) else ""
-        raise click.ClickException(
-            f"{error.message} {advice or '`cleats skills list` shows them all.'}"
-        ) from None
+        raise click.ClickException(f"{error.message} {advice or '`cleats skills list` shows them all.'}") from None
 
 
-def _called(name: str, skills: Sequence["Skill"]) -> list["Skill"]:
-    """The skills with this full or short name."""
+def _filter_by_name(name: str, skills: Sequence["Skill"]) -> list["Skill"]:
+    """Return the skills with this full or short name."""
     key = name.casefold()
-    return [s for s in skills if key in {s.full_name.casefold(), s.name.casefold()}]
+    return [skill for skill in skills if key in {skill.full_name.casefold(), skill.name.casefold()}]
 
 
-def _switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) -> None:
+def _apply_switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) -> None:
     try:
         change(settings, chosen)
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
 
-def _states(catalogue: "Catalogue") -> list[tuple["Skill", str]]:
+def _list_states(catalogue: "SkillCatalogue") -> list[tuple["Skill", str]]:
     return [
         *((skill, "on") for skill in catalogue.skills),
-        *((each.skill, "hidden") for each in catalogue.shadowed),
-        *((skill, "off") for skill in catalogue.off),
+        *((shadowed.skill, "hidden") for shadowed in catalogue.shadowed),
+        *((skill, "off") for skill in catalogue.disabled),
     ]
 
 
-def _files(path: Path) -> list[str]:
-    """The skills at a path: the file, the folder's own, or all below it."""
-    from cleats.toolsets.skills.scan import Tree  # noqa: PLC0415
-    from cleats.toolsets.skills.skill import Skill, Source  # noqa: PLC0415
+def _find_skill_files(path: Path) -> list[str]:
+    """Return the skill files at a path: the file itself, the one in the folder, or all below it."""
+    from cleats.toolsets.skills.scan import SkillTree  # noqa: PLC0415
+    from cleats.toolsets.skills.skill import Skill, SkillSource  # noqa: PLC0415
 
     if path.is_file():
         return [str(path)]
-    tree = Tree(Source(path=str(path.absolute()), scope="custom", label="here"))
-    tree.look()
-    return sorted(f.path if isinstance(f, Skill) else f.problem.path for f in tree.found())
+    tree = SkillTree(SkillSource(path=str(path.absolute()), scope="custom", label="here"))
+    tree.scan()
+    return sorted(
+        scanned.path if isinstance(scanned, Skill) else scanned.problem.path for scanned in tree.iter_results()
+    )
 
 
-def _own(settings: Settings) -> list[str]:
-    from cleats.toolsets.skills.roots import sources  # noqa: PLC0415
+def _find_configured_files(settings: Settings) -> list[str]:
+    from cleats.toolsets.skills.roots import list_sources  # noqa: PLC0415
 
-    return [file for source in sources(settings) for file in _files(Path(source.path))]
+    return [file for source in list_sources(settings) for file in _find_skill_files(Path(source.path))]
 
 
-def _as_json(skill: "Skill", state: str) -> dict[str, Any]:
+def _skill_as_json(skill: "Skill", state: str) -> dict[str, Any]:
     source = skill.source
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": skill.full_name,
         "description": skill.description,
         "state": state,
@@ -354,15 +362,15 @@ def _as_json(skill: "Skill", state: str) -> dict[str, Any]:
         "path": skill.path,
     }
     if source.plugin:
-        shown |= {"plugin": source.plugin, "marketplace": source.marketplace}
+        fields |= {"plugin": source.plugin, "marketplace": source.marketplace}
     if skill.publishable:
-        shown["uri"] = skill.uri
+        fields["uri"] = skill.uri
     if skill.problems:
-        shown["problems"] = [problem.as_json() for problem in skill.problems]
-    return shown
+        fields["problems"] = [problem.as_json() for problem in skill.problems]
+    return fields
 
 
-def _echo_problems(problems: Sequence["Problem"]) -> None:
+def _echo_problems(problems: Sequence["SkillProblem"]) -> None:
     for problem in problems:
         where = f"{problem.path}: " if problem.path else ""
         click.echo(f"  {problem.severity}: {where}{problem.message}", err=True)

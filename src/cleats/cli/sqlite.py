@@ -1,15 +1,15 @@
-"""`cleats sqlite`: the SQLite files of an index, made and packed."""
+"""The `cleats sqlite` command: build and compact the SQLite files of an index."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from cleats.cli.asking import asked, json_option, path_argument
-from cleats.cli.printing import echo_json, size
+from cleats.cli.output import echo_json, format_bytes
+from cleats.cli.tool_command import call_tool, json_option, path_argument
 from cleats.settings import Settings
 
-_mode = click.option(
+_mode_option = click.option(
     "--mode",
     type=click.Choice(["all", "code", "prose", "extracted-prose", "records"]),
     default="all",
@@ -36,12 +36,12 @@ def sqlite() -> None:
 
 @sqlite.command()
 @path_argument
-@_mode
+@_mode_option
 @click.option("--incremental", is_flag=True, help="Do nothing when it is there already.")
 @click.option("--compact", is_flag=True, help="Also pack.")
 @json_option
 @click.pass_obj
-def build(settings: Settings, /, path: str | None, *, as_json: bool, **given: Any) -> None:
+def build(settings: Settings, /, path: str | None, *, as_json: bool, **option_values: Any) -> None:
     """Add the full-text index of SQLite to an index.
 
     It is that of the repository around PATH.
@@ -51,17 +51,17 @@ def build(settings: Settings, /, path: str | None, *, as_json: bool, **given: An
       cleats sqlite build
       cleats search parse --backend sqlite-fts
     """  # noqa: D301 - click reads the backspace
-    found = asked(settings, "build_sqlite_index", repoPath=path, **given)
+    answer = call_tool(settings, "build_sqlite_index", repoPath=path, **option_values)
     if as_json:
-        echo_json(found)
+        echo_json(answer)
     else:
-        verb = "made" if found["published"] else "is there already"
-        click.echo(f"{found['outPath']} {verb}: {size(found['bytes'])}, {_pieces(found)}.")
+        verb = "made" if answer["published"] else "is there already"
+        click.echo(f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {_format_chunk_count(answer)}.")
 
 
 @sqlite.command()
 @path_argument
-@_mode
+@_mode_option
 @click.option("--dry-run", is_flag=True, help="Measure what it would gain, change nothing.")
 @click.option("--keep-backup", is_flag=True, help="Keep the files as they were.")
 @json_option
@@ -82,7 +82,7 @@ def compact(
       cleats sqlite compact --dry-run
       cleats sqlite compact ~/src/app
     """  # noqa: D301 - click reads the backspace
-    found = asked(
+    answer = call_tool(
         settings,
         "compact_sqlite_index",
         repoPath=path,
@@ -91,18 +91,18 @@ def compact(
         keepBackup=keep_backup,
     )
     if as_json:
-        echo_json(found)
+        echo_json(answer)
         return
-    before, after = found["beforeBytes"]["total"], found["afterBytes"]["total"]
+    before, after = answer["beforeBytes"]["total"], answer["afterBytes"]["total"]
     would = "would be" if dry_run else "is"
     click.echo(
-        f"{found['repoPath']}: {size(before)} {would} {size(after)}, {_pieces(found)}."
-        if found["freedBytes"]
-        else f"{found['repoPath']}: {size(before)}, nothing to gain."
+        f"{answer['repoPath']}: {format_bytes(before)} {would} {format_bytes(after)}, {_format_chunk_count(answer)}."
+        if answer["freedBytes"]
+        else f"{answer['repoPath']}: {format_bytes(before)}, nothing to gain."
     )
-    if found["backupPath"]:
-        click.echo(f"As it was: {found['backupPath']}")
+    if answer["backupPath"]:
+        click.echo(f"As it was: {answer['backupPath']}")
 
 
-def _pieces(found: Mapping[str, Any]) -> str:
-    return f"{found['chunks']:,} pieces"
+def _format_chunk_count(answer: Mapping[str, Any]) -> str:
+    return f"{answer['chunks']:,} pieces"

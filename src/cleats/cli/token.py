@@ -1,4 +1,4 @@
-"""`cleats token`."""
+"""The `cleats token` command."""
 
 import json
 from pathlib import Path
@@ -47,24 +47,24 @@ def new(
     Examples:
       cleats token new ci --toolset code --repository /srv/repos --per-minute 120
     """  # noqa: D301 - click reads the backspace
-    from cleats.transports.http.tokens import Token, entry, fresh, hashed, is_name  # noqa: PLC0415
+    from cleats.transports.http.tokens import AccessToken, format_entry, generate_token, hash_token, is_token_name  # noqa: PLC0415
 
-    if not is_name(name):
+    if not is_token_name(name):
         raise click.UsageError("NAME may have 64 letters, digits and any of _ . @ -")
-    made = fresh()
-    shown = entry(
-        Token(
+    secret = generate_token()
+    entry_text = format_entry(
+        AccessToken(
             name=name,
-            sha256=hashed(made),
+            sha256=hash_token(secret),
             toolsets=toolsets or None,
-            repositories=tuple(each.resolve() for each in repositories) or None,
+            repositories=tuple(folder.resolve() for folder in repositories) or None,
             per_minute=per_minute,
             burst=burst,
         )
     )
     if as_json:
-        click.echo(json.dumps({"token": made, "entry": shown}))
+        click.echo(json.dumps({"token": secret, "entry": entry_text}))
         return
-    click.echo(f"{made}\n")
+    click.echo(f"{secret}\n")
     click.echo("# That is the token, shown this once. Add this to the file of tokens:")
-    click.echo(shown, nl=False)
+    click.echo(entry_text, nl=False)

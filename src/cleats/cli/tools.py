@@ -1,4 +1,4 @@
-"""`cleats tools`."""
+"""The `cleats tools` command."""
 
 import json
 import re
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from cleats.cli import completing
-from cleats.cli.printing import clip, columns, duration, echo_json, heading, paragraphs
-from cleats.contract.binding import RESERVED, Schema
+from cleats.cli import completion
+from cleats.cli.output import clip_text, echo_json, format_columns, format_duration, format_paragraphs, style_heading
+from cleats.contract.arguments import RESERVED_KEYWORD, Schema
 from cleats.contract.errors import KERNEL_CODES, ToolError
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
@@ -19,12 +19,12 @@ from cleats.settings import Settings
 
 
 @click.command()
-@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=completing.toolsets)
+@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=completion.complete_toolsets)
 @click.option(
     "--show",
     "name",
     metavar="TOOL",
-    shell_complete=completing.tools,
+    shell_complete=completion.complete_tools,
     help="Explain one tool: arguments, errors, examples.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole definitions as JSON.")
@@ -43,87 +43,86 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     timeout, old names, error codes and examples.
     """  # noqa: D301 - click reads the backspace
     from cleats import app  # noqa: PLC0415 - help needs none of it
-    from cleats.contract.snapshot import snapshot  # noqa: PLC0415
+    from cleats.contract.snapshot import build_snapshot  # noqa: PLC0415
 
     check_toolsets(toolsets)
-    registry = app.catalogue(settings, toolsets)
+    registry = app.build_registry(settings, toolsets)
     if name is not None:
-        tool = find(registry, name)
+        tool = find_tool(registry, name)
         if as_json:
-            echo_json(snapshot(registry)["tools"][tool.name])
+            echo_json(build_snapshot(registry)["tools"][tool.name])
         else:
-            click.echo(_page(tool, registry, settings))
+            click.echo(_render_page(tool, registry, settings))
     elif as_json:
-        echo_json(snapshot(registry)["tools"])
+        echo_json(build_snapshot(registry)["tools"])
     else:
-        click.echo("\n\n".join(_tables(registry, settings)))
+        click.echo("\n\n".join(_render_tables(registry, settings)))
 
 
 def check_toolsets(names: tuple[str, ...]) -> None:
-    """Refuse the name of a toolset that there is not."""
+    """Reject names of toolsets that do not exist."""
     from cleats import app  # noqa: PLC0415 - help needs none of it
 
-    for name in app.unknown(names):
-        known = ", ".join(app.names())
-        raise click.UsageError(f"There is no toolset {name!r}; there are: {known}.")
+    for name in app.find_unknown_toolsets(names):
+        toolset_names = ", ".join(app.list_toolset_names())
+        raise click.UsageError(f"There is no toolset {name!r}; there are: {toolset_names}.")
 
 
-def find(registry: Registry, name: str) -> Tool:
-    """The tool with this name or alias; a near miss is told the right one."""
+def find_tool(registry: Registry, name: str) -> Tool:
+    """Return the tool with this name or alias; for an unknown name, suggest similar ones."""
     try:
         return registry.find(name)
     except ToolError:
-        raise click.UsageError(f"There is no tool {name!r}.{advice(registry, name)}") from None
+        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}") from None
 
 
-def advice(registry: Registry, name: str) -> str:
-    """What to try instead of a name that no tool has."""
+def suggest_tool_names(registry: Registry, name: str) -> str:
+    """Suggest the names of tools that resemble an unknown name."""
     names = [tool.name for tool in registry]
     names += [alias.name for tool in registry for alias in tool.aliases]
-    near = get_close_matches(name, names, n=3)
-    return f" Did you mean {' or '.join(near)}?" if near else " `cleats tools` lists them all."
+    close_matches = get_close_matches(name, names, n=3)
+    return f" Did you mean {' or '.join(close_matches)}?" if close_matches else " `cleats tools` lists them all."
 
 
-def _tables(registry: Registry, settings: Settings) -> Iterator[str]:
+def _render_tables(registry: Registry, settings: Settings) -> Iterator[str]:
     for toolset in registry.toolsets:
         rows = [("TOOL", "V", "TIMEOUT", "WHAT IT DOES")]
         for tool in sorted(toolset.tools, key=lambda tool: tool.name):
             aliases = ", ".join(alias.name for alias in tool.aliases)
-            about = (f"(was {aliases}) " if aliases else "") + summary(tool.text)
-            rows.append((tool.name, str(tool.version), _timeout(tool, settings), about))
+            about = (f"(was {aliases}) " if aliases else "") + first_sentence(tool.current_description)
+            rows.append((tool.name, str(tool.version), _format_timeout(tool, settings), about))
         origin = f" (from {toolset.package})" if toolset.package else ""
-        yield f"{heading(toolset.name)}  {toolset.purpose}{origin}\n{columns(rows, cut=True)}"
+        yield f"{style_heading(toolset.name)}  {toolset.purpose}{origin}\n{format_columns(rows, cut=True)}"
 
 
-def _page(tool: Tool, registry: Registry, settings: Settings) -> str:
-    home = next(each for each in registry.toolsets if each.name == registry.home(tool))
+def _render_page(tool: Tool, registry: Registry, settings: Settings) -> str:
+    home = next(candidate for candidate in registry.toolsets if candidate.name == registry.find_toolset_name(tool))
     facts = [
         ("toolset", home.name),
         *([("from", home.package)] if home.package else []),
         ("version", str(tool.version)),
-        ("timeout", _timeout(tool, settings)),
+        ("timeout", _format_timeout(tool, settings)),
         ("answer", tool.payload.name),
-        ("care", care(tool)),
-        *(("old name", f"{a.name}, deprecated since {a.deprecated}") for a in tool.aliases),
+        ("care", describe_hints(tool)),
+        *(("old name", f"{item.name}, deprecated since {item.deprecated}") for item in tool.aliases),
     ]
-    own = [(code.name, code.value.meaning) for code in tool.errors]
-    always = ", ".join(code.name for code in KERNEL_CODES)
+    tool_errors = [(code.name, code.value.meaning) for code in tool.errors]
+    kernel_codes = ", ".join(code.name for code in KERNEL_CODES)
     arguments = [
-        (row.name, f"{row.kind}{row.presence and ', ' + row.presence}\n{row.about}")
-        for row in arguments_of(tool)
+        (row.name, f"{row.kind}{row.presence and ', ' + row.presence}\n{row.about}") for row in list_arguments(tool)
     ]
     blocks = [
-        heading(tool.name) + "\n" + columns(facts),
-        paragraphs(tool.text),
-        heading("Arguments") + "\n" + (columns(arguments) if arguments else "  none"),
-        heading("Errors") + "\n" + columns([*own, ("any tool's", always)]),
-        heading("Examples") + "\n" + "\n".join(f"  {line}" for line in command_lines(tool)),
+        style_heading(tool.name) + "\n" + format_columns(facts),
+        format_paragraphs(tool.current_description),
+        style_heading("Arguments") + "\n" + (format_columns(arguments) if arguments else "  none"),
+        style_heading("Errors") + "\n" + format_columns([*tool_errors, ("any tool's", kernel_codes)]),
+        style_heading("Examples") + "\n" + "\n".join(f"  {line}" for line in format_examples(tool)),
     ]
     return "\n\n".join(blocks)
 
 
-class Argument(NamedTuple):
-    """A row of a tool's arguments, in words."""
+class ArgumentRow(NamedTuple):
+    """A described argument of a tool."""
 
     name: str
     kind: str
@@ -131,38 +130,38 @@ class Argument(NamedTuple):
     about: str
 
 
-def arguments_of(tool: Tool) -> list[Argument]:
-    """A tool's arguments: the required ones first, else as the schema lists them."""
+def list_arguments(tool: Tool) -> list[ArgumentRow]:
+    """Return a tool's arguments: the required ones first, otherwise in the order of the schema."""
     required = tool.input.get("required", ())
     properties: Mapping[str, Schema] = tool.input.get("properties", {})
     rows = [
-        Argument(name, kind_of(rule), _presence(name, rule, required), rule.get("description", ""))
+        ArgumentRow(name, describe_type(rule), _describe_presence(name, rule, required), rule.get("description", ""))
         for name, rule in properties.items()
     ]
     return sorted(rows, key=lambda row: row.name not in required)
 
 
-def kind_of(rule: Any) -> str:
-    """A schema as a reader would say it: `string`, `integer or null`, `"a" | "b"`, `string[]`."""
+def describe_type(rule: Any) -> str:
+    """Describe a schema briefly: `string`, `integer or null`, `"a" | "b"`, `string[]`."""
     if not isinstance(rule, Mapping):
         return "anything"
     if "const" in rule:
-        return _literal(rule["const"])
+        return _format_literal(rule["const"])
     if "enum" in rule:
-        return " | ".join(map(_literal, rule["enum"]))
+        return " | ".join(map(_format_literal, rule["enum"]))
     for keyword in ("anyOf", "oneOf"):
         if keyword in rule:
-            return " or ".join(dict.fromkeys(map(kind_of, rule[keyword])))
-    named = rule.get("type", "anything")
-    kinds = [named] if isinstance(named, str) else list(named)
+            return " or ".join(dict.fromkeys(map(describe_type, rule[keyword])))
+    declared_types = rule.get("type", "anything")
+    kinds = [declared_types] if isinstance(declared_types, str) else list(declared_types)
     if "array" in kinds and "items" in rule:
-        item = kind_of(rule["items"])
+        item = describe_type(rule["items"])
         kinds[kinds.index("array")] = f"({item})[]" if " " in item else f"{item}[]"
     return " or ".join(kinds)
 
 
-def care(tool: Tool) -> str:
-    """The hints of a tool as a sentence."""
+def describe_hints(tool: Tool) -> str:
+    """Describe the hints of a tool in a phrase."""
     hints = tool.hints
     if hints.read_only:
         words = ["reads only"]
@@ -174,36 +173,36 @@ def care(tool: Tool) -> str:
     return ", ".join(words)
 
 
-def summary(text: str) -> str:
-    """The first sentence, without its full stop."""
-    return re.split(r"(?<=[a-z0-9`)\]])\.\s", clip(text, len(text) + 1), maxsplit=1)[0].rstrip(".")
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, without its full stop."""
+    return re.split(r"(?<=[a-z0-9`)\]])\.\s", clip_text(text, len(text) + 1), maxsplit=1)[0].rstrip(".")
 
 
-def command_lines(tool: Tool) -> list[str]:
-    """A tool's examples as a reader would type them."""
+def format_examples(tool: Tool) -> list[str]:
+    """Format a tool's examples as shell commands."""
     examples = [example.get("arguments", {}) for example in tool.examples]
-    return [command_line(tool.name, arguments) for arguments in examples or [{}]]
+    return [format_call(tool.name, arguments) for arguments in examples or [{}]]
 
 
-def command_line(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call of a tool, for a shell."""
+def format_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """Format the call of a tool as a shell command."""
     words = ["cleats", "call", name]
     if arguments:
         words.append(json.dumps(arguments, ensure_ascii=False))
     return shlex.join(words)
 
 
-def _presence(name: str, rule: Schema, required: Any) -> str:
-    if rule.get(RESERVED):
+def _describe_presence(name: str, rule: Schema, required: Any) -> str:
+    if rule.get(RESERVED_KEYWORD):
         return "reserved"
     if name in required:
         return "required"
-    return f"default {_literal(rule['default'])}" if "default" in rule else ""
+    return f"default {_format_literal(rule['default'])}" if "default" in rule else ""
 
 
-def _timeout(tool: Tool, settings: Settings) -> str:
-    return duration(settings.timeouts.get(tool.name, tool.timeout) or None)
+def _format_timeout(tool: Tool, settings: Settings) -> str:
+    return format_duration(settings.timeouts.get(tool.name, tool.timeout) or None)
 
 
-def _literal(value: object) -> str:
+def _format_literal(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`cleats triage`: take in what scanners found, decide about it, and pack what there is to know."""
+"""The `cleats triage` command: ingest scanner findings, record decisions, and pack context."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.asking import asked, fail, json_option
-from cleats.cli.printing import columns, counted, echo_json, heading
+from cleats.cli.output import echo_json, format_columns, format_count, style_heading
+from cleats.cli.tool_command import call_tool, exit_with_error, json_option
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
-from cleats.toolsets.code.triage.shapes import DECISION_ARGUMENTS, SOURCES
+from cleats.toolsets.code.triage.tool_schemas import DECISION_ARGUMENTS, SOURCE_NAMES
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.triage.archive import Archive
-    from cleats.toolsets.code.triage.records import Record
+    from cleats.toolsets.code.triage.archive import RecordArchive
+    from cleats.toolsets.code.triage.records import TriageRecord
 
-SEVERITIES = ("critical", "high", "medium", "low", "info", "none")
+SEVERITY_ORDER = ("critical", "high", "medium", "low", "info", "none")
 
-_FLAGS = {
+_ARGUMENT_FLAGS = {
     "inputPath": "FILE",
     "recordId": "FINDING",
     "finding": "FINDING",
@@ -32,10 +32,10 @@ _FLAGS = {
     "meta": "--meta",
     "repoPath": "--repo",
 }
-"""What the arguments of the tools are called here."""
+"""The names of the tools' arguments on the command line."""
 
-_repo = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
-_meta = click.option(
+_repo_option = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
+_meta_option = click.option(
     "--meta", "pairs", multiple=True, metavar="KEY=TEXT", help="To note on the record; repeatable."
 )
 
@@ -57,11 +57,11 @@ def triage() -> None:
 
 
 @triage.command()
-@click.argument("source", type=click.Choice(SOURCES), metavar="SOURCE")
+@click.argument("source", type=click.Choice(SOURCE_NAMES), metavar="SOURCE")
 @click.argument("file", type=click.Path())
-@_meta
+@_meta_option
 @click.option("--index", "build", is_flag=True, help="Bring the index up to date afterwards.")
-@_repo
+@_repo_option
 @json_option
 @click.pass_obj
 def ingest(
@@ -90,26 +90,26 @@ def ingest(
           1  when there is no such file, or no room for records,
           2  when it is not JSON, not what SOURCE writes, or records may not be written.
     """  # noqa: D301
-    done = asked(
+    answer = call_tool(
         settings,
         "triage_ingest",
-        _FLAGS,
+        _ARGUMENT_FLAGS,
         source=source,
         inputPath=str(Path.cwd() / file),
-        meta=_read(pairs),
+        meta=_parse_meta(pairs),
         buildIndex=build or None,
         repoPath=repo,
     )
     if as_json:
-        echo_json(done)
+        echo_json(answer)
         return
-    counts = ((done[key], key) for key in ("created", "updated", "unchanged"))
-    said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
-    click.echo(f"{counted(done['total'], 'finding')}{f': {said}' if done['total'] else ''}.")
-    for error in done["errorDetails"]:
+    counts = ((answer[key], key) for key in ("created", "updated", "unchanged"))
+    counts_text = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
+    click.echo(f"{format_count(answer['total'], 'finding')}{f': {counts_text}' if answer['total'] else ''}.")
+    for error in answer["errorDetails"]:
         click.echo(f"  {error['index']}: {error['message']}", err=True)
-    if done["errors"] > len(done["errorDetails"]):
-        click.echo(f"  ... {done['errors']:,} errors in all", err=True)
+    if answer["errors"] > len(answer["errorDetails"]):
+        click.echo(f"  ... {answer['errors']:,} errors in all", err=True)
 
 
 @triage.command()
@@ -120,8 +120,8 @@ def ingest(
 @click.option("--evidence", multiple=True, help="A path, a link, a commit; repeatable.")
 @click.option("--reviewer", help="Who decided.")
 @click.option("--expires", metavar="DATE", help="The last day on which it holds: 2027-01-31.")
-@_meta
-@_repo
+@_meta_option
+@_repo_option
 @json_option
 @click.pass_obj
 def decide(
@@ -133,7 +133,7 @@ def decide(
     pairs: tuple[str, ...],
     repo: str | None,
     as_json: bool,
-    **given: Any,
+    **option_values: Any,
 ) -> None:
     """Record a decision about FINDING: an id, or its beginning.
 
@@ -147,31 +147,29 @@ def decide(
           1  when there is no such finding,
           2  when a date makes no sense.
     """  # noqa: D301
-    named = {
-        key: list(value) if isinstance(value, tuple) else value for key, value in given.items()
-    }
-    done = asked(
+    tool_arguments = {key: list(value) if isinstance(value, tuple) else value for key, value in option_values.items()}
+    answer = call_tool(
         settings,
         "triage_decision",
-        _FLAGS,
-        finding=_whole(settings, repo, finding),
+        _ARGUMENT_FLAGS,
+        finding=_resolve_record_id(settings, repo, finding),
         status=status,
-        meta=_read(pairs),
+        meta=_parse_meta(pairs),
         repoPath=repo,
-        **{key: value for key, value in named.items() if value},
+        **{key: value for key, value in tool_arguments.items() if value},
     )
     if as_json:
-        echo_json(done)
+        echo_json(answer)
         return
-    until = f" until {done['expiresAt']}" if done["expiresAt"] else ""
-    click.echo(f"{done['status']}{until}: recorded as {done['recordId']}.")
+    until = f" until {answer['expiresAt']}" if answer["expiresAt"] else ""
+    click.echo(f"{answer['status']}{until}: recorded as {answer['recordId']}.")
 
 
 @triage.command()
 @click.argument("finding")
 @click.option("--out", "out", metavar="FILE", help="Write it there too: a new .json file.")
 @click.option("--ann/--no-ann", default=None, help="Whether meaning counts in every question.")
-@_repo
+@_repo_option
 @json_option
 @click.pass_obj
 def pack(
@@ -198,30 +196,28 @@ def pack(
           1  when there is none, or --out may not be written,
           2  when it makes no sense.
     """  # noqa: D301
-    made = asked(
+    answer = call_tool(
         settings,
         "triage_context_pack",
-        _FLAGS,
-        recordId=_whole(settings, repo, finding),
+        _ARGUMENT_FLAGS,
+        recordId=_resolve_record_id(settings, repo, finding),
         outPath=str(Path.cwd() / out) if out else None,
         ann=ann,
         repoPath=repo,
     )
     if as_json:
-        echo_json(made)
+        echo_json(answer)
     else:
-        click.echo("\n".join(_packed(made)))
+        click.echo("\n".join(_render_pack(answer)))
 
 
 @triage.command(name="list")
-@click.option("--severity", type=click.Choice(SEVERITIES), help="At least as bad as this.")
+@click.option("--severity", type=click.Choice(SEVERITY_ORDER), help="At least as bad as this.")
 @click.option("--undecided", is_flag=True, help="Only those without a decision that holds.")
-@_repo
+@_repo_option
 @json_option
 @click.pass_obj
-def list_(
-    settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None, as_json: bool
-) -> None:
+def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None, as_json: bool) -> None:
     """List findings, the worst first, with what was decided.
 
     \b
@@ -229,49 +225,49 @@ def list_(
       cleats triage list
       cleats triage list --severity high --undecided
     """  # noqa: D301 - click reads the backspace
-    archive = _archive(settings, repo)
-    decided = _standing(archive)
-    most = SEVERITIES.index(severity) if severity else len(SEVERITIES)
-    found = [
+    archive = _open_archive(settings, repo)
+    decisions = _current_decisions(archive)
+    max_rank = SEVERITY_ORDER.index(severity) if severity else len(SEVERITY_ORDER)
+    findings = [
         record
-        for record in archive.records("finding")
-        if _rank(record) <= most and not (undecided and record.record_id in decided)
+        for record in archive.iter_records("finding")
+        if _severity_rank(record) <= max_rank and not (undecided and record.record_id in decisions)
     ]
-    found.sort(key=lambda record: (_rank(record), record.name, record.record_id))
+    findings.sort(key=lambda record: (_severity_rank(record), record.name, record.record_id))
     if as_json:
-        from cleats.toolsets.code.triage.records import fields  # noqa: PLC0415
+        from cleats.toolsets.code.triage.records import collect_filter_fields  # noqa: PLC0415
 
         echo_json(
             [
                 {
-                    **fields(each),
-                    "title": each.vuln.title,
-                    "location": _place(each) or None,
-                    "decision": decided.get(each.record_id),
+                    **collect_filter_fields(finding),
+                    "title": finding.vuln.title,
+                    "location": _format_location(finding) or None,
+                    "decision": decisions.get(finding.record_id),
                 }
-                for each in found
+                for finding in findings
             ]
         )
-    elif not found:
+    elif not findings:
         click.echo("No findings. `cleats triage ingest` takes them in.")
     else:
         rows = [
             (
-                each.record_id[:8],
-                each.vuln.severity or "-",
-                each.name,
-                each.package.name or _place(each) or "-",
-                decided.get(each.record_id) or each.status or "-",
-                each.vuln.title,
+                finding.record_id[:8],
+                finding.vuln.severity or "-",
+                finding.name,
+                finding.package.name or _format_location(finding) or "-",
+                decisions.get(finding.record_id) or finding.status or "-",
+                finding.vuln.title,
             )
-            for each in found
+            for finding in findings
         ]
         head = ("ID", "SEVERITY", "NAME", "WHERE", "STATUS", "TITLE")
-        click.echo(columns([head, *rows], indent="", cut=True))
+        click.echo(format_columns([head, *rows], indent="", cut=True))
 
 
 @triage.command()
-@_repo
+@_repo_option
 @click.pass_obj
 def share(settings: Settings, /, *, repo: str | None) -> None:
     """Put the records of this machine into the shared database.
@@ -283,24 +279,24 @@ def share(settings: Settings, /, *, repo: str | None) -> None:
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
     """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415 - help needs none
-    from cleats.toolsets.code.indexing.options import RECORDS  # noqa: PLC0415
-    from cleats.toolsets.code.triage.archive import Archive  # noqa: PLC0415
-    from cleats.toolsets.code.triage.keeping import hand_over  # noqa: PLC0415
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415 - help needs none
+    from cleats.toolsets.code.index.options import RECORDS_FOLDER  # noqa: PLC0415
+    from cleats.toolsets.code.triage.archive import RecordArchive  # noqa: PLC0415
+    from cleats.toolsets.code.triage.record_store import copy_records  # noqa: PLC0415
 
     if not settings.database_url:
         raise SettingError("database_url: say which database gets them (CLEATS_DATABASE_URL)")
     indexes = Indexes(settings)
     try:
-        repository = indexes.repository(repo)
-        mine = Archive.of(settings.data_dir / RECORDS, repository)
-        count = hand_over(mine, indexes.records(repository))
+        repository = indexes.find_repository(repo)
+        local_archive = RecordArchive.from_repository(settings.data_dir / RECORDS_FOLDER, repository)
+        count = copy_records(local_archive, indexes.open_records(repository))
     except ToolError as error:
-        fail(error)
-    click.echo(f"{counted(count, 'record')} put there.")
+        exit_with_error(error)
+    click.echo(f"{format_count(count, 'record')} put there.")
 
 
-def _read(pairs: tuple[str, ...]) -> dict[str, str] | None:
+def _parse_meta(pairs: tuple[str, ...]) -> dict[str, str] | None:
     meta = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -310,67 +306,69 @@ def _read(pairs: tuple[str, ...]) -> dict[str, str] | None:
     return meta or None
 
 
-def _archive(settings: Settings, repo: str | None) -> "Archive":
-    from cleats.toolsets.code.indexing.access import Indexes  # noqa: PLC0415
+def _open_archive(settings: Settings, repo: str | None) -> "RecordArchive":
+    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
 
     indexes = Indexes(settings)
     try:
-        return indexes.records(indexes.repository(repo)).current()
+        return indexes.open_records(indexes.find_repository(repo)).refresh()
     except ToolError as error:
-        fail(error)
+        exit_with_error(error)
 
 
-def _whole(settings: Settings, repo: str | None, beginning: str) -> str:
-    """The id that begins so, if it is the only one; leaves with a word on stderr otherwise."""
-    found = _archive(settings, repo).beginning(beginning.lower())
-    if len(found) != 1:
-        many = f"{len(found):,} records begin with {beginning!r}"
-        what = many if found else f"there is no record {beginning!r}"
+def _resolve_record_id(settings: Settings, repo: str | None, id_prefix: str) -> str:
+    """Return the only record id with this prefix; report an error and exit otherwise."""
+    record_ids = _open_archive(settings, repo).find_ids(id_prefix.lower())
+    if len(record_ids) != 1:
+        ambiguity = f"{len(record_ids):,} records begin with {id_prefix!r}"
+        problem = ambiguity if record_ids else f"there is no record {id_prefix!r}"
         hint = "`cleats triage list` shows the ids of findings."
-        fail(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {what}", hint=hint))
-    return found[0]
+        exit_with_error(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {problem}", hint=hint))
+    return record_ids[0]
 
 
-def _standing(archive: "Archive") -> dict[str, str]:
-    """The newest decision about each finding that still holds."""
-    from cleats.toolsets.code.triage.decisions import expired  # noqa: PLC0415
+def _current_decisions(archive: "RecordArchive") -> dict[str, str]:
+    """Return the newest decision about each finding, without expired ones."""
+    from cleats.toolsets.code.triage.decisions import is_expired  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    made = sorted(archive.records("decision"), key=lambda record: record.created_at)
-    newest = {each.decision.finding_record_id: each.decision for each in made if each.decision}
-    return {key: each.status for key, each in newest.items() if not expired(each, now)}
+    decisions = sorted(archive.iter_records("decision"), key=lambda record: record.created_at)
+    newest = {item.decision.finding_record_id: item.decision for item in decisions if item.decision}
+    return {key: item.status for key, item in newest.items() if not is_expired(item, now)}
 
 
-def _place(record: "Record") -> str:
-    """Where a scanner pointed at first, as editors take it; empty when it named no file."""
+def _format_location(record: "TriageRecord") -> str:
+    """Return the first location of a finding in the notation of editors, or an empty string."""
     if not record.locations:
         return ""
     first = record.locations[0]
     return f"{first.path}:{first.start_line}" if first.start_line else first.path
 
 
-def _rank(record: "Record") -> int:
+def _severity_rank(record: "TriageRecord") -> int:
     severity = record.vuln.severity
-    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+    return SEVERITY_ORDER.index(severity) if severity in SEVERITY_ORDER else len(SEVERITY_ORDER)
 
 
-def _packed(made: Mapping[str, Any]) -> list[str]:
-    finding = made["finding"]
+def _render_pack(answer: Mapping[str, Any]) -> list[str]:
+    finding = answer["finding"]
     vuln, package = finding.get("vuln", {}), finding.get("package", {})
     rows = [
         ("severity", vuln.get("severity", "")),
         ("package", " ".join(filter(None, (package.get("name"), package.get("installedVersion"))))),
         ("fixed in", package.get("fixedVersion", "")),
-        ("record", made["recordId"]),
+        ("record", answer["recordId"]),
     ]
-    shown = [(name, value) for name, value in rows if value]
-    lines = [heading(vuln.get("title") or vuln.get("vulnId", "")), columns(shown)]
-    for each in made["history"]:
-        over = ", expired" if each["expired"] else ""
-        why = each.get("justification", "")
-        lines.append(f"  decided   {each['status']} (same {each['relation']}{over}) {why}".rstrip())
-    for query in made["repoEvidence"]["queries"]:
+    filled_rows = [(name, value) for name, value in rows if value]
+    lines = [style_heading(vuln.get("title") or vuln.get("vulnId", "")), format_columns(filled_rows)]
+    for decision in answer["history"]:
+        expiry_note = ", expired" if decision["expired"] else ""
+        justification = decision.get("justification", "")
+        lines.append(
+            f"  decided   {decision['status']} (same {decision['relation']}{expiry_note}) {justification}".rstrip()
+        )
+    for query in answer["repoEvidence"]["queries"]:
         if query["hits"]:
-            lines += ["", heading(f"{query['about']} {query['query']} in {query['mode']}")]
-            lines += [f"  {h['file']}:{h['startLine']}  {h['name']}" for h in query["hits"]]
+            lines += ["", style_heading(f"{query['about']} {query['query']} in {query['mode']}")]
+            lines += [f"  {hit['file']}:{hit['startLine']}  {hit['name']}" for hit in query["hits"]]
     return lines

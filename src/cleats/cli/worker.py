@@ -1,4 +1,4 @@
-"""`cleats worker`."""
+"""The `cleats worker` command."""
 
 from pathlib import Path
 
@@ -40,17 +40,12 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """  # noqa: D301 - click reads the backspace
     if repo is not None:
         if not (settings.index_url or settings.opensearch_url):
-            raise SettingError(
-                "index_url: say where to publish the index (CLEATS_INDEX_URL, or "
-                "CLEATS_OPENSEARCH_URL)"
-            )
+            raise SettingError("index_url: say where to publish the index (CLEATS_INDEX_URL, or CLEATS_OPENSEARCH_URL)")
         settings = replace(settings, project_dir=repo.absolute(), index_share="publish")
     if not (settings.database_url and concurrency) and repo is None:
-        raise SettingError(
-            "database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo"
-        )
+        raise SettingError("database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo")
     from cleats import app  # noqa: PLC0415
-    from cleats.runtime.journal import log_to_stderr  # noqa: PLC0415
+    from cleats.runtime.background_writer import log_to_stderr  # noqa: PLC0415
 
     log_to_stderr(settings.log_level)
-    app.run(app.work, settings, concurrency, repo is not None)
+    app.run_server(app.run_worker, settings, concurrency, repo is not None)

@@ -1,4 +1,4 @@
-"""`cleats workspace`: the repositories that a file names, and what can be searched in them."""
+"""The `cleats workspace` command: the repositories of a workspace file and their indexes."""
 
 import sys
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from cleats.cli import completing
-from cleats.cli.asking import asked, json_option
-from cleats.cli.printing import columns, echo_json, heading
+from cleats.cli import completion
+from cleats.cli.output import echo_json, format_columns, style_heading
+from cleats.cli.tool_command import call_tool, json_option
 from cleats.settings import Settings
 
 
 @click.command()
-@click.argument("file", shell_complete=completing.files)
+@click.argument("file", shell_complete=completion.complete_files)
 @json_option
 @click.pass_obj
 def workspace(settings: Settings, file: str, *, as_json: bool) -> None:
@@ -33,21 +33,21 @@ def workspace(settings: Settings, file: str, *, as_json: bool) -> None:
           1  when one cannot, or there is no such file,
           2  when the file is no workspace.
     """  # noqa: D301 - click reads the backspace
-    found = asked(settings, "workspace_status", workspacePath=file)
+    answer = call_tool(settings, "workspace_status", workspacePath=file)
     if as_json:
-        echo_json(found)
+        echo_json(answer)
     else:
-        click.echo(heading(f"{found['name']} ({found['workspacePath']})"))
-        rows = [(each["alias"], _state(each), each["root"]) for each in found["repos"]]
-        click.echo(columns(rows) if rows else "  no repositories")
-    sys.exit(0 if found["ready"] else 1)
+        click.echo(style_heading(f"{answer['name']} ({answer['workspacePath']})"))
+        rows = [(repo["alias"], _describe_state(repo), repo["root"]) for repo in answer["repos"]]
+        click.echo(format_columns(rows) if rows else "  no repositories")
+    sys.exit(0 if answer["ready"] else 1)
 
 
-def _state(each: Mapping[str, Any]) -> str:
-    if not each["enabled"]:
+def _describe_state(repo: Mapping[str, Any]) -> str:
+    if not repo["enabled"]:
         return "off"
-    if not each["exists"]:
+    if not repo["exists"]:
         return "does not exist"
-    if each["signature"] is None:
+    if repo["signature"] is None:
         return "no index"
-    return f"{sum(mode['chunks'] for mode in each['modes'].values()):,} pieces"
+    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} pieces"

@@ -1,1 +1,1 @@
-"""What we promise: pure values, no I/O, no async."""
+"""The public contract as pure values, without I/O and without async code."""

@@ -1,7 +1,7 @@
-"""Every way a call can fail, said once.
+"""The table of every way in which a call can fail.
 
 HTTP statuses, JSON-RPC numbers, retry hints and `docs/errors.md` are all read from `ErrorCode`.
-Adding, removing or renaming a row is a contract change, and `cleats contract check` says so.
+Adding, removing or renaming a row is a contract change, and `cleats contract check` reports it.
 """
 
 from enum import Enum, unique
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 TOOL_ERROR = -32000
-"""The number for a failure that has none of its own: the string code is what clients read."""
+"""The number for failures without a specific one: clients read the string code."""
 
 
-class Row(NamedTuple):
+class ErrorRow(NamedTuple):
     http: int
     rpc: int
     retryable: bool
@@ -23,52 +23,52 @@ class Row(NamedTuple):
 
 @unique  # equal rows would silently become aliases of one another
 class ErrorCode(Enum):
-    """The table. A code is its row's name."""
+    """The error table. The name of a row is the error code."""
 
     # Requests that never reach a tool
-    INVALID_REQUEST = Row(
+    INVALID_REQUEST = ErrorRow(
         400,
         INVALID_PARAMS,
         False,
         "The request is malformed or does not fit the tool's schema.",
         "Fix the arguments; `details` names each one that is wrong.",
     )
-    UNKNOWN_TOOL = Row(
+    UNKNOWN_TOOL = ErrorRow(
         404,
         INVALID_PARAMS,
         False,
         "No tool has this name.",
         "List the tools and use one of their names.",
     )
-    QUEUE_OVERLOADED = Row(
+    QUEUE_OVERLOADED = ErrorRow(
         503,
         -32001,
         True,
         "The server's queue is full.",
         "Retry later, or send fewer calls at once.",
     )
-    UNAUTHORIZED = Row(
+    UNAUTHORIZED = ErrorRow(
         401,
         TOOL_ERROR,
         False,
         "The caller did not say who it is.",
         "Send a valid token.",
     )
-    FORBIDDEN = Row(
+    FORBIDDEN = ErrorRow(
         403,
         TOOL_ERROR,
         False,
         "The caller may not touch this.",
         "Ask for access, or use a path or a tool that is allowed.",
     )
-    RATE_LIMITED = Row(
+    RATE_LIMITED = ErrorRow(
         429,
         TOOL_ERROR,
         True,
         "The caller has sent more requests than its token may.",
         "Wait as long as `Retry-After` says, then send it again.",
     )
-    UNAVAILABLE = Row(
+    UNAVAILABLE = ErrorRow(
         503,
         TOOL_ERROR,
         True,
@@ -77,21 +77,21 @@ class ErrorCode(Enum):
     )
 
     # How any tool can end
-    TOOL_TIMEOUT = Row(
+    TOOL_TIMEOUT = ErrorRow(
         504,
         TOOL_ERROR,
         True,
         "The tool ran past its deadline and was stopped.",
         "Narrow the request, or raise the timeout.",
     )
-    CANCELLED = Row(
+    CANCELLED = ErrorRow(
         499,
         TOOL_ERROR,
         False,
         "The caller withdrew the request, or the run was cancelled.",
         "Nothing to do; this is what was asked for.",
     )
-    INTERNAL = Row(
+    INTERNAL = ErrorRow(
         500,
         INTERNAL_ERROR,
         False,
@@ -100,42 +100,42 @@ class ErrorCode(Enum):
     )
 
     # Code
-    NOT_FOUND = Row(
+    NOT_FOUND = ErrorRow(
         404,
         TOOL_ERROR,
         False,
         "The named file, index or resource does not exist.",
         "Check the name or path; build the index if it is one.",
     )
-    NO_INDEX = Row(
+    NO_INDEX = ErrorRow(
         409,
         TOOL_ERROR,
         False,
         "The repository has no index yet.",
         "Build one with `build_index`.",
     )
-    CAPABILITY_MISSING = Row(
+    CAPABILITY_MISSING = ErrorRow(
         501,
         TOOL_ERROR,
         False,
         "An optional dependency or a capability of the platform is missing.",
         "Install it (`cleats doctor` says how), or change the configuration.",
     )
-    DOWNLOAD_VERIFY_FAILED = Row(
+    DOWNLOAD_VERIFY_FAILED = ErrorRow(
         502,
         TOOL_ERROR,
         True,
         "A download does not match its checksum.",
         "Retry; check the network and the proxy.",
     )
-    ARCHIVE_UNSAFE = Row(
+    ARCHIVE_UNSAFE = ErrorRow(
         422,
         TOOL_ERROR,
         False,
         "An archive holds an entry that would escape its target or is not a plain file.",
         "Use a safer archive.",
     )
-    ARCHIVE_TOO_LARGE = Row(
+    ARCHIVE_TOO_LARGE = ErrorRow(
         413,
         TOOL_ERROR,
         False,
@@ -144,70 +144,70 @@ class ErrorCode(Enum):
     )
 
     # Launch
-    INVALID_INPUT = Row(
+    INVALID_INPUT = ErrorRow(
         400,
         INVALID_PARAMS,
         False,
         "A field of the request is missing or has no usable value.",
         "Fill in the fields that `details` names.",
     )
-    SCHEMA_VALIDATION_FAILED = Row(
+    SCHEMA_VALIDATION_FAILED = ErrorRow(
         422,
         TOOL_ERROR,
         False,
         "A configuration or an artifact does not fit its schema.",
         "Fix what `details` points at.",
     )
-    INVALID_URL = Row(
+    INVALID_URL = ErrorRow(
         400,
         TOOL_ERROR,
         False,
         "The URL cannot be read, or fits none of the known patterns.",
         "Use a URL of one of the documented patterns.",
     )
-    UNSUPPORTED_SITE = Row(
+    UNSUPPORTED_SITE = ErrorRow(
         400,
         TOOL_ERROR,
         False,
         "The URL's host belongs to no site of the profile.",
         "Use a host that the profile lists.",
     )
-    REPO_NOT_FOUND = Row(
+    REPO_NOT_FOUND = ErrorRow(
         404,
         TOOL_ERROR,
         False,
         "The repository does not exist or cannot be reached.",
         "Check the URL and its access.",
     )
-    RUN_NOT_FOUND = Row(
+    RUN_NOT_FOUND = ErrorRow(
         404,
         TOOL_ERROR,
         False,
         "No run has this id.",
         "List the runs and use one of their ids.",
     )
-    ILLEGAL_STATE = Row(
+    ILLEGAL_STATE = ErrorRow(
         409,
         TOOL_ERROR,
         False,
         "The run is in a state in which the tool cannot work.",
         "Read the run's status; `details` names the states that would do.",
     )
-    TOOLCHAIN_MISSING = Row(
+    TOOLCHAIN_MISSING = ErrorRow(
         501,
         TOOL_ERROR,
         False,
         "A tool that a gate needs is not installed.",
         "Install it; `cleats doctor` says how.",
     )
-    GATE_FAILED = Row(
+    GATE_FAILED = ErrorRow(
         422,
         TOOL_ERROR,
         False,
         "Validation finished and found blockers.",
         "Fix them with `launch_fix_next`, or by hand.",
     )
-    FIX_EXHAUSTED = Row(
+    FIX_EXHAUSTED = ErrorRow(
         409,
         TOOL_ERROR,
         False,
@@ -215,14 +215,14 @@ class ErrorCode(Enum):
         "At the limit the run has failed: start one with a higher limit. Where only no rule is "
         "left, fix the rest by hand and validate.",
     )
-    ALLOWED_PATHS_VIOLATION = Row(
+    ALLOWED_PATHS_VIOLATION = ErrorRow(
         403,
         TOOL_ERROR,
         False,
         "A write outside the allowed paths was refused.",
         "Widen `allowed_paths`, or keep the change inside them.",
     )
-    COMMIT_SERVICE_ERROR = Row(
+    COMMIT_SERVICE_ERROR = ErrorRow(
         502,
         TOOL_ERROR,
         True,
@@ -247,14 +247,14 @@ KERNEL_CODES = (
     ErrorCode.CANCELLED,
     ErrorCode.INTERNAL,
 )
-"""What any tool may answer without listing it."""
+"""The codes that any tool may answer with, without listing them."""
 
 
 class ToolError(Exception):
-    """A failure the caller can act on.
+    """A failure that the caller can act on.
 
-    Raise it anywhere below the dispatcher; nothing in between may catch it. `details` are facts
-    for programs, `hint` is the next step for a reader.
+    Raise it anywhere below the dispatcher; nothing in between may catch it. `details` holds facts
+    for programs, `hint` the next step for a reader.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class ToolError(Exception):
         self.details = details
 
     def as_json(self) -> dict[str, Any]:
-        """Code, message, whether a retry can help, and what else there is to say."""
+        """Return code, message and retryability as JSON, with hint and details if there are any."""
         body: dict[str, Any] = {
             "code": self.code.name,
             "message": self.message,

@@ -1,4 +1,4 @@
-"""The four ways a call ends. Surfaces match on these and on nothing else."""
+"""The four outcomes of a call. Surfaces match on these and on nothing else."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,7 +29,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The caller withdrew. Whether that is answered is the surface's business."""
+    """The caller withdrew the call. The surface decides whether that is answered."""
 
 
 Outcome: TypeAlias = Done | Failed | Rejected | Cancelled

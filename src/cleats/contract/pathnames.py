@@ -1,18 +1,18 @@
-"""What a caller may name as a path at all, before the disk is asked."""
+"""Checks of the paths that a caller may name, made before the disk is accessed."""
 
 from typing import Final
 
-LONGEST: Final = 4096
-"""Characters. Systems take no more, and to find out where a path leads costs the square of its
-length: a megabyte of it would keep a server busy for minutes."""
+MAX_PATH_CHARACTERS: Final = 4096
+"""Operating systems accept no more, and resolving a path takes time quadratic in its length: a path
+of one megabyte would keep a server busy for minutes."""
 
 
-def usable(path: str) -> str:
-    """The path, if a file could have it.
+def check_path_name(path: str) -> str:
+    """Return the path unchanged if a file could have it.
 
     Raises:
-        ValueError: none could.
+        ValueError: No file could have this path.
     """
-    if len(path) > LONGEST or "\0" in path:
+    if len(path) > MAX_PATH_CHARACTERS or "\0" in path:
         raise ValueError("it is no usable path")
     return path

@@ -1,7 +1,7 @@
-"""What an answer looks like: each toolset keeps the shape that its own spec binds.
+"""The shapes of answers: each toolset keeps the shape that its specification binds.
 
-A payload turns an outcome into an `Answer`; a surface only carries answers. Nothing is ever
-merged into the top level of a shape.
+A payload turns an outcome into an `Answer`; a surface only carries answers. Nothing is ever merged
+into the top level of a shape.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 
 
 @dataclass(slots=True, kw_only=True)
-class Meta:
-    """What an answer says about itself. A tool adds the repository and warnings as it goes."""
+class AnswerMeta:
+    """Metadata of an answer. A tool adds the repository and warnings while it runs."""
 
     request_id: str | None = None
     ts: float | None = None
@@ -26,14 +26,14 @@ class Meta:
     repo: str | None = None
     warnings: list[Mapping[str, Any]] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
-    """Facts about the call, for its span and for payloads with a place for them."""
+    """Facts about the call, for its span and for payloads that can show them."""
 
     def as_json(self) -> dict[str, Any]:
-        """`_meta` of the envelope; fields that are not known are left out."""
+        """Return `_meta` of the envelope, without the fields that are not set."""
         body: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "toolingVersion": TOOLING_VERSION,
-            "ts": timestamp(time() if self.ts is None else self.ts),
+            "ts": format_timestamp(time() if self.ts is None else self.ts),
         }
         if self.request_id is not None:
             body["requestId"] = self.request_id
@@ -46,20 +46,20 @@ class Meta:
         return body
 
 
-def timestamp(moment: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC, as `2026-01-24T12:34:56.789Z`."""
+def format_timestamp(moment: float) -> str:
+    """Format seconds since the epoch as ISO 8601 in UTC, such as `2026-01-24T12:34:56.789Z`."""
     seconds, milliseconds = divmod(int(moment * 1000), 1000)
-    return f"{_second(seconds)}.{milliseconds:03d}Z"
+    return f"{_format_second(seconds)}.{milliseconds:03d}Z"
 
 
 @lru_cache(maxsize=8)  # answers come many to the second
-def _second(seconds: int) -> str:
+def _format_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An outcome in its shape: a JSON body, or content blocks, or both."""
+    """An outcome in the shape of its payload: a JSON body, content blocks, or both."""
 
     ok: bool
     body: dict[str, Any] | None = None
@@ -67,18 +67,18 @@ class Answer:
 
 
 class Payload(Protocol):
-    """One answer shape."""
+    """One shape of answers."""
 
     @property
     def name(self) -> str:
-        """What the contract snapshot calls it."""
+        """The name of the shape in the contract snapshot."""
 
-    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
-        """Put an outcome into this shape."""
+    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
+        """Convert an outcome to an answer of this shape."""
 
 
-def error_of(outcome: Outcome) -> ToolError | None:
-    """Why it did not work; None when it did."""
+def get_outcome_error(outcome: Outcome) -> ToolError | None:
+    """Return the error of an outcome, or None if the call succeeded."""
     match outcome:
         case Done():
             return None
@@ -88,60 +88,60 @@ def error_of(outcome: Outcome) -> ToolError | None:
             return outcome.error
 
 
-class _Envelope:
+class _EnvelopePayload:
     """`{ok, result | error, _meta}`: the shape of the code toolset and of the HTTP API."""
 
     name = "envelope"
 
-    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
+    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
         if isinstance(outcome, Done):
             return Answer(True, {"ok": True, "result": outcome.result, "_meta": meta.as_json()})
-        error = error_of(outcome)
+        error = get_outcome_error(outcome)
         assert error is not None  # noqa: S101 - for the type checker
         return Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()})
 
 
-class _Content:
-    """MCP content blocks as the tool made them; a plain string becomes one text block."""
+class _ContentPayload:
+    """MCP content blocks as the tool returned them; a plain string becomes one text block."""
 
     name = "content"
 
-    def seal(self, outcome: Outcome, meta: Meta) -> Answer:  # noqa: ARG002 - no place for it here
+    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:  # noqa: ARG002 - no place for it here
         if isinstance(outcome, Done):
-            return Answer(True, content=_blocks(outcome.result))
-        error = error_of(outcome)
+            return Answer(True, content=_make_content_blocks(outcome.result))
+        error = get_outcome_error(outcome)
         assert error is not None  # noqa: S101 - for the type checker
         text = f"{error.message}\n{error.hint}" if error.hint else error.message
         facts = error.details or {}
         if not isinstance(facts, Mapping):  # the violations of a schema are a list
             facts = {"details": facts}
         body = {"code": error.code.name, "message": error.message, **facts}
-        return Answer(False, body, _blocks(text))
+        return Answer(False, body, _make_content_blocks(text))
 
 
-class _Flat:
-    """`{ok, ...}`: the object that the tool made, `ok` included, and nothing around it.
+class _FlatPayload:
+    """`{ok, ...}`: the object that the tool returned, including `ok`, without any wrapping.
 
     A failure is `{ok: false, reason}` with `errors` (each a path and a message) or a `detail`.
     """
 
     name = "flat"
 
-    def seal(self, outcome: Outcome, meta: Meta) -> Answer:  # noqa: ARG002 - no place for it here
+    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:  # noqa: ARG002 - no place for it here
         if isinstance(outcome, Done):
             return Answer(outcome.result["ok"], outcome.result)
-        error = error_of(outcome)
+        error = get_outcome_error(outcome)
         assert error is not None  # noqa: S101 - for the type checker
-        return Answer(False, _flat_failure(error))
+        return Answer(False, _render_flat_failure(error))
 
 
-def _flat_failure(error: ToolError) -> dict[str, Any]:
+def _render_flat_failure(error: ToolError) -> dict[str, Any]:
     match error.code:
         case ErrorCode.INVALID_REQUEST:
-            found = error.details
-            if not isinstance(found, list):
-                found = [{"instancePath": "", "message": error.message}]
-            errors = sorted((_argument(each), each["message"]) for each in found)
+            violations = error.details
+            if not isinstance(violations, list):
+                violations = [{"instancePath": "", "message": error.message}]
+            errors = sorted((_locate_argument(violation), violation["message"]) for violation in violations)
             return {
                 "ok": False,
                 "reason": "validation_failed",
@@ -155,11 +155,11 @@ def _flat_failure(error: ToolError) -> dict[str, Any]:
             return {"ok": False, "reason": error.code.name.lower(), "detail": error.message}
 
 
-def _argument(violation: Mapping[str, str]) -> str:
-    """Where the argument is that a violation is about.
+def _locate_argument(violation: Mapping[str, str]) -> str:
+    """Return the path of the argument that a violation is about.
 
-    These errors share a list with those of the value that a tool checks, so an argument that is
-    missing gets the path it would have: `/schema` cannot be mistaken for the root of that value.
+    These errors share a list with those of the value that a tool checks, so a missing argument gets
+    the path it would have: `/schema` cannot be mistaken for the root of that value.
     """
     path = violation["instancePath"]
     if violation.get("keyword") == "required":
@@ -167,49 +167,49 @@ def _argument(violation: Mapping[str, str]) -> str:
     return path
 
 
-class _Launch:
+class _LaunchPayload:
     """`{ok, ...}` of the launch toolset: the tool's own object, `ok` first.
 
-    A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message,
-    retryable and details. That shape has no place for a hint, so it stands in the details.
+    A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message, retryable
+    and details. That shape has no field for a hint, so the hint goes into the details.
     """
 
     name = "launch"
 
-    def seal(self, outcome: Outcome, meta: Meta) -> Answer:
+    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
         if isinstance(outcome, Done):
             return Answer(True, {"ok": True, **outcome.result})
-        error = error_of(outcome)
+        error = get_outcome_error(outcome)
         assert error is not None  # noqa: S101 - for the type checker
         body: dict[str, Any] = {"ok": False}
         if run_id := meta.notes.get("run_id"):
             body["run_id"] = run_id
-        return Answer(False, body | {"error": _launch_error(error)})
+        return Answer(False, body | {"error": _render_launch_error(error)})
 
 
-def _launch_error(error: ToolError) -> dict[str, Any]:
-    refused = error.code is ErrorCode.INVALID_REQUEST
+def _render_launch_error(error: ToolError) -> dict[str, Any]:
+    has_invalid_arguments = error.code is ErrorCode.INVALID_REQUEST
     details = error.details or {}
     if not isinstance(details, Mapping):  # the violations of a schema are a list
         details = {"violations": details}
-    if error.code is ErrorCode.INTERNAL:  # whoever raised it need not know that this is bound
+    if error.code is ErrorCode.INTERNAL:  # the specification requires `cause_class`
         details = {"cause_class": type(error.__cause__ or error).__name__, **details}
     return {
-        "code": ErrorCode.INVALID_INPUT.name if refused else error.code.name,
+        "code": ErrorCode.INVALID_INPUT.name if has_invalid_arguments else error.code.name,
         "message": error.message,
         "retryable": error.retryable,
         "details": {**details, "hint": error.hint} if error.hint else dict(details),
     }
 
 
-def _blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _make_content_blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     return ({"type": "text", "text": result},) if isinstance(result, str) else result
 
 
-ENVELOPE: Final[Payload] = _Envelope()
-CONTENT: Final[Payload] = _Content()
-FLAT: Final[Payload] = _Flat()
-LAUNCH: Final[Payload] = _Launch()
+ENVELOPE: Final[Payload] = _EnvelopePayload()
+CONTENT: Final[Payload] = _ContentPayload()
+FLAT: Final[Payload] = _FlatPayload()
+LAUNCH: Final[Payload] = _LaunchPayload()
 
 ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -248,11 +248,10 @@ ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
 """The envelope as JSON Schema; a tool's own output schema replaces `result`.
 
 The top level is closed, because nothing may ever be merged into it. `error` and `_meta` stay open:
-a client that validates must not break on the optional field that a minor version adds.
-"""
+a client that validates must not break on the optional field that a minor version adds."""
 
 
-def envelope_schema(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The envelope around one tool's result."""
+def build_envelope_schema(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of the envelope around the result of one tool."""
     properties = {**ENVELOPE_SCHEMA["properties"], "result": result}
     return {**ENVELOPE_SCHEMA, "properties": properties}

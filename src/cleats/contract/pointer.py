@@ -1,18 +1,18 @@
-"""JSON Pointers (RFC 6901): how every path in an answer is written."""
+"""JSON Pointers (RFC 6901), the notation of every path in an answer."""
 
 from collections.abc import Iterable
 
 
-def pointer(parts: Iterable[str | int]) -> str:
-    """Join reference tokens: `("a/b", 0)` is `/a~1b/0`, nothing is the empty string."""
+def join_pointer(parts: Iterable[str | int]) -> str:
+    """Join reference tokens: `("a/b", 0)` becomes `/a~1b/0`, no tokens the empty string."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def tokens(text: str) -> list[str]:
-    """Split a pointer into its reference tokens; the inverse of `pointer` for string tokens.
+def split_pointer(text: str) -> list[str]:
+    """Split a pointer into its reference tokens; the inverse of `join_pointer` for string tokens.
 
     Raises:
-        ValueError: the text is no JSON Pointer.
+        ValueError: The text is not a JSON Pointer.
     """
     if not text:
         return []

@@ -1,9 +1,9 @@
-"""HTTP routes of a toolset's own, for an API whose paths and bodies something else binds.
+"""HTTP routes that a toolset defines, for an API whose paths and bodies are dictated from outside.
 
-A toolset puts `Route` values into `Toolset.routes`; only the HTTP surface serves them. They stand
-behind the same door as every other route: origin, token, host, rate and body limit are checked
-before a handler is asked, and a caller whose token does not have the toolset finds nothing there.
-A path is fixed words and `{names}`, and no two routes share a method and a path.
+A toolset puts `Route` values into `Toolset.routes`; only the HTTP surface serves them. They are
+guarded like every other route: origin, token, host, rate and body limit are checked before a
+handler is called, and a caller whose token has no access to the toolset gets "not found".
+A path consists of fixed words and `{names}`, and no two routes share a method and a path.
 
     async def one(request: RouteRequest) -> RouteAnswer:
         run = store.find(request.path["event_id"])
@@ -11,9 +11,9 @@ A path is fixed words and `{names}`, and no two routes share a method and a path
 
     Toolset(..., routes=[Route("GET", "/api/v1/runs/{event_id}", one, "One run.")])
 
-A handler does its own checks of what is in a request, raises `ToolError` for what it refuses (it
-leaves as the envelope, with the status of the table), and returns soon: routes have neither the
-queue nor the deadlines of tools.
+A handler checks the content of its requests itself, raises `ToolError` for what it refuses (sent as
+the envelope, with the HTTP status from the error table), and returns quickly: routes have neither
+the queue nor the deadlines of tools.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,33 +22,33 @@ from typing import Any, Literal, TypeAlias
 
 RouteMethod: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
-BODILESS: frozenset[str] = frozenset({"GET", "DELETE"})
-"""The methods whose requests bring nothing but their address."""
+BODILESS_METHODS: frozenset[str] = frozenset({"GET", "DELETE"})
+"""The methods whose requests have no body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteRequest:
-    """What was asked, as plain values."""
+    """A request to a route, as plain values."""
 
     path: Mapping[str, str] = field(default_factory=dict)
-    """What stands for each `{name}` of the route's path."""
+    """The value of each `{name}` in the route's path."""
 
     query: Mapping[str, str] = field(default_factory=dict)
-    """Each name once: a request that repeats one is refused."""
+    """Each name once: a request that repeats a name is refused."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """By name in lower case, without the caller's secrets."""
+    """Headers by lower-case name, without the caller's secrets."""
 
     body: Any = None
-    """The JSON that was sent; None for a method that brings no body."""
+    """The JSON body of the request; None for a method without a body."""
 
     caller: str = ""
-    """The name of the token that was used; empty when none was needed."""
+    """The name of the token that was used; empty when no token was needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteAnswer:
-    """What goes back. `body` is a JSON value, sent as it is and without an envelope."""
+    """The response of a route. `body` is a JSON value, sent unchanged and without an envelope."""
 
     body: Any
     status: int = 200
@@ -60,19 +60,19 @@ RouteHandler: TypeAlias = Callable[[RouteRequest], Awaitable[RouteAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method of one path, and what answers it."""
+    """One method of one path, and its handler."""
 
     method: RouteMethod
     path: str
     run: RouteHandler
     about: str
-    """What it is for, in a line of the documentation."""
+    """The purpose of the route, in one line for the documentation."""
 
     answers: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """The JSON Schema of each status that it answers with, for `/openapi.json`."""
+    """The JSON Schema for each response status, for `/openapi.json`."""
 
     takes: Mapping[str, Any] = field(default_factory=dict)
-    """The JSON Schema of the body, for `/openapi.json`; empty for any."""
+    """The JSON Schema of the request body, for `/openapi.json`; empty if anything is accepted."""
 
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The names that a query may have, each with its JSON Schema, for `/openapi.json`."""
+    """The allowed query parameters, each with its JSON Schema, for `/openapi.json`."""

@@ -1,6 +1,6 @@
 """The contract as one file: everything a client could come to depend on.
 
-`contracts/tools.json` is this, committed and reviewed as a diff. It is written from our own
+`contracts/tools.json` is this file, committed and reviewed as a diff. It is generated from our own
 tables only, so that upgrading a library never changes a byte of it.
 """
 
@@ -14,10 +14,10 @@ from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION
 
-FORMAT: Final = 1
-"""The layout of the snapshot itself."""
+SNAPSHOT_FORMAT: Final = 1
+"""The version of the snapshot's own layout."""
 
-SEMANTICS: Final[Mapping[str, str]] = {
+CONTRACT_SEMANTICS: Final[Mapping[str, str]] = {
     "protocol": f"handshake clients are answered with {PROTOCOL_VERSION}",
     "cancellation": "the work is stopped, whole process trees included, and nothing is sent after",
     "timeout": "the work is stopped and the answer is TOOL_TIMEOUT with details.timeoutMs",
@@ -28,41 +28,41 @@ SEMANTICS: Final[Mapping[str, str]] = {
 """Behaviour that no schema shows. A changed sentence is an observable change."""
 
 
-def snapshot(registry: Registry) -> dict[str, Any]:
-    """Everything we promise, as plain JSON."""
+def build_snapshot(registry: Registry) -> dict[str, Any]:
+    """Build the snapshot of the whole contract as plain JSON."""
     return {
-        "snapshot": FORMAT,
+        "snapshot": SNAPSHOT_FORMAT,
         "schemaVersion": SCHEMA_VERSION,
-        "semantics": dict(SEMANTICS),
+        "semantics": dict(CONTRACT_SEMANTICS),
         "envelope": dict(ENVELOPE_SCHEMA),
         "errors": {code.name: code.value._asdict() for code in ErrorCode},
-        "tools": {tool.name: _entry(tool, registry) for tool in registry},
+        "tools": {tool.name: _build_tool_entry(tool, registry) for tool in registry},
     }
 
 
-def of_toolset(registry: Registry) -> dict[str, Any]:
-    """What the one toolset of a registry promises by itself, under its own version.
+def build_toolset_snapshot(registry: Registry) -> dict[str, Any]:
+    """Build the snapshot of the only toolset in a registry, under the toolset's version.
 
-    The envelope, the errors and the behaviour around it are ours. They are left out, so that a new
-    version of Cleats changes no byte of another package's contract.
+    The envelope, the errors and the surrounding behaviour belong to Cleats. They are left out, so
+    that a new version of Cleats changes no byte of another package's contract.
     """
     [toolset] = registry.toolsets
-    tools = {tool.name: _entry(tool, registry) for tool in registry}
+    tools = {tool.name: _build_tool_entry(tool, registry) for tool in registry}
     for tool in registry:
         if tool.output is not None:
             tools[tool.name]["outputSchema"] = dict(tool.output)
-    return {"snapshot": FORMAT, "schemaVersion": toolset.schema_version, "tools": tools}
+    return {"snapshot": SNAPSHOT_FORMAT, "schemaVersion": toolset.schema_version, "tools": tools}
 
 
-def _entry(tool: Tool, registry: Registry) -> dict[str, Any]:
+def _build_tool_entry(tool: Tool, registry: Registry) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "toolset": registry.home(tool),
+        "toolset": registry.find_toolset_name(tool),
         "description": tool.description if isinstance(tool.description, str) else "(changes)",
         "schemaVersion": tool.version,
         "inputSchema": dict(tool.input),
         "annotations": tool.hints.as_json(),
         "timeoutMs": None if tool.timeout is None else round(tool.timeout * 1000),
-        "aliases": [{"name": a.name, "deprecated": a.deprecated} for a in tool.aliases],
+        "aliases": [{"name": alias.name, "deprecated": alias.deprecated} for alias in tool.aliases],
         "errors": sorted(code.name for code in tool.errors),
         "payload": tool.payload.name,
     }
@@ -73,7 +73,7 @@ def _entry(tool: Tool, registry: Registry) -> dict[str, Any]:
     return entry
 
 
-def dump(contract: Mapping[str, Any]) -> bytes:
-    """The bytes of a snapshot file: the same contract is always the same bytes."""
+def encode_snapshot(contract: Mapping[str, Any]) -> bytes:
+    """Encode a snapshot for its file; equal contracts always give equal bytes."""
     text = json.dumps(contract, indent=2, sort_keys=True, ensure_ascii=False)
     return text.encode() + b"\n"

@@ -1,24 +1,48 @@
-"""What a tool is, before anything runs it."""
+"""The definition of tools and toolsets, independent of how they run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-from cleats.contract.binding import Binding, Schema
+from cleats.contract.arguments import ArgumentBinder, Schema
 from cleats.contract.errors import KERNEL_CODES, ErrorCode
-from cleats.contract.listing import ListName
-from cleats.contract.outline import enveloped, outline
-from cleats.contract.payload import ENVELOPE, Payload, envelope_schema
-from cleats.contract.prompts import Prompts
-from cleats.contract.resources import Resources
+from cleats.contract.payload import ENVELOPE, Payload, build_envelope_schema
+from cleats.contract.resources import ListName, PromptProvider, ResourceProvider, SkillProvider
 from cleats.contract.routes import Route
-from cleats.contract.skills import SkillEntries
+
+_OUTLINE_KEYWORDS: Final = ("type", "enum", "const")
+
+
+def outline_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names and types of the properties of an object schema."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    outlined = _pick_outline_keywords(schema)
+    if properties:
+        outlined["properties"] = {
+            name: _pick_outline_keywords(property_schema) for name, property_schema in properties.items()
+        }
+    if "required" in schema:
+        outlined["required"] = list(schema["required"])
+    return outlined
+
+
+def _pick_outline_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {keyword: schema[keyword] for keyword in _OUTLINE_KEYWORDS if keyword in schema}
+
+
+def outline_envelope(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outline of the envelope around a result."""
+    return {
+        "type": "object",
+        "required": ["ok", "_meta"],
+        "properties": {"ok": {"type": "boolean"}, "result": result, "error": {"type": "object"}},
+    }
 
 
 class Context(Protocol):
-    """What a handler can say while it runs."""
+    """The channel through which a running handler reports back."""
 
     def progress(
         self,
@@ -28,16 +52,16 @@ class Context(Protocol):
         done: float | None = None,
         total: float | None = None,
     ) -> None:
-        """Tell the caller how far the work is. Cheap, never blocks, may be coalesced."""
+        """Report how far the work is. Cheap, never blocks, may be coalesced."""
 
     def warn(self, code: str, message: str, **facts: Any) -> None:
         """Add a structured warning to the answer."""
 
     def about(self, repo: str) -> None:
-        """Name the repository that the answer is about."""
+        """Set the repository that the answer is about."""
 
     def note(self, **facts: str) -> None:
-        """Put facts on the call's span; some payloads show them too."""
+        """Add facts to the span of the call; some payloads show them too."""
 
     @property
     def trace(self) -> tuple[str, str]:
@@ -45,7 +69,7 @@ class Context(Protocol):
 
     @property
     def sampled(self) -> bool:
-        """Whether the call's span is kept, so that spans below it should be."""
+        """True if the span of the call is recorded, so that spans below it should be too."""
 
 
 Handler: TypeAlias = Callable[[Mapping[str, Any], Context], Awaitable[Any]]
@@ -53,16 +77,16 @@ Handler: TypeAlias = Callable[[Mapping[str, Any], Context], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An older name that still works."""
+    """An older name of a tool that still works."""
 
     name: str
     deprecated: str
-    """The contract version that deprecated it."""
+    """The contract version that deprecated the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """How careful a client has to be. The defaults are the harmless ones."""
+    """Hints on how careful a client has to be. The defaults describe a harmless tool."""
 
     read_only: bool = True
     destructive: bool = False
@@ -70,7 +94,7 @@ class Hints:
     open_world: bool = False
 
     def as_json(self) -> dict[str, bool]:
-        """MCP's tool annotations."""
+        """Return the hints as MCP tool annotations."""
         return {
             "readOnlyHint": self.read_only,
             "destructiveHint": self.destructive,
@@ -84,8 +108,8 @@ class Tool:
     """A name, two schemas and the function behind them.
 
     `version` is the tool's own integer; it rises when a caller could notice a change. `output`
-    describes what the handler returns; how that is wrapped is the payload's business. Lists of
-    tools show an outline of it, or `listed_output` where an outline says too little.
+    describes what the handler returns; the payload decides how that is wrapped. Lists of tools show
+    an outline of it, or `listed_output` where an outline is not enough.
     """
 
     name: str
@@ -104,27 +128,27 @@ class Tool:
     examples: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def text(self) -> str:
-        """The description as it is now."""
+    def current_description(self) -> str:
+        """The current description; it may change while the server runs."""
         return self.description if isinstance(self.description, str) else self.description()
 
     @property
     def output_schema(self) -> Schema | None:
-        """What every answer fits, wrapping included: the promise."""
+        """The schema that every answer fits, including its wrapping: the promise to callers."""
         if self.output is not None and self.payload is ENVELOPE:
-            return envelope_schema(self.output)
+            return build_envelope_schema(self.output)
         return self.output
 
     @property
     def listed_schema(self) -> Schema | None:
-        """What a list of tools shows of it."""
+        """The output schema as lists of tools show it."""
         if self.output is not None and self.payload is ENVELOPE:
-            return enveloped(self.listed_output or outline(self.output))
+            return outline_envelope(self.listed_output or outline_schema(self.output))
         return self.listed_output or self.output
 
     @cached_property
     def codes(self) -> frozenset[ErrorCode]:
-        """Every error this tool may answer with."""
+        """Every error code that this tool may answer with."""
         return frozenset(self.errors) | frozenset(KERNEL_CODES)
 
     def bind(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -133,52 +157,51 @@ class Tool:
         Raises:
             ToolError: INVALID_REQUEST with every violation in `details`.
         """
-        return self._binding.bind(arguments)
+        return self._binder.bind(arguments)
 
     @cached_property
-    def _binding(self) -> Binding:
-        return Binding(self.name, self.input)
+    def _binder(self) -> ArgumentBinder:
+        return ArgumentBinder(self.name, self.input)
 
 
-class Changed(Protocol):
-    """Called by a toolset, on the event loop, when a list of it reads differently."""
+class ListChangeCallback(Protocol):
+    """A callback for a toolset to call, on the event loop, when one of its lists has changed."""
 
     def __call__(self, *lists: ListName) -> None:
-        """Say which lists; that of the tools when none is named."""
+        """Announce that these lists changed; without arguments, the list of tools."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
     """A family of tools that share state.
 
-    `running` holds what lives as long as the server does (a watcher, a store); it is entered when
-    the server starts and left when it stops. What a toolset offers besides tools is served by the
-    surfaces that have a place for it.
+    `running` is a context manager for state that lives as long as the server (a watcher, a store);
+    it is entered when the server starts and exited when it stops. Offers other than tools are
+    served by the surfaces that support them.
     """
 
     name: str
     purpose: str
     tools: Sequence[Tool]
     schema_version: str = ""
-    """The version of its own contract (SemVer); empty for ours, which share `SCHEMA_VERSION`."""
+    """The version of the toolset's own contract (SemVer); empty for built-in toolsets, which share
+    `SCHEMA_VERSION`."""
     package: str = ""
-    """The installed package that brings it, with its version; filled in where it is found."""
-    running: Callable[[Changed], AbstractAsyncContextManager[None]] | None = None
+    """The installed package that provides the toolset, with its version; set when it is loaded."""
+    running: Callable[[ListChangeCallback], AbstractAsyncContextManager[None]] | None = None
     changes: bool = False
-    """Whether its lists may read differently while it runs; clients are promised to hear of it."""
-    resources: Resources | None = None
-    prompts: Prompts | None = None
-    skills: SkillEntries | None = None
+    """True if its lists may change while it runs; clients are promised notifications."""
+    resources: ResourceProvider | None = None
+    prompts: PromptProvider | None = None
+    skills: SkillProvider | None = None
     ready: Callable[[], Awaitable[None]] | None = None
-    """Returns while the stores that it needs can be reached, else raises; asked every second."""
+    """Returns if the required stores can be reached, otherwise raises; called every second."""
     routes: Sequence[Route] = ()
-    """Routes of its own that the HTTP surface serves; `contract.routes` says how."""
+    """HTTP routes of the toolset, served by the HTTP surface; see `contract.routes`."""
 
 
-def arguments(
-    properties: Mapping[str, Schema] | None = None, *, required: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The input schema of a tool: an object, closed, draft 2020-12."""
+def arguments(properties: Mapping[str, Schema] | None = None, *, required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the input schema of a tool: a closed object, JSON Schema draft 2020-12."""
     schema: dict[str, Any] = {"type": "object", "properties": dict(properties or {})}
     if required:
         schema["required"] = list(required)

@@ -3,13 +3,14 @@
 from typing import Final
 
 SCHEMA_VERSION: Final = "2.2.0"
-"""The contract: tools, schemas, envelope, error codes. `contract.compat` says when it must rise."""
+"""The version of the contract: tools, schemas, envelope, error codes. `contract.compat` decides
+when it must rise."""
 
 TOOLING_VERSION: Final = "0.3.0"
-"""This build. For debugging; never a compatibility gate."""
+"""The version of this build. For debugging; never a compatibility gate."""
 
 PROTOCOL_VERSION: Final = "2025-11-25"
 """The MCP revision every handshake client is answered with unless the setting says negotiate."""
 
 LEGACY_PROTOCOL_VERSION: Final = "2024-11-05"
-"""What the legacy wire answers: the last revision that its clients were written for."""
+"""The version that the legacy wire answers: the last revision that its clients were written for."""

@@ -1,8 +1,8 @@
-"""What is wrong with an instance, in words that do not change when a library does.
+"""Schema violations, in wording that does not change when a library does.
 
-The validator finds the violations; the wording is ours, one line a keyword, because the text of
-every JSON Schema library drifts from release to release and ours is part of answers that people
-compare.
+The validator library finds the violations; the wording is ours, one line per keyword, because the
+messages of every JSON Schema library drift from release to release and ours appear in answers that
+people compare.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,23 +13,23 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from cleats.contract.pointer import pointer
+from cleats.contract.pointer import join_pointer
 
-SHOWN = 80
-"""Characters of a value that a message quotes; the whole of it is in the caller's hands already."""
+MAX_QUOTED_CHARACTERS = 80
+"""The part of a value that a message quotes; the caller has the full value anyway."""
 
 
-LISTED = 1000
-"""Violations that are listed; nobody reads more, and a hundred thousand keep a server busy."""
+MAX_LISTED_VIOLATIONS = 1000
+"""Nobody reads more, and listing a hundred thousand keeps a server busy."""
 
-LARGE = 20_000
-"""Values inside an instance beyond which only the first violation is looked for: the library finds
-one or all, and all take it a second for every forty thousand."""
+MAX_FULLY_CHECKED_VALUES = 20_000
+"""The number of values inside an instance beyond which only the first violation is searched for:
+the library finds either one or all, and finding all takes a second per forty thousand values."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Violation:
-    """One broken rule. Ordered by where, then by which keyword, then by the words."""
+    """One violated schema rule. Ordered by path, then by keyword, then by message."""
 
     path: str
     keyword: str
@@ -37,7 +37,7 @@ class Violation:
     schema_path: str
 
     def as_json(self) -> dict[str, str]:
-        """The names that Ajv made common."""
+        """Return the violation under the field names that Ajv made common."""
         return {
             "instancePath": self.path,
             "schemaPath": "#" + self.schema_path,
@@ -46,22 +46,22 @@ class Violation:
         }
 
 
-def mistyped(name: str, message: str) -> Violation:
-    """A property that has another type than it should, where no schema is asked."""
-    at = pointer([name])
-    return Violation(at, "type", message, f"/properties{at}/type")
+def make_type_violation(name: str, message: str) -> Violation:
+    """Return the violation for a property of the wrong type, found without a schema."""
+    path = join_pointer([name])
+    return Violation(path, "type", message, f"/properties{path}/type")
 
 
-_TOO_DEEP = "Recursion limit reached"
-"""What the library says of a value of more than 255 levels."""
+_TOO_DEEP_MESSAGE = "Recursion limit reached"
+"""The library's message for a value with more than 255 levels of nesting."""
 
-_MORE = Violation("", "limit", "there may be more violations; they are not listed", "")
+_UNLISTED_VIOLATIONS = Violation("", "limit", "there may be more violations; they are not listed", "")
 
 
 class Validator:
     """A schema (draft 2020-12), compiled once. Safe to share between threads.
 
-    A `$ref` is resolved inside the schema and its registry and never over the network.
+    A `$ref` is resolved within the schema and its registry, never over the network.
     """
 
     def __init__(
@@ -78,25 +78,29 @@ class Validator:
             offline=True,
         )
 
-    def violations(self, instance: object) -> list[Violation]:
-        """Every violation in a fixed order; empty when the instance is valid.
+    def find_violations(self, instance: object) -> list[Violation]:
+        """Return every violation in a fixed order; the list is empty for a valid instance.
 
-        Where there are too many, some of them, and one that says so.
+        If there are too many, return some of them and a last one that says so.
         """
         try:
             if self._compiled.is_valid(instance):  # an order of magnitude cheaper than listing
                 return []
-            large = _is_large(instance)
-            errors = self._first(instance) if large else self._compiled.iter_errors(instance)
+            is_large = _is_large(instance)
+            errors = self._find_first_error(instance) if is_large else self._compiled.iter_errors(instance)
         except ValueError as error:
-            if str(error) != _TOO_DEEP:
+            if str(error) != _TOO_DEEP_MESSAGE:
                 raise  # no value of JSON
             return [Violation("", "depth", "nested too deeply", "")]
-        found = set(islice(_spread(errors, instance), LISTED + 1))
-        listed = sorted(found)[:LISTED]
-        return [*listed, _MORE] if large or len(found) > LISTED else listed
+        violations = set(islice(_convert_errors(errors, instance), MAX_LISTED_VIOLATIONS + 1))
+        first_violations = sorted(violations)[:MAX_LISTED_VIOLATIONS]
+        return (
+            [*first_violations, _UNLISTED_VIOLATIONS]
+            if is_large or len(violations) > MAX_LISTED_VIOLATIONS
+            else first_violations
+        )
 
-    def _first(self, instance: object) -> list[Any]:
+    def _find_first_error(self, instance: object) -> list[Any]:
         try:
             self._compiled.validate(instance)
         except jsonschema_rs.ValidationError as error:
@@ -104,61 +108,59 @@ class Validator:
         return []
 
 
-def worded(error: jsonschema_rs.ValidationError) -> Violation:
-    """One error of the library, in our words."""
-    return next(_spread([error]))
+def convert_error(error: jsonschema_rs.ValidationError) -> Violation:
+    """Convert one error of the library to a violation."""
+    return next(_convert_errors([error]))
 
 
 def _is_large(instance: object) -> bool:
-    """Whether a value has more parts than the violations of all of them could be listed for."""
-    left, count = [instance], 0
-    while left and count <= LARGE:
-        value = left.pop()
+    """Return True if a value has too many parts for all of their violations to be listed."""
+    remaining_values, count = [instance], 0
+    while remaining_values and count <= MAX_FULLY_CHECKED_VALUES:
+        value = remaining_values.pop()
         if isinstance(value, dict):
-            left.extend(value.values())
+            remaining_values.extend(value.values())
         elif isinstance(value, list):
-            left.extend(value)
+            remaining_values.extend(value)
         count += 1
-        if len(left) > LARGE:
+        if len(remaining_values) > MAX_FULLY_CHECKED_VALUES:
             return True
-    return count > LARGE
+    return count > MAX_FULLY_CHECKED_VALUES
 
 
-def _spread(errors: Any, root: object = None) -> Iterator[Violation]:
-    """Word each error, and give every unexpected property a violation and a path of its own."""
+def _convert_errors(errors: Any, root: object = None) -> Iterator[Violation]:
+    """Convert each error; every unexpected property gets a separate violation with its path."""
     for error in errors:
         keyword: str = error.kind.name
-        path = pointer(error.instance_path)
-        schema_path = pointer(error.schema_path)
+        path = join_pointer(error.instance_path)
+        schema_path = join_pointer(error.schema_path)
         facts: dict[str, Any] = error.kind.as_dict()
-        unexpected = _unexpected(error, facts, root)
-        if unexpected:
+        unexpected_names = _find_unexpected_names(error, facts, root)
+        if unexpected_names:
             keyword = error.schema_path[-1]
-            for name in unexpected:
-                where = path + pointer([name])
-                message = f"unexpected property {quote(name)}"
-                yield Violation(where, keyword, message, schema_path)
+            for name in unexpected_names:
+                property_path = path + join_pointer([name])
+                message = f"unexpected property {quote_json(name)}"
+                yield Violation(property_path, keyword, message, schema_path)
         elif keyword == "propertyNames":
-            name = quote(facts["error"].instance)
-            for inner in _spread([facts["error"]]):
-                message = f"property name {name}: {inner.message}"
+            name = quote_json(facts["error"].instance)
+            for inner_violation in _convert_errors([facts["error"]]):
+                message = f"property name {name}: {inner_violation.message}"
                 yield Violation(path, keyword, message, schema_path)
         else:
-            wording = _WORDING.get(keyword)
-            message = wording(facts, error.instance) if wording else f"does not satisfy {keyword!r}"
+            format_message = _MESSAGE_FORMATTERS.get(keyword)
+            message = format_message(facts, error.instance) if format_message else f"does not satisfy {keyword!r}"
             yield Violation(path, keyword, message, schema_path)
 
 
-def _unexpected(error: Any, facts: Mapping[str, Any], root: object) -> Iterable[str]:
-    """The properties that should not be there, when that is what an error is about."""
+def _find_unexpected_names(error: Any, facts: Mapping[str, Any], root: object) -> Iterable[str]:
+    """Return the properties that should not be there, if the error is about such properties."""
     if error.kind.name in {"additionalProperties", "unevaluatedProperties"}:
         names: Iterable[str] = facts["unexpected"]
         return names
-    about_all = error.kind.name == "falseSchema" and error.schema_path[-1:] == [
-        "additionalProperties"
-    ]
-    if about_all and root is not None:
-        # Where nothing is allowed at all, the library names the first value and no property.
+    forbids_everything = error.kind.name == "falseSchema" and error.schema_path[-1:] == ["additionalProperties"]
+    if forbids_everything and root is not None:
+        # If no property is allowed, the library reports the first value without its name.
         for step in error.instance_path:
             root = root[step]  # type: ignore[index]
         if isinstance(root, dict) and root != error.instance:
@@ -166,69 +168,73 @@ def _unexpected(error: Any, facts: Mapping[str, Any], root: object) -> Iterable[
     return ()
 
 
-def quote(value: object) -> str:
-    """A value as compact JSON with its keys in order, cut to a readable length."""
+def quote_json(value: object) -> str:
+    """Format a value as compact JSON with sorted keys, cut to a readable length."""
     try:
         text = msgspec.json.encode(value, order="sorted").decode()
     except (TypeError, ValueError, OverflowError):
         text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text if len(text) <= MAX_QUOTED_CHARACTERS else text[: MAX_QUOTED_CHARACTERS - 1] + "…"
 
 
-def _count(number: object, noun: str) -> str:
+def _format_count(number: object, noun: str) -> str:
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{number} {noun if number == 1 else plural}"
 
 
-_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+_JSON_TYPE_ORDER = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
-def _types(facts: Mapping[str, Any], _instance: object) -> str:
-    names = sorted(facts["types"], key=_TYPES.index)
+def _describe_types(facts: Mapping[str, Any], _instance: object) -> str:
+    names = sorted(facts["types"], key=_JSON_TYPE_ORDER.index)
     return "expected " + " or ".join(names)
 
 
-def _alternatives(facts: Mapping[str, Any], instance: object) -> str:
-    context = facts.get("context", [])
-    if any(not branch for branch in context):
+def _describe_alternatives(facts: Mapping[str, Any], instance: object) -> str:
+    errors_by_branch = facts.get("context", [])
+    if any(not errors for errors in errors_by_branch):
         return "fits more than one of the alternatives, and exactly one is allowed"
-    # The first in our order: the library's own may change with its next release.
-    shortest = [min(_spread(branch)).message for branch in context]
-    if len(set(shortest)) == len(shortest) and len(shortest) <= 4 and not _nested(context):
-        return "fits none of the alternatives: " + "; ".join(shortest)
-    return f"{quote(instance)} fits none of the alternatives"
+    # The first in our order: the order of the library may change with its next release.
+    first_messages = [min(_convert_errors(errors)).message for errors in errors_by_branch]
+    if (
+        len(set(first_messages)) == len(first_messages)
+        and len(first_messages) <= 4
+        and not _has_nested_errors(errors_by_branch)
+    ):
+        return "fits none of the alternatives: " + "; ".join(first_messages)
+    return f"{quote_json(instance)} fits none of the alternatives"
 
 
-def _nested(context: list[list[Any]]) -> bool:
-    depth = min((len(e.instance_path) for branch in context for e in branch), default=0)
-    return any(len(e.instance_path) > depth for branch in context for e in branch)
+def _has_nested_errors(errors_by_branch: list[list[Any]]) -> bool:
+    depth = min((len(error.instance_path) for errors in errors_by_branch for error in errors), default=0)
+    return any(len(error.instance_path) > depth for errors in errors_by_branch for error in errors)
 
 
-_Wording = Callable[[Mapping[str, Any], Any], str]
+_MessageFormatter = Callable[[Mapping[str, Any], Any], str]
 
-_WORDING: Mapping[str, _Wording] = {
-    "type": _types,
-    "required": lambda f, _: f"missing required property {quote(f['property'])}",
-    "enum": lambda f, _: "expected one of " + ", ".join(quote(o) for o in f["options"]),
-    "const": lambda f, _: f"expected {quote(f['expected_value'])}",
+_MESSAGE_FORMATTERS: Mapping[str, _MessageFormatter] = {
+    "type": _describe_types,
+    "required": lambda f, _: f"missing required property {quote_json(f['property'])}",
+    "enum": lambda f, _: "expected one of " + ", ".join(quote_json(o) for o in f["options"]),
+    "const": lambda f, _: f"expected {quote_json(f['expected_value'])}",
     "falseSchema": lambda _f, _: "nothing is allowed here",
-    "minimum": lambda f, _: f"expected at least {quote(f['limit'])}",
-    "maximum": lambda f, _: f"expected at most {quote(f['limit'])}",
-    "exclusiveMinimum": lambda f, _: f"expected more than {quote(f['limit'])}",
-    "exclusiveMaximum": lambda f, _: f"expected less than {quote(f['limit'])}",
-    "multipleOf": lambda f, _: f"expected a multiple of {quote(f['multiple_of'])}",
-    "minLength": lambda f, _: f"expected at least {_count(f['limit'], 'character')}",
-    "maxLength": lambda f, _: f"expected at most {_count(f['limit'], 'character')}",
-    "minItems": lambda f, _: f"expected at least {_count(f['limit'], 'item')}",
-    "maxItems": lambda f, _: f"expected at most {_count(f['limit'], 'item')}",
-    "minProperties": lambda f, _: f"expected at least {_count(f['limit'], 'property')}",
-    "maxProperties": lambda f, _: f"expected at most {_count(f['limit'], 'property')}",
+    "minimum": lambda f, _: f"expected at least {quote_json(f['limit'])}",
+    "maximum": lambda f, _: f"expected at most {quote_json(f['limit'])}",
+    "exclusiveMinimum": lambda f, _: f"expected more than {quote_json(f['limit'])}",
+    "exclusiveMaximum": lambda f, _: f"expected less than {quote_json(f['limit'])}",
+    "multipleOf": lambda f, _: f"expected a multiple of {quote_json(f['multiple_of'])}",
+    "minLength": lambda f, _: f"expected at least {_format_count(f['limit'], 'character')}",
+    "maxLength": lambda f, _: f"expected at most {_format_count(f['limit'], 'character')}",
+    "minItems": lambda f, _: f"expected at least {_format_count(f['limit'], 'item')}",
+    "maxItems": lambda f, _: f"expected at most {_format_count(f['limit'], 'item')}",
+    "minProperties": lambda f, _: f"expected at least {_format_count(f['limit'], 'property')}",
+    "maxProperties": lambda f, _: f"expected at most {_format_count(f['limit'], 'property')}",
     "uniqueItems": lambda _f, _: "expected unique items",
     "contains": lambda _f, _: "too few or too many items of the required kind",
     "unevaluatedItems": lambda _f, _: "unexpected items at the end",
-    "pattern": lambda f, _: f"expected to match {quote(f['pattern'])}",
-    "format": lambda f, _: f"expected the format {quote(f['format'])}",
-    "anyOf": _alternatives,
-    "oneOf": _alternatives,
-    "not": lambda _f, i: f"{quote(i)} is what must not be here",
+    "pattern": lambda f, _: f"expected to match {quote_json(f['pattern'])}",
+    "format": lambda f, _: f"expected the format {quote_json(f['format'])}",
+    "anyOf": _describe_alternatives,
+    "oneOf": _describe_alternatives,
+    "not": lambda _f, i: f"{quote_json(i)} is what must not be here",
 }

@@ -1,1 +1,1 @@
-"""How a call runs."""
+"""Execution of calls."""

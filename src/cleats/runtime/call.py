@@ -1,29 +1,72 @@
-"""One tool call, from the moment a surface accepts it until it is settled."""
+"""One tool call, from the moment a surface accepts it until it has an outcome."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.payload import Meta
-from cleats.runtime.progress import Progress
-from cleats.runtime.scope import Scope
+from cleats.contract.payload import AnswerMeta
+from cleats.runtime.progress import ProgressReporter
+
+EndReason: TypeAlias = Literal["withdrawn", "late"]
+
+
+class CallScope:
+    """A cancel scope. Enter it in the task that does the work, unless it has ended already."""
+
+    __slots__ = ("_delivered", "_task", "ended")
+
+    def __init__(self) -> None:
+        self.ended: EndReason | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._delivered = False
+
+    def end(self, reason: EndReason) -> None:
+        """Stop the work at its next await. The first reason counts; safe at any time."""
+        if self.ended is None:
+            self.ended = reason
+            if self._task is not None:
+                self._task.get_loop().call_soon(self._cancel_task)
+
+    def __enter__(self) -> None:
+        self._task = asyncio.current_task()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        task, self._task = self._task, None
+        if not self._delivered or task is None:
+            return False
+        # Suppress our own cancellation only: that of an outer scope has to propagate.
+        return task.uncancel() == 0 and kind is asyncio.CancelledError
+
+    def _cancel_task(self) -> None:
+        # Deferred by one iteration of the loop and checked here, so that work which ends in the
+        # same iteration is not followed by a cancellation that nobody awaits.
+        if self._task is not None:
+            self._delivered = True
+            self._task.cancel()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Call:
-    """What is asked, by whom, and what the tool says on the way. It is the tool's `Context`."""
+class ToolCall:
+    """A tool call: the request, its origin, and the tool's reports. It is the tool's `Context`."""
 
     tool: str
     arguments: Mapping[str, Any]
     id: str | None = None
     surface: str = "direct"
-    reporter: Progress | None = None
+    reporter: ProgressReporter | None = None
     traceparent: str | None = None
-    meta: Meta = field(default_factory=Meta)
-    scope: Scope = field(default_factory=Scope, repr=False)
+    meta: AnswerMeta = field(default_factory=AnswerMeta)
+    scope: CallScope = field(default_factory=CallScope, repr=False)
     ids: tuple[int, int] = (0, 0)
-    """Those of its trace and its span, once it is dispatched."""
+    """The ids of its trace and its span, set when it is dispatched."""
     sampled: bool = True
 
     def cancel(self) -> None:
@@ -31,7 +74,7 @@ class Call:
         self.scope.end("withdrawn")
 
     def expire(self) -> None:
-        """The call's time is up."""
+        """End the call because its time is up."""
         self.scope.end("late")
 
     def progress(
@@ -60,48 +103,48 @@ class Call:
 
 
 class Cancellable(Protocol):
-    """Anything with an id that can be withdrawn."""
+    """A request that can be withdrawn."""
 
     def cancel(self) -> None:
-        """Stop it. Safe to repeat."""
+        """Stop the request. Safe to repeat."""
 
 
 RequestT = TypeVar("RequestT", bound=Cancellable)
 
 
-class InFlight(Generic[RequestT]):
+class InFlightRequests(Generic[RequestT]):
     """The open requests of one connection. `1` and `"1"` are the same id."""
 
     def __init__(self) -> None:
-        self._open: dict[str, RequestT] = {}
+        self._requests: dict[str, RequestT] = {}
 
     def __iter__(self) -> Iterator[RequestT]:
-        return iter(list(self._open.values()))
+        return iter(list(self._requests.values()))
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._requests)
 
     def add(self, request_id: str | float, request: RequestT) -> None:
-        """Take a request in.
+        """Register a request.
 
         Raises:
             ToolError: INVALID_REQUEST, the id is still in use; the older request is untouched.
         """
         key = str(request_id)
-        if key in self._open:
+        if key in self._requests:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"the id {key!r} belongs to a request that is still running",
                 hint="Give every request an id of its own.",
             )
-        self._open[key] = request
+        self._requests[key] = request
 
     def discard(self, request_id: str | float) -> None:
-        self._open.pop(str(request_id), None)
+        self._requests.pop(str(request_id), None)
 
     def cancel(self, request_id: object) -> bool:
-        """Withdraw a request by its wire id; False when it is not in flight."""
-        request = self._open.get(str(request_id))
+        """Withdraw a request by its wire id; return False if it is not in flight."""
+        request = self._requests.get(str(request_id))
         if request is None:
             return False
         request.cancel()

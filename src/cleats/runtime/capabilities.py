@@ -1,4 +1,4 @@
-"""What this machine can do beyond the core, found out by looking, never by importing."""
+"""Optional capabilities of this machine, detected without importing anything."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One optional thing: where clients see it, how we look for it, how to get it."""
+    """One optional capability: its name for clients, how it is detected, how to install it."""
 
     group: str
     name: str
@@ -22,21 +22,21 @@ class Capability:
     remedy: str
 
     @property
-    def present(self) -> bool:
-        """Whether it is here now."""
+    def is_present(self) -> bool:
+        """True if the capability is available now."""
         if self.probe == "command":
-            return _runnable(self.target)
+            return _is_runnable(self.target)
         if self.probe == "module":
-            return _importable(self.target)
+            return _is_importable(self.target)
         return sys.platform == self.target
 
 
-def _runnable(name: str) -> bool:
-    beside = Path(sys.executable).parent  # what was installed with us need not be on the path
-    return shutil.which(name) is not None or shutil.which(name, path=str(beside)) is not None
+def _is_runnable(name: str) -> bool:
+    python_folder = Path(sys.executable).parent  # commands of this environment may not be on the PATH
+    return shutil.which(name) is not None or shutil.which(name, path=str(python_folder)) is not None
 
 
-def _importable(name: str) -> bool:
+def _is_importable(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:  # a parent package is missing
@@ -94,13 +94,13 @@ CAPABILITIES = (
         "pip install 'cleats[otlp]'",
     ),
 )
-"""The table. The capability block, `check_status` and `cleats doctor` are read from it."""
+"""The table of capabilities. The capability block, `check_status` and `cleats doctor` read it."""
 
 
 @cache
-def found() -> Mapping[str, Mapping[str, bool]]:
-    """Every capability by group and name, looked up once."""
+def detect_capabilities() -> Mapping[str, Mapping[str, bool]]:
+    """Detect every capability, by group and name; the result is cached."""
     block: dict[str, dict[str, bool]] = {}
-    for each in CAPABILITIES:
-        block.setdefault(each.group, {})[each.name] = each.present
+    for capability in CAPABILITIES:
+        block.setdefault(capability.group, {})[capability.name] = capability.is_present
     return block

@@ -1,4 +1,4 @@
-"""Find, validate, admit, run, settle: the one road every tool call takes.
+"""The dispatcher: find, validate, admit, run and finish every tool call.
 
 This is the only place that turns exceptions into outcomes, and the only one that knows about
 deadlines. Handlers raise; surfaces match.
@@ -16,20 +16,19 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
-from cleats.runtime.call import Call
-from cleats.runtime.deadlines import Deadlines
-from cleats.runtime.slots import Slots
-from cleats.runtime.telemetry import Telemetry, ids_of, sampled
-from cleats.runtime.vitals import SEEN, Vitals
+from cleats.runtime.call import ToolCall
+from cleats.runtime.concurrency import CallSlots, Deadlines
+from cleats.runtime.server_status import CALLER_REGISTRY, ServerStatus
+from cleats.runtime.telemetry import CallTelemetry, get_span_ids, is_sampled
 
 log = logging.getLogger(__name__)
 
-Ended: TypeAlias = Callable[[Call, Outcome], None]
-"""Hears of the end of a call. Cheap, and never raises."""
+CallEndCallback: TypeAlias = Callable[[ToolCall, Outcome], None]
+"""Called at the end of each call. Has to be cheap, and must never raise."""
 
 
 class Dispatcher:
-    """One for the whole server, however many connections it has."""
+    """Runs tool calls. A server has one dispatcher for all of its connections."""
 
     def __init__(
         self,
@@ -38,55 +37,55 @@ class Dispatcher:
         concurrency: int,
         queue: int,
         timeouts: Mapping[str, float] | None = None,
-        telemetry: Telemetry | None = None,
-        vitals: Vitals | None = None,
+        telemetry: CallTelemetry | None = None,
+        status: ServerStatus | None = None,
     ) -> None:
         self.registry = registry
-        self._slots = Slots(concurrency=concurrency, queue=queue)
+        self._slots = CallSlots(concurrency=concurrency, queue=queue)
         self._deadlines = Deadlines()
         self._timeouts = dict(timeouts or {})
-        self._telemetry = telemetry or Telemetry()
-        self._vitals = vitals or Vitals()
-        self._vitals.slots = self._slots
-        self._vitals.registry = registry
-        self._ended: Ended | None = None
+        self._telemetry = telemetry or CallTelemetry()
+        self._status = status or ServerStatus()
+        self._status.slots = self._slots
+        self._status.registry = registry
+        self._on_call_end: CallEndCallback | None = None
 
-    def over(self, registry: Registry, ended: Ended | None = None) -> "Dispatcher":
-        """The same queue and the same records for a caller that has these tools only."""
+    def with_registry(self, registry: Registry, on_call_end: CallEndCallback | None = None) -> "Dispatcher":
+        """Return a view for a caller with only these tools, with the same queue and records."""
         view = copy(self)
         view.registry = registry
-        view._ended = ended  # noqa: SLF001 - our own copy
+        view._on_call_end = on_call_end  # noqa: SLF001 - our own copy
         return view
 
-    async def dispatch(self, call: Call) -> Outcome:
-        """Take one call to its end. Never raises what a handler raised."""
-        begun = monotonic()
-        self._vitals.opened(call, begun)
-        span = self._telemetry.begin(call)
-        call.ids = ids_of(span)
-        call.sampled = sampled(span)
+    async def dispatch(self, call: ToolCall) -> Outcome:
+        """Run one call to its end. Never raises what a handler raised."""
+        started_at = monotonic()
+        self._status.record_start(call, started_at)
+        span = self._telemetry.begin_call(call)
+        call.ids = get_span_ids(span)
+        call.sampled = is_sampled(span)
         outcome: Outcome = Cancelled()
         try:
-            outcome = await self._settle(call)
+            outcome = await self._admit_and_run(call)
         finally:
             if call.reporter is not None:
                 with anyio.CancelScope(shield=True):
                     await call.reporter.close(flush=not isinstance(outcome, Cancelled))
-            call.meta.duration_ms = (monotonic() - begun) * 1000
-            self._vitals.closed(call, outcome)
-            self._telemetry.end(span, call, outcome)
-            if self._ended is not None:
-                self._ended(call, outcome)
+            call.meta.duration_ms = (monotonic() - started_at) * 1000
+            self._status.record_end(call, outcome)
+            self._telemetry.end_call(span, call, outcome)
+            if self._on_call_end is not None:
+                self._on_call_end(call, outcome)
         return outcome
 
-    async def _settle(self, call: Call) -> Outcome:
+    async def _admit_and_run(self, call: ToolCall) -> Outcome:
         try:
             tool = self.registry.find(call.tool)
             arguments = tool.bind(call.arguments)
-            self._slots.check()
+            self._slots.check_capacity()
         except ToolError as error:
             return Rejected(error)
-        if (alias := self.registry.alias(call.tool)) is not None:
+        if (alias := self.registry.find_alias(call.tool)) is not None:
             call.warn(
                 "DEPRECATED_NAME",
                 f"{alias.name} is an old name; use {tool.name}.",
@@ -99,12 +98,12 @@ class Dispatcher:
         if call.scope.ended is not None:
             return outcome
         with call.scope:
-            if not self._slots.take():
-                await self._slots.wait()
+            if not self._slots.try_acquire():
+                await self._slots.wait_for_slot()
             try:
                 if timeout is not None:
                     self._deadlines.add(call, timeout, call.expire)
-                outcome = await self._run(tool, arguments, call)
+                outcome = await self._run_tool(tool, arguments, call)
             finally:
                 self._deadlines.remove(call)
                 self._slots.release()
@@ -112,19 +111,19 @@ class Dispatcher:
             case None:
                 return outcome
             case "late":
-                return Failed(_too_late(tool, timeout))
+                return Failed(_make_timeout_error(tool, timeout))
             case "withdrawn":
                 return Cancelled()  # even when the handler finished regardless
 
-    async def _run(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
-        seen = SEEN.set(self.registry)
+    async def _run_tool(self, tool: Tool, arguments: Mapping[str, Any], call: ToolCall) -> Outcome:
+        token = CALLER_REGISTRY.set(self.registry)
         try:
             return Done(await tool.run(arguments, call))
         except ToolError as error:
-            return Failed(_declared(error, tool))
+            return Failed(_log_undeclared_code(error, tool))
         except Exception as crash:
-            if (lone := _lone_tool_error(crash)) is not None:
-                return Failed(_declared(lone, tool))
+            if (tool_error := _unwrap_tool_error(crash)) is not None:
+                return Failed(_log_undeclared_code(tool_error, tool))
             log.exception("call.crash id=%s tool=%s", call.id, tool.name)
             return Failed(
                 ToolError(
@@ -135,10 +134,10 @@ class Dispatcher:
                 )
             )
         finally:
-            SEEN.reset(seen)
+            CALLER_REGISTRY.reset(token)
 
 
-def _too_late(tool: Tool, timeout: float | None) -> ToolError:
+def _make_timeout_error(tool: Tool, timeout: float | None) -> ToolError:
     seconds = timeout or 0.0
     return ToolError(
         ErrorCode.TOOL_TIMEOUT,
@@ -148,17 +147,15 @@ def _too_late(tool: Tool, timeout: float | None) -> ToolError:
     )
 
 
-def _declared(error: ToolError, tool: Tool) -> ToolError:
-    """A code the tool does not list still reaches the caller, but not quietly."""
+def _log_undeclared_code(error: ToolError, tool: Tool) -> ToolError:
+    """Return the error; log a code that the tool does not list, which still reaches the caller."""
     if error.code not in tool.codes:
-        log.error(
-            "contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name
-        )
+        log.error("contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name)
     return error
 
 
-def _lone_tool_error(crash: Exception) -> ToolError | None:
-    """The tool error inside a task group's exception group, when it is the only one."""
+def _unwrap_tool_error(crash: Exception) -> ToolError | None:
+    """Return the tool error inside an exception group of a task group, if it is the only one."""
     while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
         crash = crash.exceptions[0]
     return crash if isinstance(crash, ToolError) else None

@@ -1,9 +1,9 @@
-"""How far a call is, told often enough and never too often.
+"""Progress of a call, reported often enough and never too often.
 
-Laws: the number rises strictly and never passes the total, and a total that was told once is told
-to the end; at most four reports a second leave; what arrives in between is coalesced, the newest
-wins; the last report before the answer is not lost; nothing leaves after the answer or after a
-cancel.
+Invariants: the number rises strictly and never exceeds the total, and a total that was reported
+once is reported until the end; at most four reports are sent per second; reports that arrive in
+between are coalesced, and the newest wins; the last report before the answer is not lost; nothing
+is sent after the answer or after a cancellation.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from typing import TypeAlias
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 0.34
-"""Seconds between two reports: three a second, so that the final one still makes at most four."""
+REPORT_INTERVAL_SECONDS = 0.34
+"""Time between two reports: three a second, so that the final one still makes at most four."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProgressReport:
     """One step of progress, ready for a surface to word."""
 
     number: float
@@ -29,79 +29,79 @@ class Report:
     phase: str
 
 
-Send: TypeAlias = Callable[[Report], Awaitable[None]]
+SendProgress: TypeAlias = Callable[[ProgressReport], Awaitable[None]]
 
 
-class Progress:
+class ProgressReporter:
     """The progress of one call, between its tool and its surface."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: SendProgress) -> None:
         self._send = send
-        self._last = -1.0
-        self._reached = 0.0
+        self._last_number = -1.0
+        self._highest_done = 0.0
         self._total: float | None = None
-        self._next = 0.0
-        self._pending: Report | None = None
+        self._next_send_time = 0.0
+        self._pending: ProgressReport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._send_task: asyncio.Task[None] | None = None
         self._closed = False
 
     def report(self, message: str, *, phase: str, done: float | None, total: float | None) -> None:
-        """Take a report; send it now, later, or never if a newer one comes first."""
+        """Accept a report; send it now, later, or never if a newer one comes first."""
         if self._closed:
             return
         if done is None or not math.isfinite(done):
-            done = max(self._reached, math.floor(max(self._last, 0)) + 1)
+            done = max(self._highest_done, math.floor(max(self._last_number, 0)) + 1)
         else:
-            self._reached = max(self._reached, done)
-            known = total is not None and math.isfinite(total)
-            self._total = total if known else self._total
-        self._pending = Report(done, self._total, message, phase)
-        if self._timer is None and self._sending is None:
+            self._highest_done = max(self._highest_done, done)
+            has_total = total is not None and math.isfinite(total)
+            self._total = total if has_total else self._total
+        self._pending = ProgressReport(done, self._total, message, phase)
+        if self._timer is None and self._send_task is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._next), self._fire)
+            self._timer = loop.call_at(max(loop.time(), self._next_send_time), self._start_sending)
 
     async def close(self, *, flush: bool) -> None:
-        """End it: with `flush` the newest unsent report still goes, without it none does."""
+        """Stop reporting; with `flush`, send the newest unsent report first."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if not flush:
             self._pending = None
-        if self._sending is not None:
-            await self._sending
-        await self._drain()
+        if self._send_task is not None:
+            await self._send_task
+        await self._send_pending()
 
-    def _fire(self) -> None:
+    def _start_sending(self) -> None:
         self._timer = None
-        self._sending = asyncio.get_running_loop().create_task(self._step())
+        self._send_task = asyncio.get_running_loop().create_task(self._send_and_reschedule())
 
-    async def _step(self) -> None:
-        await self._drain()
-        self._sending = None
+    async def _send_and_reschedule(self) -> None:
+        await self._send_pending()
+        self._send_task = None
         if self._pending is not None and not self._closed:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._next, self._fire)
+            self._timer = loop.call_at(self._next_send_time, self._start_sending)
 
-    async def _drain(self) -> None:
+    async def _send_pending(self) -> None:
         report, self._pending = self._pending, None
         if report is None:
             return
-        self._next = asyncio.get_running_loop().time() + INTERVAL
-        # A tool may say 10 of 10 twice, or begin again in a next phase; the wire wants a number
-        # that rises.
+        self._next_send_time = asyncio.get_running_loop().time() + REPORT_INTERVAL_SECONDS
+        # A tool may report 10 of 10 twice, or start over in the next phase; the wire requires a
+        # number that rises.
         number = report.number
-        if number <= self._last:
-            number = math.floor(self._last) + 1
-        self._last = number
-        total = None if report.total is None else _whole(max(report.total, number))
+        if number <= self._last_number:
+            number = math.floor(self._last_number) + 1
+        self._last_number = number
+        total = None if report.total is None else _drop_zero_fraction(max(report.total, number))
         try:
-            await self._send(Report(_whole(number), total, report.message, report.phase))
+            await self._send(ProgressReport(_drop_zero_fraction(number), total, report.message, report.phase))
         except Exception:
             log.exception("progress.lost message=%r", report.message)
 
 
-def _whole(number: float) -> float:
-    """The number without a fraction that is none."""
+def _drop_zero_fraction(number: float) -> float:
+    """Return the number as an integer if its fraction is zero."""
     return int(number) if number == math.floor(number) else number

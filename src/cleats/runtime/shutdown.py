@@ -1,70 +1,70 @@
-"""How a server is asked to stop: SIGINT and SIGTERM become one event."""
+"""Shutdown requests: SIGINT and SIGTERM become one event."""
 
 import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-ECHO = 0.5
-"""Seconds in which a second signal is the first one again: what starts a server for somebody often
-passes on what the terminal has sent to both."""
+SIGNAL_ECHO_SECONDS = 0.5
+"""Time in which a second signal counts as the first one: a wrapper process often forwards the
+signal that the terminal has sent to both."""
 
 
 class Shutdown:
-    """Set once, by a signal or by hand. The first signal asks; the second interrupts."""
+    """A shutdown request, set once. The first signal requests, the second one interrupts."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.reason = ""
 
-    def ask(self, reason: str) -> None:
-        """Take no more work, finish what is in flight, and leave."""
-        if not self.asked.is_set():
+    def request(self, reason: str) -> None:
+        """Request that the server accepts no more work, finishes open calls, and exits."""
+        if not self.requested.is_set():
             self.reason = reason
-            self.asked.set()
+            self.requested.set()
 
 
 @contextmanager
-def on_signals() -> Iterator[Shutdown]:
-    """Listen for the signals while the block runs; then whoever listened before does so again.
+def watch_signals() -> Iterator[Shutdown]:
+    """Watch for the signals while the block runs; then restore the previous handlers.
 
-    A moment after the first one the default handlers are back, so that an impatient second Ctrl-C
-    ends a server which does not.
+    Shortly after the first signal the default handlers are restored, so that a second Ctrl-C ends a
+    server that does not stop.
     """
     shutdown = Shutdown()
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    echoing: list[asyncio.TimerHandle] = []
+    previous_handlers = {number: signal.getsignal(number) for number in SHUTDOWN_SIGNALS}
+    release_timers: list[asyncio.TimerHandle] = []
 
-    def release() -> None:
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)
+    def remove_handlers() -> None:
+        for number in SHUTDOWN_SIGNALS:
+            loop.remove_signal_handler(number)
 
-    def ask(number: signal.Signals) -> None:
-        if not echoing:
-            echoing.append(loop.call_later(ECHO, release))
-        shutdown.ask(number.name)
+    def request_shutdown(number: signal.Signals) -> None:
+        if not release_timers:
+            release_timers.append(loop.call_later(SIGNAL_ECHO_SECONDS, remove_handlers))
+        shutdown.request(number.name)
 
     try:
-        for number in SIGNALS:
-            loop.add_signal_handler(number, ask, number)
+        for number in SHUTDOWN_SIGNALS:
+            loop.add_signal_handler(number, request_shutdown, number)
     except NotImplementedError:  # Windows: the loop has no signal support, Ctrl-C still interrupts
         pass
     try:
         yield shutdown
     finally:
-        for timer in echoing:
+        for timer in release_timers:
             timer.cancel()
-        for number, handler in before.items():
-            with _ignored():
+        for number, handler in previous_handlers.items():
+            with _suppress_unsupported():
                 loop.remove_signal_handler(number)
                 signal.signal(number, handler or signal.SIG_DFL)
 
 
 @contextmanager
-def _ignored() -> Iterator[None]:
+def _suppress_unsupported() -> Iterator[None]:
     try:
         yield
     except (NotImplementedError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Where spans go: a small file of this process, or an OTLP collector when one is configured."""
+"""The destinations of spans: a small file per process, or a configured OTLP collector."""
 
 import atexit
 import logging
@@ -12,24 +12,24 @@ from threading import Event, Thread
 from opentelemetry import trace
 
 from cleats.contract.versions import TOOLING_VERSION
-from cleats.runtime.telemetry import LocalTracer, discard
+from cleats.runtime.telemetry import LocalTracer, discard_spans
 from cleats.settings import Settings
 
 log = logging.getLogger(__name__)
 
-CAP = 8 << 20
-"""Bytes a span file grows to before it starts over, keeping the one before it."""
+MAX_SPAN_FILE_BYTES = 8 << 20
+"""The size at which a span file starts over; the previous one is kept."""
 
-KEPT = 20
-"""Span files kept; every server process writes one of its own."""
+MAX_SPAN_FILES = 20
+"""The number of span files kept; every server process writes a separate one."""
 
-PARTING = 2.0
-"""Seconds that a collector has for the last spans when the process ends. The exporter would try for
-ten, and whoever started us has lost patience before."""
+EXPORT_SHUTDOWN_SECONDS = 2.0
+"""Time that a collector gets for the last spans when the process ends. The exporter would try for
+ten seconds, which is longer than whoever started the process is willing to wait."""
 
 
 class SpanFile:
-    """An outlet for the journal. Opened by the first span, so that a start costs nothing."""
+    """A sink for the journal. The first span opens the file, so that starting costs nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class SpanFile:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._prune()
             self._size = 0
-        if self._size + len(batch) > CAP:
+        if self._size + len(batch) > MAX_SPAN_FILE_BYTES:
             with suppress(OSError):
                 self._path.replace(self._path.with_suffix(".old"))
             self._size = 0
@@ -51,61 +51,61 @@ class SpanFile:
         self._size += len(batch)
 
     def _prune(self) -> None:
-        aged = []
+        files_by_age = []
         for path in self._folder.glob("spans-*"):
-            with suppress(OSError):  # a server that started with us has removed it just now
-                aged.append((path.lstat().st_mtime, path))
-        for _, path in sorted(aged)[: max(0, len(aged) - KEPT + 1)]:
-            with suppress(OSError):  # what cannot be removed must not cost the spans to come
+            with suppress(OSError):  # another server may have removed it just now
+                files_by_age.append((path.lstat().st_mtime, path))
+        for _, path in sorted(files_by_age)[: max(0, len(files_by_age) - MAX_SPAN_FILES + 1)]:
+            with suppress(OSError):  # a file that cannot be removed must not block new spans
                 path.unlink()
 
 
-class Parting:
-    """Ends something when it is called, and waits only so long for that.
+class BoundedShutdown:
+    """Shuts something down when called, and waits only a limited time for that.
 
-    In a thread that is there from the beginning: Python starts none for a process that ends.
+    It runs in a thread that is started early: Python starts none while a process ends.
     """
 
-    def __init__(self, end: Callable[[], object], patience: float) -> None:
-        self._end, self._patience = end, patience
-        self._due, self._done = Event(), Event()
-        Thread(target=self._work, name="parting", daemon=True).start()
+    def __init__(self, shut_down: Callable[[], object], timeout_seconds: float) -> None:
+        self._shut_down, self._timeout_seconds = shut_down, timeout_seconds
+        self._requested, self._finished = Event(), Event()
+        Thread(target=self._run_shutdown, name="parting", daemon=True).start()
 
     def __call__(self) -> None:
-        self._due.set()
-        self._done.wait(self._patience)
+        self._requested.set()
+        self._finished.wait(self._timeout_seconds)
 
-    def _work(self) -> None:
-        self._due.wait()
+    def _run_shutdown(self) -> None:
+        self._requested.wait()
         try:
-            self._end()
+            self._shut_down()
         finally:
-            self._done.set()
+            self._finished.set()
 
 
-def tracer(settings: Settings) -> trace.Tracer:
-    """The tracer that the settings ask for; a broken exporter never stops a server.
+def get_tracer(settings: Settings) -> trace.Tracer:
+    """Return the tracer that the settings ask for; a broken exporter never stops a server.
 
-    Whoever asks with the same settings gets the same one: a process has one span file, and one
-    queue to a collector.
+    Equal settings always give the same tracer: a process has one span file, and one queue to a
+    collector.
     """
     if settings.otlp_endpoint:
-        exported = _otlp(settings.otlp_endpoint)
-        if exported is not None:
-            return exported
+        otlp_tracer = _get_otlp_tracer(settings.otlp_endpoint)
+        if otlp_tracer is not None:
+            return otlp_tracer
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):  # the host program installed an SDK
         return provider.get_tracer("cleats", TOOLING_VERSION)
-    return _local(settings.data_dir / "telemetry" if settings.telemetry == "local" else None)
+    return _get_local_tracer(settings.data_dir / "telemetry" if settings.telemetry == "local" else None)
 
 
 @cache
-def _local(folder: Path | None) -> LocalTracer:
-    return LocalTracer(SpanFile(folder) if folder else discard)
+def _get_local_tracer(folder: Path | None) -> LocalTracer:
+    return LocalTracer(SpanFile(folder) if folder else discard_spans)
 
 
 @cache
-def _otlp(endpoint: str) -> trace.Tracer | None:
+def _get_otlp_tracer(endpoint: str) -> trace.Tracer | None:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
             OTLPSpanExporter,
@@ -123,5 +123,5 @@ def _otlp(endpoint: str) -> trace.Tracer | None:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint)
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    atexit.register(Parting(provider.shutdown, PARTING))
+    atexit.register(BoundedShutdown(provider.shutdown, EXPORT_SHUTDOWN_SECONDS))
     return provider.get_tracer("cleats", TOOLING_VERSION)

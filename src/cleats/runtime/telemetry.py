@@ -1,8 +1,8 @@
 """One span and one log line for every call.
 
-Spans follow the OpenTelemetry API. When the program around us has installed an OpenTelemetry SDK,
-or an OTLP endpoint is configured, spans go there; otherwise to a local tracer of our own that
-writes one JSON line a span to a file. Either way nothing here waits, and nothing here fails a call.
+Spans follow the OpenTelemetry API. If the host program has installed an OpenTelemetry SDK, or an
+OTLP endpoint is configured, spans go there; otherwise to our local tracer, which writes one JSON
+line per span to a file. In either case nothing here waits, and nothing here fails a call.
 """
 
 import logging
@@ -18,18 +18,18 @@ from opentelemetry import trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from cleats.contract.outcome import Cancelled, Done, Outcome
-from cleats.runtime.call import Call
-from cleats.runtime.journal import JOURNAL, Outlet, stderr
+from cleats.runtime.background_writer import PROCESS_JOURNAL, LineSink, write_to_stderr
+from cleats.runtime.call import ToolCall
 
 log = logging.getLogger("cleats.call")
 
-_PROPAGATOR = TraceContextTextMapPropagator()
-_SAMPLED = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+_TRACE_PROPAGATOR = TraceContextTextMapPropagator()
+_SAMPLED_FLAGS = trace.TraceFlags(trace.TraceFlags.SAMPLED)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-def discard(_batch: bytes) -> None:
-    """The sink of a server that keeps no spans."""
+def discard_spans(_batch: bytes) -> None:
+    """Discard a batch: the sink of a server that records no spans."""
 
 
 class LocalSpan(trace.Span):
@@ -41,7 +41,7 @@ class LocalSpan(trace.Span):
         self,
         name: str,
         ids: tuple[int, int, int],
-        sink: Outlet,
+        sink: LineSink,
         began: int | None = None,
     ) -> None:
         self._name = name
@@ -57,7 +57,7 @@ class LocalSpan(trace.Span):
         if self._ended:
             return
         self._ended = True
-        if self._sink is discard:
+        if self._sink is discard_spans:
             return
         trace_id, span_id, parent_id = self.ids
         line = {
@@ -70,14 +70,12 @@ class LocalSpan(trace.Span):
             "status": self._status,
             "attributes": self._attributes,
         }
-        JOURNAL.line(self._sink, _encode(line) + b"\n")
+        PROCESS_JOURNAL.add_line(self._sink, _encode(line) + b"\n")
 
     def get_span_context(self) -> trace.SpanContext:
         if self._context is None:  # built when somebody nests below us; most spans have no child
             trace_id, span_id, _ = self.ids
-            self._context = trace.SpanContext(
-                trace_id, span_id, is_remote=False, trace_flags=_SAMPLED
-            )
+            self._context = trace.SpanContext(trace_id, span_id, is_remote=False, trace_flags=_SAMPLED_FLAGS)
         return self._context
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
@@ -114,12 +112,12 @@ class LocalSpan(trace.Span):
 
 
 class LocalTracer(trace.Tracer):
-    """Makes local spans; ids as the W3C trace context wants them."""
+    """Creates local spans, with ids as the W3C trace context requires them."""
 
-    def __init__(self, sink: Outlet) -> None:
+    def __init__(self, sink: LineSink) -> None:
         self._sink = sink
         # Not for secrets: a generator of this process, cheap and seeded by the system.
-        self._bits = random.Random().getrandbits  # noqa: S311
+        self._random_bits = random.Random().getrandbits  # noqa: S311
 
     def start_span(
         self,
@@ -131,17 +129,17 @@ class LocalTracer(trace.Tracer):
         **_kwargs: Any,
     ) -> LocalSpan:
         parent = trace.get_current_span(context).get_span_context()
-        own = self._bits(64) | 1
-        above = (parent.trace_id, own, parent.span_id)
-        ids = above if parent.is_valid else (self._bits(128) | 1, own, 0)
+        span_id = self._random_bits(64) | 1
+        child_ids = (parent.trace_id, span_id, parent.span_id)
+        ids = child_ids if parent.is_valid else (self._random_bits(128) | 1, span_id, 0)
         span = LocalSpan(name, ids, self._sink, start_time)
         if attributes:
             span.set_attributes(attributes)
         return span
 
-    def root(self, name: str) -> LocalSpan:
-        """A span without a parent."""
-        return LocalSpan(name, (self._bits(128) | 1, self._bits(64) | 1, 0), self._sink)
+    def start_root_span(self, name: str) -> LocalSpan:
+        """Start a span without a parent."""
+        return LocalSpan(name, (self._random_bits(128) | 1, self._random_bits(64) | 1, 0), self._sink)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # ours is a plain context manager
@@ -156,60 +154,60 @@ class LocalTracer(trace.Tracer):
             span.end()
 
 
-def ids_of(span: trace.Span) -> tuple[int, int]:
-    """A span's trace id and own id."""
+def get_span_ids(span: trace.Span) -> tuple[int, int]:
+    """Return the trace id and the span id of a span."""
     if isinstance(span, LocalSpan):
         return span.ids[:2]
     context = span.get_span_context()
     return context.trace_id, context.span_id
 
 
-def sampled(span: trace.Span) -> bool:
-    """Whether a span is kept, so that what hangs below it should be kept too."""
+def is_sampled(span: trace.Span) -> bool:
+    """Return True if a span is recorded, so that spans below it should be recorded too."""
     return isinstance(span, LocalSpan) or span.get_span_context().trace_flags.sampled
 
 
-def plain(value: object) -> str:
-    """A value from outside as one word of a log line: it cannot start a line of its own."""
+def escape_log_word(value: object) -> str:
+    """Format an external value as one word of a log line, which cannot start another line."""
     text = str(value)[:200]
     return text if text.isprintable() and " " not in text else ascii(text)
 
 
-class Telemetry:
-    """What is recorded of every call."""
+class CallTelemetry:
+    """Records a span and a log line for every call."""
 
     def __init__(self, tracer: trace.Tracer | None = None, *, log_calls: bool = True) -> None:
-        self.tracer = tracer or LocalTracer(discard)
+        self.tracer = tracer or LocalTracer(discard_spans)
         self._local = self.tracer if isinstance(self.tracer, LocalTracer) else None
         self._log_calls = log_calls
 
-    def begin(self, call: Call) -> trace.Span:
-        """Open the span of a call, below the caller's own if it sent one."""
+    def begin_call(self, call: ToolCall) -> trace.Span:
+        """Open the span of a call, below the caller's span if it sent one."""
         name = "call " + call.tool
         if call.traceparent is None:
-            return self._local.root(name) if self._local else self.tracer.start_span(name)
-        parent = _PROPAGATOR.extract({"traceparent": call.traceparent})
+            return self._local.start_root_span(name) if self._local else self.tracer.start_span(name)
+        parent = _TRACE_PROPAGATOR.extract({"traceparent": call.traceparent})
         return self.tracer.start_span(name, parent)
 
-    def end(self, span: trace.Span, call: Call, outcome: Outcome) -> None:
-        """Close the span and write the call's log line."""
+    def end_call(self, span: trace.Span, call: ToolCall, outcome: Outcome) -> None:
+        """Close the span and write the log line of the call."""
         try:
-            self._end(span, call, outcome)
+            self._record_end(span, call, outcome)
         except Exception:
-            log.exception("telemetry.lost tool=%s", plain(call.tool))
+            log.exception("telemetry.lost tool=%s", escape_log_word(call.tool))
 
-    def _end(self, span: trace.Span, call: Call, outcome: Outcome) -> None:
-        kind = type(outcome).__name__
+    def _record_end(self, span: trace.Span, call: ToolCall, outcome: Outcome) -> None:
+        outcome_name = type(outcome).__name__
         attributes = {
             "cleats.tool": call.tool,
             "cleats.surface": call.surface,
-            "cleats.outcome": kind,
+            "cleats.outcome": outcome_name,
             "cleats.request_id": call.id or "",
         }
-        noted = ""
+        note_words = ""
         for name, value in call.meta.notes.items():
             attributes["cleats." + name] = value
-            noted += f" {name}={plain(value)}"
+            note_words += f" {name}={escape_log_word(value)}"
         code = ""
         if not isinstance(outcome, Done | Cancelled):
             attributes["error.type"] = outcome.error.code.name
@@ -218,10 +216,10 @@ class Telemetry:
         span.set_attributes(attributes)
         span.end()
         if self._log_calls:
-            trace_id, span_id = ids_of(span)
+            trace_id, span_id = get_span_ids(span)
             line = (
-                f"call.end surface={call.surface} id={plain(call.id)} tool={plain(call.tool)} "
-                f"outcome={kind}{code}{noted} ms={call.meta.duration_ms or 0.0:.1f} "
+                f"call.end surface={call.surface} id={escape_log_word(call.id)} tool={escape_log_word(call.tool)} "
+                f"outcome={outcome_name}{code}{note_words} ms={call.meta.duration_ms or 0.0:.1f} "
                 f"trace={trace_id:032x} span={span_id:016x}\n"
             )
-            JOURNAL.line(stderr, line.encode(errors="replace"))
+            PROCESS_JOURNAL.add_line(write_to_stderr, line.encode(errors="replace"))

@@ -1,22 +1,29 @@
-"""What the operator decides: one table of settings, each with a name, a type and a default.
+"""The settings that an operator can change, each with a name, a type and a default.
 
-The order is command line, environment, `.cleats.toml` in the repository, the user's file. Reading
-them is the command line's job; here they are only checked and put together.
+The order of precedence is command line, environment, `.cleats.toml` in the repository, the user's
+file. The command line reads them; here they are only checked and merged.
 """
 
-from cleats.settings.sources import ENVIRONMENT, Row, SettingError, Source, resolve, rows
-from cleats.settings.table import TABLE, Setting, Settings, Surrounded, surroundings
+from cleats.settings.loader import (
+    ENVIRONMENT_SOURCE,
+    SettingError,
+    SettingRow,
+    SettingsSource,
+    list_setting_rows,
+    resolve_settings,
+)
+from cleats.settings.schema import SETTINGS_BY_NAME, Setting, Settings, SettingsWithEnvironment, get_environment
 
 __all__ = [
-    "ENVIRONMENT",
-    "TABLE",
-    "Row",
+    "ENVIRONMENT_SOURCE",
+    "SETTINGS_BY_NAME",
     "Setting",
     "SettingError",
+    "SettingRow",
     "Settings",
-    "Source",
-    "Surrounded",
-    "resolve",
-    "rows",
-    "surroundings",
+    "SettingsSource",
+    "SettingsWithEnvironment",
+    "get_environment",
+    "list_setting_rows",
+    "resolve_settings",
 ]

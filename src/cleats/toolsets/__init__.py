@@ -1,1 +1,1 @@
-"""What we can do. Each toolset begins with tools.py, its table of contents."""
+"""The toolsets. Each begins with tools.py, its table of contents."""

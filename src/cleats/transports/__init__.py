@@ -1,1 +1,1 @@
-"""How the world speaks to us."""
+"""The protocol surfaces: framing, JSON-RPC, stdio, MCP, rpc, legacy and HTTP."""

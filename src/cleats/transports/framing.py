@@ -1,4 +1,4 @@
-"""Bytes to frames and back. No I/O, no JSON, no async: feed bytes, take frames."""
+"""Conversion between bytes and frames. No I/O, no JSON, no async: feed bytes, take frames."""
 
 import re
 from collections.abc import Iterator
@@ -7,38 +7,38 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class TooLarge:
-    """A frame was over the limit. Its bytes are gone; the stream stays usable."""
+class OversizedFrame:
+    """A frame over the size limit. Its bytes are dropped; the stream stays usable."""
 
     limit: int
 
 
 @dataclass(frozen=True, slots=True)
-class Unframed:
-    """Bytes that are no frame. They are gone; the stream stays usable."""
+class InvalidFrame:
+    """Bytes that are not a frame. They are dropped; the stream stays usable."""
 
     reason: str
 
 
-Frame: TypeAlias = bytes | TooLarge | Unframed
+WireFrame: TypeAlias = bytes | OversizedFrame | InvalidFrame
 
 
 @dataclass(slots=True)
-class Lines:
-    """One body per line, ended by LF or CRLF; blank lines are nothing.
+class LineFramer:
+    """A framer with one body per line, ended by LF or CRLF; blank lines are ignored.
 
-    Never holds more than `limit` bytes and a CR: a longer line is refused the moment it is known
-    to be longer, and the rest of it is thrown away as it arrives.
+    Never buffers more than `limit` bytes and a CR: a longer line is refused as soon as it is known
+    to be too long, and the rest of it is discarded as it arrives.
     """
 
     limit: int
     _buffer: bytearray = field(default_factory=bytearray)
     _skipping: bool = False
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | TooLarge]:
-        """Take bytes, give every frame they complete."""
+    def feed(self, chunk: bytes) -> Iterator[bytes | OversizedFrame]:
+        """Take bytes and yield every frame that they complete."""
         if not self._buffer and not self._skipping and chunk.endswith(b"\n"):
-            yield from self._whole(chunk)
+            yield from self._split_complete_lines(chunk)
             return
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
@@ -46,177 +46,179 @@ class Lines:
             start = end + 1
             if self._skipping:
                 self._skipping = False  # the tail of a line already refused
-            elif self._is_over(self._buffer):
-                yield TooLarge(self.limit)
+            elif self._is_oversized(self._buffer):
+                yield OversizedFrame(self.limit)
             elif line := bytes(self._buffer).strip():
                 yield line
             self._buffer.clear()
         if not self._skipping:
             self._buffer += chunk[start:]
-            if self._is_over(self._buffer):
+            if self._is_oversized(self._buffer):
                 self._skipping = True
                 self._buffer.clear()
-                yield TooLarge(self.limit)
+                yield OversizedFrame(self.limit)
 
-    def close(self) -> Iterator[bytes | TooLarge]:
-        """The stream ended: a last line without its newline is still a line."""
+    def close(self) -> Iterator[bytes | OversizedFrame]:
+        """End the stream and yield a last line that has no newline."""
         if not self._skipping and (line := bytes(self._buffer).strip()):
             yield line
         self._buffer.clear()
         self._skipping = False
 
-    def _whole(self, chunk: bytes) -> Iterator[bytes | TooLarge]:
-        """The common case: a read that ends where a line does, with nothing left from before."""
+    def _split_complete_lines(self, chunk: bytes) -> Iterator[bytes | OversizedFrame]:
+        """Split a chunk that ends with a newline while the buffer is empty: the common case."""
         for line in chunk.split(b"\n"):
-            if self._is_over(line):
-                yield TooLarge(self.limit)
+            if self._is_oversized(line):
+                yield OversizedFrame(self.limit)
             elif stripped := line.strip():
                 yield stripped
 
-    def _is_over(self, line: bytes | bytearray) -> bool:
+    def _is_oversized(self, line: bytes | bytearray) -> bool:
         return len(line) > self.limit and len(line) - line.endswith(b"\r") > self.limit
 
 
-HEADER_LIMIT = 4096
-"""Bytes that one line of a header may have; a real one has two dozen."""
+MAX_HEADER_LINE_BYTES = 4096
+"""The maximum length of one header line; a real one has two dozen bytes."""
 
-HEADER_LINES = 32
-"""Lines that one header may have; a real one has one or two."""
+MAX_HEADER_LINES = 32
+"""The maximum number of lines in one header; a real one has one or two."""
 
-_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t]*")
-_WAY_BACK = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?$", re.IGNORECASE)
+_HEADER_FIELD_PATTERN = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t]*")
+_RESYNC_HEADER_PATTERN = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?$", re.IGNORECASE)
 
 
-def sized(body: bytes) -> bytes:
-    """A body as a `ContentLength` frame."""
+def frame_body(body: bytes) -> bytes:
+    """Return a body as a `ContentLengthFramer` frame."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 @dataclass(slots=True)
-class ContentLength:
-    """One body after a header that says how long it is, ended by CRLF or LF and a blank line.
+class ContentLengthFramer:
+    """A framer whose bodies follow a header that states their length.
 
-    A header line that is none is refused when it ends, not when the header does: a client that
-    sends bare lines never sends the blank one, and would wait for ever. What led us astray may
-    still be followed by good frames, so a line that ends in a Content-Length leads back, whatever
-    stands before it (the raw newline after it cannot be part of a JSON body).
+    Header lines end in CRLF or LF, and a blank line ends the header.
+
+    An invalid header line is refused when the line ends, not when the header does: a client that
+    sends bare lines never sends the blank one, and would wait for ever. Good frames may still
+    follow the bytes that broke the framing, so a line that ends in a Content-Length resynchronizes
+    the stream, whatever precedes it (the raw newline after it cannot be part of a JSON body).
     """
 
     limit: int
     _buffer: bytearray = field(default_factory=bytearray)
-    _length: int | None = None
-    _lines: int = 0
-    _body: bool = False
-    _skip: int = 0
-    _lost: bool = False
-    _cutting: bool = False
-    _told: bool = False
+    _body_length: int | None = None
+    _header_lines: int = 0
+    _in_body: bool = False
+    _skip_bytes: int = 0
+    _out_of_sync: bool = False
+    _truncating: bool = False
+    _reported: bool = False
 
-    def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """Take bytes, give every frame they complete."""
+    def feed(self, chunk: bytes) -> Iterator[WireFrame]:
+        """Take bytes and yield every frame that they complete."""
         start = 0
         while start < len(chunk):
-            if self._skip:
-                passed = min(self._skip, len(chunk) - start)
-                self._skip -= passed
-                start += passed
-            elif self._body:
-                assert self._length is not None  # noqa: S101 - for the type checker
-                end = start + self._length - len(self._buffer)
+            if self._skip_bytes:
+                skipped = min(self._skip_bytes, len(chunk) - start)
+                self._skip_bytes -= skipped
+                start += skipped
+            elif self._in_body:
+                assert self._body_length is not None  # noqa: S101 - for the type checker
+                end = start + self._body_length - len(self._buffer)
                 self._buffer += chunk[start:end]
                 start = min(end, len(chunk))
             else:
                 end = chunk.find(b"\n", start)
-                yield from self._grow(chunk[start : end if end >= 0 else len(chunk)])
+                yield from self._append_header(chunk[start : end if end >= 0 else len(chunk)])
                 start = end + 1 if end >= 0 else len(chunk)
                 if end >= 0:
-                    yield from self._line()
-            if self._body and len(self._buffer) == self._length:
+                    yield from self._finish_header_line()
+            if self._in_body and len(self._buffer) == self._body_length:
                 body = bytes(self._buffer)
                 self._reset()
                 yield body
 
-    def close(self) -> Iterator[Frame]:
-        """The stream ended: what was begun and not finished is refused."""
-        if self._skip or self._body or self._lines or (self._buffer and not self._told):
-            yield Unframed("the input ended in the middle of a frame")
-        self._skip = 0
-        self._cutting = self._told = False
+    def close(self) -> Iterator[WireFrame]:
+        """End the stream and yield an error for an unfinished frame."""
+        if self._skip_bytes or self._in_body or self._header_lines or (self._buffer and not self._reported):
+            yield InvalidFrame("the input ended in the middle of a frame")
+        self._skip_bytes = 0
+        self._truncating = self._reported = False
         self._reset()
 
-    def _grow(self, piece: bytes) -> Iterator[Frame]:
-        """Add to the line of a header; of one that is too long only the end is kept."""
+    def _append_header(self, piece: bytes) -> Iterator[WireFrame]:
+        """Append to the current header line; keep only the end of a line that is too long."""
         self._buffer += piece
-        if len(self._buffer) > HEADER_LIMIT and not self._cutting:
-            self._cutting = True
-            if not self._lost:  # else it may be the body of a header already refused
-                self._told = True
-                yield Unframed(_LONG)
-        if self._cutting:
+        if len(self._buffer) > MAX_HEADER_LINE_BYTES and not self._truncating:
+            self._truncating = True
+            if not self._out_of_sync:  # otherwise it may be the body of a header already refused
+                self._reported = True
+                yield InvalidFrame(_LONG_LINE_REASON)
+        if self._truncating:
             del self._buffer[:-64]
 
-    def _line(self) -> Iterator[Frame]:
+    def _finish_header_line(self) -> Iterator[WireFrame]:
         line = bytes(self._buffer).removesuffix(b"\r")
         self._buffer.clear()
         reason: str | None = None
-        lost = self._lost or self._told
-        if self._cutting:
-            reason = None if self._told else _LONG
-            self._cutting = self._told = False
+        was_out_of_sync = self._out_of_sync or self._reported
+        if self._truncating:
+            reason = None if self._reported else _LONG_LINE_REASON
+            self._truncating = self._reported = False
         elif line.strip():
-            reason = self._field(line)
+            reason = self._parse_header_field(line)
             if reason is None:
                 return
-        elif self._length is None and self._lines:
+        elif self._body_length is None and self._header_lines:
             reason = "the header has no Content-Length"
-        elif self._length is None:
+        elif self._body_length is None:
             return  # blank lines between frames are nothing
         else:
-            yield from self._begin(self._length)
+            yield from self._begin_body(self._body_length)
             return
-        back = _WAY_BACK.search(line)
+        resync = _RESYNC_HEADER_PATTERN.search(line)
         self._reset()
-        self._lost = True
-        if back is not None and reason != _SECOND:
-            self._length, self._lines = int(back[1]), 1
-        if reason is not None and not (lost and back is not None):
-            yield Unframed(reason)
+        self._out_of_sync = True
+        if resync is not None and reason != _CONFLICTING_LENGTH_REASON:
+            self._body_length, self._header_lines = int(resync[1]), 1
+        if reason is not None and not (was_out_of_sync and resync is not None):
+            yield InvalidFrame(reason)
 
-    def _field(self, line: bytes) -> str | None:
-        """Take one line of the header; the reason when it is none."""
-        found = _FIELD.fullmatch(line)
-        if found is None:
+    def _parse_header_field(self, line: bytes) -> str | None:
+        """Parse one header line; return the reason if it is invalid."""
+        match = _HEADER_FIELD_PATTERN.fullmatch(line)
+        if match is None:
             return "a header line is not `Name: value`"
-        self._lines += 1
-        if self._lines > HEADER_LINES:
-            return f"the header has over {HEADER_LINES} lines"
-        if found[1].lower() == b"content-length":
-            if not re.fullmatch(rb"[0-9]{1,18}", found[2]):
+        self._header_lines += 1
+        if self._header_lines > MAX_HEADER_LINES:
+            return f"the header has over {MAX_HEADER_LINES} lines"
+        if match[1].lower() == b"content-length":
+            if not re.fullmatch(rb"[0-9]{1,18}", match[2]):
                 return "Content-Length is not a number"
-            if self._length not in (None, int(found[2])):
-                return _SECOND
-            self._length = int(found[2])
+            if self._body_length not in (None, int(match[2])):
+                return _CONFLICTING_LENGTH_REASON
+            self._body_length = int(match[2])
         return None
 
-    def _begin(self, length: int) -> Iterator[Frame]:
-        """The header is over: its body comes."""
+    def _begin_body(self, length: int) -> Iterator[WireFrame]:
+        """Start reading the body once the header is complete."""
         self._reset()
         if length > self.limit:
-            self._skip = length
-            yield TooLarge(self.limit)
+            self._skip_bytes = length
+            yield OversizedFrame(self.limit)
         else:
-            self._length, self._body = length, True
+            self._body_length, self._in_body = length, True
             if not length:
                 self._reset()
                 yield b""
 
     def _reset(self) -> None:
         self._buffer.clear()
-        self._length = None
-        self._lines = 0
-        self._body = False
-        self._lost = False
+        self._body_length = None
+        self._header_lines = 0
+        self._in_body = False
+        self._out_of_sync = False
 
 
-_SECOND = "Content-Length is said twice, differently"
-_LONG = f"a header line is over {HEADER_LIMIT} bytes"
+_CONFLICTING_LENGTH_REASON = "Content-Length is said twice, differently"
+_LONG_LINE_REASON = f"a header line is over {MAX_HEADER_LINE_BYTES} bytes"

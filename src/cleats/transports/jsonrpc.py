@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 messages: parse, build, and nothing about tools.
+"""JSON-RPC 2.0 messages: parsing and encoding, without knowledge of tools.
 
-What is no JSON is a parse error; a batch, a bad id or a wrong version is an invalid request.
+Invalid JSON is a parse error; a batch, a bad id or a wrong version is an invalid request.
 """
 
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from cleats.transports.parsing import NotJson, decode
+from cleats.transports.json_text import InvalidJsonError, decode_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
-Id: TypeAlias = str | int | float
+RequestId: TypeAlias = str | int | float
 
 
 @dataclass(slots=True)
 class Request:
-    """Something to be answered."""
+    """A message that expects an answer."""
 
-    id: Id
+    id: RequestId
     method: str
     params: dict[str, Any] | None
 
 
 @dataclass(slots=True)
 class Notification:
-    """Something to be heard."""
+    """A message that expects no answer."""
 
     method: str
     params: dict[str, Any] | None
@@ -41,84 +41,84 @@ class Response:
 
 
 @dataclass(slots=True)
-class Malformed:
-    """Something to be refused, with what can be said about it."""
+class MalformedMessage:
+    """A message to be refused: the error code, the reason, and the id if it is usable."""
 
     code: int
     reason: str
-    id: Id | None = None
+    id: RequestId | None = None
 
 
-Message: TypeAlias = Request | Notification | Response | Malformed
+RpcMessage: TypeAlias = Request | Notification | Response | MalformedMessage
 
 _encode = msgspec.json.Encoder().encode
 
 
-class _Identified(msgspec.Struct):
+class _MessageWithId(msgspec.Struct):
     id: msgspec.Raw
 
 
-_identify = msgspec.json.Decoder(_Identified).decode
+_decode_id = msgspec.json.Decoder(_MessageWithId).decode
 
 
-def parse(body: bytes) -> Message:
-    """One body to one message. Never raises."""
+def parse_message(body: bytes) -> RpcMessage:
+    """Parse one body into one message. Never raises."""
     try:
-        raw = decode(body)
-    except NotJson as error:
-        return Malformed(PARSE_ERROR, f"Parse error: {error}")
+        raw = decode_json(body)
+    except InvalidJsonError as error:
+        return MalformedMessage(PARSE_ERROR, f"Parse error: {error}")
     if type(raw) is not dict:
-        what = "batches are not supported" if isinstance(raw, list) else "not an object"
-        return Malformed(INVALID_REQUEST, f"Invalid request: {what}")
+        reason = "batches are not supported" if isinstance(raw, list) else "not an object"
+        return MalformedMessage(INVALID_REQUEST, f"Invalid request: {reason}")
     method = raw.get("method")
     if method is None and ("result" in raw or "error" in raw):
         return Response(raw.get("id"))
-    return _request(raw, method)
+    return _parse_request(raw, method)
 
 
-def _request(raw: dict[str, Any], method: object) -> Message:
+def _parse_request(raw: dict[str, Any], method: object) -> RpcMessage:
     request_id = raw.get("id")
-    known = request_id if is_id(request_id) else None
+    valid_id = request_id if is_request_id(request_id) else None
     if raw.get("jsonrpc") != "2.0":
-        return Malformed(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"', known)
+        return MalformedMessage(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"', valid_id)
     if not isinstance(method, str):
-        return Malformed(INVALID_REQUEST, 'Invalid request: "method" must be a string', known)
+        return MalformedMessage(INVALID_REQUEST, 'Invalid request: "method" must be a string', valid_id)
     params = raw.get("params")
     if params is not None and type(params) is not dict:
-        return Malformed(INVALID_REQUEST, 'Invalid request: "params" must be an object', known)
+        return MalformedMessage(INVALID_REQUEST, 'Invalid request: "params" must be an object', valid_id)
     if "id" not in raw:
         return Notification(method, params)
-    if known is None:
-        return Malformed(INVALID_REQUEST, 'Invalid request: "id" must be a string or a number')
-    return Request(known, method, params)
+    if valid_id is None:
+        return MalformedMessage(INVALID_REQUEST, 'Invalid request: "id" must be a string or a number')
+    return Request(valid_id, method, params)
 
 
-def is_id(value: object) -> bool:
-    """Whether a value may be a request id; `true` is no number here."""
+def is_request_id(value: object) -> bool:
+    """Return whether a value may be a request id; booleans are not numbers here."""
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def written_id(body: bytes) -> msgspec.Raw:
-    """The id of a message as it is written there: a double cannot hold every number."""
-    return _identify(body).id
+def read_raw_id(body: bytes) -> msgspec.Raw:
+    """Return the id of a message exactly as written: a double cannot hold every number."""
+    return _decode_id(body).id
 
 
-def result(request_id: Id, value: Any) -> bytes:
-    """A success answer as one compact body."""
+def encode_result(request_id: RequestId, value: Any) -> bytes:
+    """Encode a success response as one compact body."""
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": value})
 
 
-def error(request_id: Id | None, code: int, message: str, data: Any = None) -> bytes:
-    """An error answer as one compact body."""
-    body: dict[str, Any] = {"code": code, "message": message}
+def encode_error(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
+    """Encode an error response as one compact body."""
+    error_body: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
-        body["data"] = data
-    return _encode({"jsonrpc": "2.0", "id": request_id, "error": body})
+        error_body["data"] = data
+    return _encode({"jsonrpc": "2.0", "id": request_id, "error": error_body})
 
 
-def notification(method: str, params: Any = None) -> bytes:
-    """A notification as one compact body."""
-    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+def encode_notification(method: str, params: Any = None) -> bytes:
+    """Encode a notification as one compact body."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
-        body["params"] = params
-    return _encode(body)
+        message["params"] = params
+    return _encode(message)

@@ -1,9 +1,9 @@
-"""The rpc wire: JSON-RPC 2.0, one request a line, the method is the tool.
+"""The rpc wire: JSON-RPC 2.0, one request per line, the method is the tool.
 
-Requests are answered one at a time and in the order they came. While one runs the next ones wait,
-and when enough of them wait we stop reading, so that a client which sends faster than we work
-fills its own pipe and not our memory. Every answer is a `result`: what a tool could not do is in
-its payload; a JSON-RPC error is only for what was no request.
+Requests are answered one at a time and in order. While one runs, the next ones wait, and when
+enough of them wait we stop reading, so that a client which sends faster than we work fills its own
+pipe and not our memory. Every answer is a `result`: a tool's failure is part of its payload; a
+JSON-RPC error is only for invalid requests.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Failed, Outcome
-from cleats.contract.payload import FLAT, Answer, Meta
-from cleats.runtime.call import Call
+from cleats.contract.payload import FLAT, Answer, AnswerMeta
+from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
-from cleats.transports import draining, jsonrpc
-from cleats.transports.framing import Lines, TooLarge
+from cleats.transports import jsonrpc, lifecycle
+from cleats.transports.framing import LineFramer, OversizedFrame
 from cleats.transports.stdio import Wire
 
 log = logging.getLogger(__name__)
 
-TOO_LARGE: Final[Mapping[str, Any]] = {
+OVERSIZED_FRAME_PAYLOAD: Final[Mapping[str, Any]] = {
     "ok": False,
     "reason": "validation_failed",
     "errors": [{"path": "", "msg": "payload_too_large"}],
@@ -37,35 +37,35 @@ END_OF_INPUT: Final = "end of input"
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class PatientWire(Wire, Protocol):
-    """A wire whose reading can be held up."""
+class PausableWire(Wire, Protocol):
+    """A wire whose reading can be paused."""
 
     def pause(self) -> None:
-        """Read nothing for now."""
+        """Pause reading."""
 
     def resume(self) -> None:
-        """Read on."""
+        """Resume reading."""
 
 
-async def serve(
-    dispatcher: Dispatcher, wire: PatientWire, *, limit: int, drain: float, shutdown: Shutdown
+async def serve_client(
+    dispatcher: Dispatcher, wire: PausableWire, *, limit: int, drain: float, shutdown: Shutdown
 ) -> None:
     """Serve one client until it leaves or the server is asked to stop.
 
-    When the input ends, everything that was read is answered. When a signal comes, the request
-    that runs is finished however long that takes (its own timeout ends it), and those that wait
-    are answered as far as `drain` seconds allow.
+    When the input ends, everything that was read is answered. When a signal comes, the running
+    request is finished however long that takes (its own timeout ends it), and the waiting ones are
+    answered as far as `drain` seconds allow.
     """
-    await Line(dispatcher, wire, limit=limit, drain=drain, shutdown=shutdown).run()
+    await RpcConnection(dispatcher, wire, limit=limit, drain=drain, shutdown=shutdown).run()
 
 
-class Line:
-    """One client's requests, in line."""
+class RpcConnection:
+    """One client's requests, answered in order."""
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        wire: PatientWire,
+        wire: PausableWire,
         *,
         limit: int,
         drain: float,
@@ -73,119 +73,119 @@ class Line:
     ) -> None:
         self._dispatcher = dispatcher
         self._wire = wire
-        self._lines = Lines(limit)
+        self._framer = LineFramer(limit)
         self._limit = limit
-        self._drain = drain
+        self._drain_seconds = drain
         self._shutdown = shutdown
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[bytes | TooLarge] = deque()
-        self._held = 0
+        self._queued_frames: deque[bytes | OversizedFrame] = deque()
+        self._queued_bytes = 0
         self._paused = False
-        self._closing = float("inf")
+        self._deadline = float("inf")
         self._worker: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Serve until the end, and leave nothing unsent."""
-        self._wire.receive(self._received)
-        await self._shutdown.asked.wait()
+        """Serve until the end and send every answer."""
+        self._wire.receive(self._receive_chunk)
+        await self._shutdown.requested.wait()
         self._wire.stop()
-        patience = None
+        timeout_seconds = None
         if self._shutdown.reason != END_OF_INPUT:
-            patience = self._drain
-            self._closing = self._loop.time() + patience
+            timeout_seconds = self._drain_seconds
+            self._deadline = self._loop.time() + timeout_seconds
         if self._worker is not None:
             await self._worker
-        await draining.flush(self._wire, within=patience)
+        await lifecycle.flush_wire(self._wire, timeout_seconds=timeout_seconds)
 
-    def _received(self, chunk: bytes) -> None:
-        for frame in self._lines.feed(chunk) if chunk else self._lines.close():
-            self._waiting.append(frame)
-            self._held += _size(frame)
+    def _receive_chunk(self, chunk: bytes) -> None:
+        for frame in self._framer.feed(chunk) if chunk else self._framer.close():
+            self._queued_frames.append(frame)
+            self._queued_bytes += _count_bytes(frame)
         if not chunk:
-            self._shutdown.ask(END_OF_INPUT)
-        elif self._held > self._limit:
+            self._shutdown.request(END_OF_INPUT)
+        elif self._queued_bytes > self._limit:
             self._paused = True
             self._wire.pause()
-        if self._waiting and self._worker is None:
-            self._worker = self._loop.create_task(self._work())
+        if self._queued_frames and self._worker is None:
+            self._worker = self._loop.create_task(self._answer_queue())
 
-    async def _work(self) -> None:
-        """Answer whatever waits, then end; the next bytes start another worker."""
-        while self._waiting and self._loop.time() < self._closing:
-            frame = self._waiting.popleft()
-            self._held -= _size(frame)
-            if self._paused and self._held <= self._limit // 2:
+    async def _answer_queue(self) -> None:
+        """Answer all queued frames, then end; the next bytes start another worker."""
+        while self._queued_frames and self._loop.time() < self._deadline:
+            frame = self._queued_frames.popleft()
+            self._queued_bytes -= _count_bytes(frame)
+            if self._paused and self._queued_bytes <= self._limit // 2:
                 self._paused = False
                 self._wire.resume()
-            answer = await self._answer(frame)
+            answer = await self._answer_frame(frame)
             if answer is not None:
                 self._wire.write(answer + b"\n")
-            if self._waiting:
-                await asyncio.sleep(0)  # a long line must not keep signals from being heard
-        if self._waiting:
-            log.warning("drain.cut requests=%d after=%gs", len(self._waiting), self._drain)
+            if self._queued_frames:
+                await asyncio.sleep(0)  # a long queue must not delay signals
+        if self._queued_frames:
+            log.warning("drain.cut requests=%d after=%gs", len(self._queued_frames), self._drain_seconds)
         self._worker = None
 
-    async def _answer(self, frame: bytes | TooLarge) -> bytes | None:
-        """One frame to one answer; None for what is not answered. Never raises."""
-        if isinstance(frame, TooLarge):
-            return _result(None, TOO_LARGE)  # whose it is stands in what was not read
-        match message := jsonrpc.parse(frame):
+    async def _answer_frame(self, frame: bytes | OversizedFrame) -> bytes | None:
+        """Return the answer to one frame, or None if it gets none. Never raises."""
+        if isinstance(frame, OversizedFrame):
+            return _encode_result(None, OVERSIZED_FRAME_PAYLOAD)  # the id is in the part that was not read
+        match message := jsonrpc.parse_message(frame):
             case jsonrpc.Request(id=float()):
-                return await self._call(message, jsonrpc.written_id(frame))
+                return await self._run_call(message, jsonrpc.read_raw_id(frame))
             case jsonrpc.Request():
-                return await self._call(message, message.id)
+                return await self._run_call(message, message.id)
             case jsonrpc.Notification():
-                await self._call(message, None)
+                await self._run_call(message, None)
                 return None
-            case jsonrpc.Malformed():
-                return jsonrpc.error(message.id, message.code, message.reason)
+            case jsonrpc.MalformedMessage():
+                return jsonrpc.encode_error(message.id, message.code, message.reason)
             case jsonrpc.Response():
-                # We ask nothing, so it answers nothing. Refusing it would let two servers that
-                # were plugged into each other talk for ever.
+                # We send no requests, so this answers none. Refusing it would let two servers that
+                # are connected to each other exchange errors for ever.
                 log.debug("response.dropped id=%r", message.id)
                 return None
 
-    async def _call(
+    async def _run_call(
         self,
         message: jsonrpc.Request | jsonrpc.Notification,
-        echoed: jsonrpc.Id | msgspec.Raw | None,
+        response_id: jsonrpc.RequestId | msgspec.Raw | None,
     ) -> bytes:
-        shown = str(message.id) if isinstance(message, jsonrpc.Request) else None
-        call = Call(
+        request_id = str(message.id) if isinstance(message, jsonrpc.Request) else None
+        call = ToolCall(
             tool=message.method,
             arguments=message.params or {},
-            id=shown,
+            id=request_id,
             surface="rpc",
-            meta=Meta(request_id=shown),
+            meta=AnswerMeta(request_id=request_id),
         )
         outcome = await self._dispatcher.dispatch(call)
         try:
-            return _result(echoed, _body(self._seal(call, outcome)))
+            return _encode_result(response_id, _render_body(self._seal_outcome(call, outcome)))
         except (TypeError, ValueError, OverflowError, RecursionError):
             log.exception("answer.unspeakable tool=%s", call.tool)
-            unspeakable = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-            return _result(echoed, _body(self._seal(call, unspeakable)))
+            failure = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
+            return _encode_result(response_id, _render_body(self._seal_outcome(call, failure)))
 
-    def _seal(self, call: Call, outcome: Outcome) -> Answer:
+    def _seal_outcome(self, call: ToolCall, outcome: Outcome) -> Answer:
         try:
             payload = self._dispatcher.registry.find(call.tool).payload
         except ToolError:
-            payload = FLAT  # no tool, so no shape of its own
-        return payload.seal(outcome, call.meta)
+            payload = FLAT  # an unknown tool has no payload shape
+        return payload.render_outcome(outcome, call.meta)
 
 
-def _size(frame: bytes | TooLarge) -> int:
+def _count_bytes(frame: bytes | OversizedFrame) -> int:
     return len(frame) if isinstance(frame, bytes) else 0
 
 
-def _body(answer: Answer) -> Mapping[str, Any] | None:
-    """The answer as one object; content blocks, which have no `ok`, get one."""
+def _render_body(answer: Answer) -> Mapping[str, Any] | None:
+    """Return the answer as one object; content blocks, which have no `ok`, get one."""
     if answer.content is None:
         return answer.body
     body: dict[str, Any] = {"ok": answer.ok, "content": list(answer.content)}
     return body if answer.ok else {**body, "error": answer.body}
 
 
-def _result(echoed: object, body: Mapping[str, Any] | None) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": echoed, "result": body})
+def _encode_result(response_id: object, body: Mapping[str, Any] | None) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": response_id, "result": body})

@@ -1,8 +1,8 @@
-"""The process's stdin and stdout as a wire of bytes that nothing else can touch.
+"""The process's stdin and stdout as an exclusive wire of bytes.
 
-While a wire is held, file descriptor 0 reads nothing and 1 leads to stderr, so that a stray
+While a wire is claimed, file descriptor 0 reads nothing and 1 leads to stderr, so that a stray
 `print` or a child's output can never break a frame. Reads are callbacks and writes never block:
-what the peer does not read is buffered, and past a limit we stop reading from the peer.
+output that the peer does not read is buffered, and past a limit we stop reading from the peer.
 """
 
 import asyncio
@@ -15,87 +15,87 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Protocol, TypeAlias
 
-CHUNK = 256 * 1024
-"""Bytes asked for in one read; four pipes full, so a burst is one wake-up."""
+READ_CHUNK_BYTES = 256 * 1024
+"""The size of one read; four full pipes, so that a burst needs one wake-up."""
 
-HIGH_WATER = 16 << 20
-"""Unread bytes after which we read no more from a peer that does not read from us."""
+HIGH_WATER_BYTES = 16 << 20
+"""The amount of unsent output above which we stop reading from the peer."""
 
-Receive: TypeAlias = Callable[[bytes], None]
-"""Called with each chunk of bytes; with none of them at the end."""
+ReceiveCallback: TypeAlias = Callable[[bytes], None]
+"""A function called with each chunk of bytes, and with an empty chunk at the end."""
 
 
 class Wire(Protocol):
-    """A duplex stream of bytes. stdio is one, a test's in-memory pair is another."""
+    """A duplex stream of bytes, such as stdio or a test's in-memory pair."""
 
-    def receive(self, callback: Receive) -> None:
+    def receive(self, callback: ReceiveCallback) -> None:
         """Start reading."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes, now or as soon as the peer takes them."""
+        """Send bytes now, or as soon as the peer accepts them."""
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
     @property
-    def broken(self) -> bool:
-        """Whether the peer has stopped listening for good."""
+    def is_broken(self) -> bool:
+        """True if the peer has stopped listening for good."""
 
-    async def flushed(self) -> None:
-        """Wait until everything written has left, or the peer is gone."""
+    async def wait_flushed(self) -> None:
+        """Wait until everything written has been sent or the peer is gone."""
 
 
 class StdioWire:
     """A wire over two file descriptors, which it does not close."""
 
     def __init__(self, in_fd: int, out_fd: int) -> None:
-        self._in = in_fd
-        self._out = out_fd
+        self._in_fd = in_fd
+        self._out_fd = out_fd
         self._loop = asyncio.get_running_loop()
-        self._callback: Receive = lambda _chunk: None
+        self._callback: ReceiveCallback = lambda _chunk: None
         self._reading = False
-        self._held = False
+        self._paused = False
         self._stopped = False
         self._unsent = bytearray()
         self._broken = False
-        self._flushed: list[asyncio.Future[None]] = []
-        self._resumed = threading.Event()
+        self._flush_waiters: list[asyncio.Future[None]] = []
+        self._resume_event = threading.Event()
         self._thread: threading.Thread | None = None
-        # Files and terminals take what they are given; only pipes and sockets can be full.
+        # Files and terminals accept every write; only pipes and sockets can be full.
         mode = os.fstat(out_fd).st_mode
-        self._can_wait = sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
-        if self._can_wait:
+        self._is_nonblocking = sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+        if self._is_nonblocking:
             os.set_blocking(out_fd, False)
-        self._watches = self._can_wait and stat.S_ISFIFO(mode)
+        self._watches_peer = self._is_nonblocking and stat.S_ISFIFO(mode)
 
-    def receive(self, callback: Receive) -> None:
+    def receive(self, callback: ReceiveCallback) -> None:
         self._callback = callback
-        if self._watches:
-            # Nothing can be read from our end of this pipe, so the only news is that its other
-            # end was closed. (A socket may be stdin as well, and is not watched.)
-            self._loop.add_reader(self._out, self._deserted)
-        self._resume()
+        if self._watches_peer:
+            # Nothing can be read from our end of this pipe, so the only possible event is that
+            # the other end was closed. (A socket may also be stdin, and is not watched.)
+            self._loop.add_reader(self._out_fd, self._handle_peer_closed)
+        self._resume_reading()
 
     def stop(self) -> None:
         self._stopped = True
-        self._pause()
+        self._pause_reading()
 
     def pause(self) -> None:
-        """Read nothing for now; what the peer sends waits in the pipe, and then at the peer."""
-        self._held = True
-        self._pause()
+        """Pause reading; the peer's data waits in the pipe, and then at the peer."""
+        self._paused = True
+        self._pause_reading()
 
     def resume(self) -> None:
-        """Read on, unless the peer still owes us the reading of too many answers."""
-        self._held = False
-        if len(self._unsent) <= HIGH_WATER:
-            self._resume()
+        """Resume reading, unless too much output is still unsent."""
+        self._paused = False
+        if len(self._unsent) <= HIGH_WATER_BYTES:
+            self._resume_reading()
 
     @property
-    def broken(self) -> bool:
-        if not self._broken and self._can_wait:
+    def is_broken(self) -> bool:
+        if not self._broken and self._is_nonblocking:
             poller = select.poll()
-            poller.register(self._out, 0)
+            poller.register(self._out_fd, 0)
             self._broken = any(event & select.POLLERR for _, event in poller.poll(0))
         return self._broken
 
@@ -103,92 +103,92 @@ class StdioWire:
         if self._broken:
             return
         if not self._unsent:
-            data = data[self._send(data) :]
+            data = data[self._send_bytes(data) :]
             if not data or self._broken:
                 return
-            self._loop.add_writer(self._out, self._writable)
+            self._loop.add_writer(self._out_fd, self._handle_writable)
         self._unsent += data
-        if len(self._unsent) > HIGH_WATER:
-            self._pause()
+        if len(self._unsent) > HIGH_WATER_BYTES:
+            self._pause_reading()
 
-    async def flushed(self) -> None:
+    async def wait_flushed(self) -> None:
         if self._unsent and not self._broken:
-            done = self._loop.create_future()
-            self._flushed.append(done)
-            await done
+            waiter = self._loop.create_future()
+            self._flush_waiters.append(waiter)
+            await waiter
 
     def close(self) -> None:
-        """Let go of the descriptors and leave them as they were."""
+        """Release the descriptors and restore their blocking mode."""
         self.stop()
-        if self._watches:
-            self._loop.remove_reader(self._out)
+        if self._watches_peer:
+            self._loop.remove_reader(self._out_fd)
         if self._unsent:
-            self._loop.remove_writer(self._out)
-        if self._can_wait:
+            self._loop.remove_writer(self._out_fd)
+        if self._is_nonblocking:
             with suppress(OSError):
-                os.set_blocking(self._out, True)
+                os.set_blocking(self._out_fd, True)
 
-    def _send(self, data: bytes | bytearray) -> int:
+    def _send_bytes(self, data: bytes | bytearray) -> int:
         try:
-            if self._can_wait:
-                return os.write(self._out, data)
+            if self._is_nonblocking:
+                return os.write(self._out_fd, data)
             view = memoryview(data)
             while view:
-                view = view[os.write(self._out, view) :]
+                view = view[os.write(self._out_fd, view) :]
             return len(data)
         except BlockingIOError:
             return 0
-        except OSError:  # EPIPE and its kin: nobody will ever read this
-            self._deserted()
+        except OSError:  # EPIPE and similar errors: nobody will ever read this
+            self._handle_peer_closed()
             return 0
 
-    def _deserted(self) -> None:
-        """The peer has stopped listening: there is no point in hearing what else it wants."""
-        if self._watches:
-            self._watches = False
-            self._loop.remove_reader(self._out)
+    def _handle_peer_closed(self) -> None:
+        """Stop reading, because the peer no longer listens."""
+        if self._watches_peer:
+            self._watches_peer = False
+            self._loop.remove_reader(self._out_fd)
         self._broken = True
         if not self._stopped:
             self.stop()
             self._loop.call_soon(self._callback, b"")
 
-    def _writable(self) -> None:
-        sent = self._send(self._unsent)
+    def _handle_writable(self) -> None:
+        sent = self._send_bytes(self._unsent)
         del self._unsent[:sent]
         if self._unsent and not self._broken:
             return
         self._unsent.clear()
-        self._loop.remove_writer(self._out)
-        self._resume()
-        for done in self._flushed:
-            if not done.done():
-                done.set_result(None)
-        self._flushed.clear()
+        self._loop.remove_writer(self._out_fd)
+        self._resume_reading()
+        for waiter in self._flush_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._flush_waiters.clear()
 
-    def _resume(self) -> None:
-        if self._reading or self._held or self._stopped:
+    def _resume_reading(self) -> None:
+        if self._reading or self._paused or self._stopped:
             return
         self._reading = True
         if self._thread is not None:
-            self._resumed.set()
+            self._resume_event.set()
             return
         try:
-            self._loop.add_reader(self._in, self._readable)
+            self._loop.add_reader(self._in_fd, self._handle_readable)
         except (OSError, NotImplementedError):  # a regular file; or Windows, which has no readiness
-            self._resumed.set()
+            self._resume_event.set()
             self._thread = threading.Thread(target=self._read_blocking, name="stdin", daemon=True)
             self._thread.start()
 
-    def _pause(self) -> None:
+    def _pause_reading(self) -> None:
         if self._reading:
             self._reading = False
-            self._resumed.clear()
+            self._resume_event.clear()
             if self._thread is None:
-                self._loop.remove_reader(self._in)
+                self._loop.remove_reader(self._in_fd)
 
-    def _readable(self) -> None:
+    def _handle_readable(self) -> None:
         try:
-            chunk = os.read(self._in, CHUNK)
+            chunk = os.read(self._in_fd, READ_CHUNK_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -200,15 +200,15 @@ class StdioWire:
     def _read_blocking(self) -> None:
         chunk = b"\n"
         while chunk and not self._stopped:
-            self._resumed.wait()
+            self._resume_event.wait()
             try:
-                chunk = os.read(self._in, CHUNK)
+                chunk = os.read(self._in_fd, READ_CHUNK_BYTES)
             except OSError:
                 chunk = b""
             with suppress(RuntimeError):  # the loop is closed: the server is gone
-                self._loop.call_soon_threadsafe(self._deliver, chunk)
+                self._loop.call_soon_threadsafe(self._deliver_chunk, chunk)
 
-    def _deliver(self, chunk: bytes) -> None:
+    def _deliver_chunk(self, chunk: bytes) -> None:
         if not self._stopped:
             if not chunk:
                 self.stop()
@@ -216,20 +216,20 @@ class StdioWire:
 
 
 @contextmanager
-def claimed() -> Iterator[tuple[int, int]]:
-    """Take fd 0 and 1 away from everyone else; give them back at the end.
+def claim_stdio() -> Iterator[tuple[int, int]]:
+    """Reserve descriptors 0 and 1 for this wire and restore them at the end.
 
-    Claim before anything is imported that might print.
+    Call this before importing anything that might print.
     """
     with suppress(AttributeError):  # there is no sys.stdout when fd 1 came closed
         sys.stdout.flush()
-    _keep_open(0, os.O_RDONLY)
-    _keep_open(1, os.O_WRONLY)
-    _keep_open(2, os.O_WRONLY)
-    in_fd, out_fd = _above_standard(0), _above_standard(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    _ensure_open(0, os.O_RDONLY)
+    _ensure_open(1, os.O_WRONLY)
+    _ensure_open(2, os.O_WRONLY)
+    in_fd, out_fd = _duplicate_fd(0), _duplicate_fd(1)
+    null_fd = os.open(os.devnull, os.O_RDONLY)
     try:
-        os.dup2(nothing, 0)
+        os.dup2(null_fd, 0)
         os.dup2(2, 1)
         yield in_fd, out_fd
     finally:
@@ -237,13 +237,13 @@ def claimed() -> Iterator[tuple[int, int]]:
             sys.stdout.flush()
         os.dup2(in_fd, 0)
         os.dup2(out_fd, 1)
-        for fd in (nothing, in_fd, out_fd):
+        for fd in (null_fd, in_fd, out_fd):
             os.close(fd)
 
 
 @asynccontextmanager
-async def stdio_wire(in_fd: int, out_fd: int) -> AsyncIterator[StdioWire]:
-    """A wire over claimed descriptors for as long as the block runs."""
+async def open_stdio_wire(in_fd: int, out_fd: int) -> AsyncIterator[StdioWire]:
+    """Open a wire over claimed descriptors for the duration of the block."""
     wire = StdioWire(in_fd, out_fd)
     try:
         yield wire
@@ -251,19 +251,19 @@ async def stdio_wire(in_fd: int, out_fd: int) -> AsyncIterator[StdioWire]:
         wire.close()
 
 
-def _keep_open(fd: int, mode: int) -> None:
-    """Let a standard descriptor that came closed lead nowhere, instead of to the next file."""
+def _ensure_open(fd: int, mode: int) -> None:
+    """Point a closed standard descriptor at the null device, so that no file reuses its number."""
     try:
         os.fstat(fd)
     except OSError:
-        nowhere = os.open(os.devnull, mode)
-        if nowhere != fd:
-            os.dup2(nowhere, fd)
-            os.close(nowhere)
+        null_fd = os.open(os.devnull, mode)
+        if null_fd != fd:
+            os.dup2(null_fd, fd)
+            os.close(null_fd)
 
 
-def _above_standard(fd: int) -> int:
-    """A duplicate that is not itself a standard descriptor and does not reach children."""
+def _duplicate_fd(fd: int) -> int:
+    """Duplicate a descriptor to a number above 2 that children do not inherit."""
     if sys.platform == "win32":
         return os.dup(fd)
     import fcntl  # noqa: PLC0415 - not on Windows

@@ -50,7 +50,7 @@ class Todo:
         return {"item": asdict(item)}
 
     def tools(self) -> list[Tool]:
-        """The table."""
+        """List the tools."""
         return [
             Tool(
                 name="todo_add",
@@ -114,7 +114,7 @@ class Todo:
 
 
 def toolset(settings: Settings) -> Toolset:
-    """What the entry point names: settings in, a toolset out."""
+    """Create the toolset; the entry point names this function."""
     journal = Journal(settings.data_dir / "todo" / "items.jsonl")
     return Toolset(
         name="todo",

@@ -1,49 +1,49 @@
-"""Compare two snapshots of a contract: what changed, whom it breaks, which bump it needs.
+"""Comparison of two contract snapshots: changes, whom they break, and the version bump they need.
 
-`compare` is the whole of it. Inputs may only grow and outputs may only shrink; what cannot be
-proved safe counts as breaking. Works on our own snapshots and on those of any MCP server.
+`compare_snapshots` is the entry point. Inputs may only grow and outputs may only shrink; a change
+that cannot be proved safe counts as breaking. It works on our own snapshots and on those of any MCP
+server.
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cleats.contract.compat.findings import Finding, Proof, Witness
-from cleats.contract.compat.names import Naming
-from cleats.contract.compat.reading import SnapshotError, admit
-from cleats.contract.compat.render import explain, markdown, render, sarif
-from cleats.contract.compat.rules import RULES, Level, Rule, Severity
-from cleats.contract.compat.surface import differences
-from cleats.contract.compat.verdict import Report, verdict
+from cleats.contract.compat.findings import ContractFinding, Proof, Witness
+from cleats.contract.compat.renames import ToolMatching
+from cleats.contract.compat.report import explain_rule, render_markdown, render_sarif, render_text
+from cleats.contract.compat.rules import RULES, BumpLevel, ContractRule, FindingSeverity
+from cleats.contract.compat.snapshot_diff import SnapshotError, find_differences, normalize_snapshot
+from cleats.contract.compat.verdict import ContractReport, build_report
 
 __all__ = [
     "RULES",
-    "Finding",
-    "Level",
+    "BumpLevel",
+    "ContractFinding",
+    "ContractReport",
+    "ContractRule",
+    "FindingSeverity",
     "Proof",
-    "Report",
-    "Rule",
-    "Severity",
     "SnapshotError",
     "Witness",
-    "compare",
-    "explain",
-    "markdown",
-    "render",
-    "sarif",
+    "compare_snapshots",
+    "explain_rule",
+    "render_markdown",
+    "render_sarif",
+    "render_text",
 ]
 
 
-def compare(
+def compare_snapshots(
     old: Mapping[str, Any], new: Mapping[str, Any], *, ignore: Collection[str] = ()
-) -> Report:
-    """Find every change from the old snapshot to the new one, and weigh them.
+) -> ContractReport:
+    """Find every change from the old snapshot to the new one, and report the bump they need.
 
     `ignore` holds the ids of rules whose findings are left out.
 
     Raises:
-        SnapshotError: one of the two is no snapshot.
+        SnapshotError: One of the two is not a snapshot.
     """
-    before, after = admit(old), admit(new)
-    naming = Naming.of(before["tools"], after["tools"])
-    found = differences(before, after, naming)
-    return verdict(before, after, naming, (one for one in found if one.rule.id not in ignore))
+    before, after = normalize_snapshot(old), normalize_snapshot(new)
+    matching = ToolMatching.from_tools(before["tools"], after["tools"])
+    findings = find_differences(before, after, matching)
+    return build_report(before, after, matching, (finding for finding in findings if finding.rule.id not in ignore))

@@ -1,18 +1,18 @@
-"""Optional additions are forgiven before anything is proved.
+"""Optional additions, which are accepted before anything is proved.
 
 By proof alone, a new optional property is never safe: a closed output schema forbade it, and an
-open input schema let any value pass under its name. Yet additions are what a MINOR version is
-for. So the old schema is first brought up to date with the names that are only new:
+open input schema let any value pass under its name. Yet MINOR versions exist for additions. So the
+old schema is first extended by the names that are merely new:
 
 - on the input side a new name is `false` in the old schema: no caller was sending it;
-- on the output side it is `true`: a reader passes over what it does not know.
+- on the output side it is `true`: a reader ignores what it does not know.
 
-The rest is then proved as it stands. A value that does not use a new name fares exactly as it did
-under the old schema, wherever in the schema that name was added.
+The rest is then proved unchanged. A value that does not use a new name is judged exactly as under
+the old schema, wherever in the schema that name was added.
 
-Not forgiven: a new name that the input requires, and a name that the old schema spoke of already,
-be it by a pattern, a schema for additional properties, or another part that describes the same
-value, since callers may well use it.
+Not accepted: a new name that the input requires, and a name that the old schema already mentioned,
+whether by a pattern, by a schema for additional properties, or in another part that describes the
+same value, since callers may well use it.
 """
 
 from dataclasses import dataclass
@@ -21,87 +21,89 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from cleats.contract.compat.findings import ContractSide
 from cleats.contract.compat.keywords import (
-    IN_PLACE,
-    LISTS,
+    IN_PLACE_KEYWORDS,
+    SCHEMA_LIST_KEYWORDS,
     Schema,
-    as_object,
-    crossing,
-    everywhere,
-    names,
-    pairs,
+    find_property_names,
+    has_crossing_descriptions,
+    pair_branches,
+    to_object_schema,
+    walk_schemas,
 )
-from cleats.contract.compat.sides import Side
 
-CATCH_ALL: Final = ("additionalProperties", "unevaluatedProperties")
-Names = frozenset[str]
-NOBODY: Final[Names] = frozenset()
+CATCH_ALL_KEYWORDS: Final = ("additionalProperties", "unevaluatedProperties")
+PropertyNames = frozenset[str]
+NO_NAMES: Final[PropertyNames] = frozenset()
 
 
 @dataclass(frozen=True)
-class Additions:
-    """What may be added to a document on one side of the contract.
+class OptionalAdditions:
+    """The optional names that may be added to a document on one side of the contract.
 
-    `around` are the names that the schemas speak of in which the one at hand stands.
+    `outer_names` are the property names that the schemas around the current one mention.
     """
 
     root: Schema
-    side: Side
+    side: ContractSide
 
-    def forgive(self, old: Schema, new: Schema, around: Names = NOBODY) -> Schema:
-        """The old schema, brought up to date with the optional names that the new one adds."""
+    def add_optional_names(self, old: Schema, new: Schema, outer_names: PropertyNames = NO_NAMES) -> Schema:
+        """Return the old schema extended by the optional names that the new one adds."""
         if isinstance(old, bool) or isinstance(new, bool):
             return old
         merged = dict(old)
-        for name in self.names(old, new, around):
-            value = self.side is not Side.INPUT
+        for name in self.find_optional_names(old, new, outer_names):
+            value = self.side is not ContractSide.INPUT
             merged["properties"] = {**merged.get("properties", {}), name: value}
-        here = around | names(old, self.root)
+        known_names = outer_names | find_property_names(old, self.root)
         for keyword in old.keys() & new.keys():
-            inside = here if keyword in IN_PLACE else NOBODY
-            merged[keyword] = self._part(keyword, merged[keyword], new[keyword], inside)
+            inner_names = known_names if keyword in IN_PLACE_KEYWORDS else NO_NAMES
+            merged[keyword] = self._merge_keyword(keyword, merged[keyword], new[keyword], inner_names)
         return merged
 
-    def _part(self, keyword: str, old: Any, new: Any, around: Names) -> Any:
-        both = (old, new)
-        if keyword in FAMILIES and all(isinstance(part, dict) for part in both):
+    def _merge_keyword(self, keyword: str, old: Any, new: Any, outer_names: PropertyNames) -> Any:
+        values = (old, new)
+        if keyword in MERGED_MAP_KEYWORDS and all(isinstance(part, dict) for part in values):
             return {
-                name: self.forgive(part, new[name], around) if name in new else part
+                name: self.add_optional_names(part, new[name], outer_names) if name in new else part
                 for name, part in old.items()
             }
-        if keyword in LISTS and all(isinstance(part, list) for part in both):
+        if keyword in SCHEMA_LIST_KEYWORDS and all(isinstance(part, list) for part in values):
             merged = list(old)
-            for left, right in pairs(old, new) or []:
-                merged[left] = self.forgive(old[left], new[right], around)
+            for old_index, new_index in pair_branches(old, new) or []:
+                merged[old_index] = self.add_optional_names(old[old_index], new[new_index], outer_names)
             return merged
-        if keyword in LONERS and all(isinstance(part, dict) for part in both):
-            return self.forgive(old, new, around)
+        if keyword in MERGED_SINGLE_KEYWORDS and all(isinstance(part, dict) for part in values):
+            return self.add_optional_names(old, new, outer_names)
         return old
 
-    def names(self, old: dict[str, Any], new: dict[str, Any], around: Names = NOBODY) -> list[str]:
-        """The names that are new here and that no caller or reader can trip over."""
-        if any(as_object(old.get(keyword, {})) not in OPEN_OR_SHUT for keyword in CATCH_ALL):
+    def find_optional_names(
+        self, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames = NO_NAMES
+    ) -> list[str]:
+        """Return the names that are new here and that cannot break any caller or reader."""
+        if any(to_object_schema(old.get(keyword, {})) not in OPEN_OR_CLOSED_SCHEMAS for keyword in CATCH_ALL_KEYWORDS):
             return []
-        demanded = set(new.get("required", [])) if self.side is Side.INPUT else set()
-        taken = around | names(old, self.root) | self._elsewhere | demanded
-        fresh = [name for name in new.get("properties", {}) if name not in taken]
-        return [name for name in fresh if not _matched(name, old)]
+        required_names = set(new.get("required", [])) if self.side is ContractSide.INPUT else set()
+        taken_names = outer_names | find_property_names(old, self.root) | self._crossing_names | required_names
+        new_names = [name for name in new.get("properties", {}) if name not in taken_names]
+        return [name for name in new_names if not _matches_pattern_property(name, old)]
 
     @cached_property
-    def _elsewhere(self) -> set[str]:
-        """Where descriptions cross, a name that occurs anywhere may be known everywhere."""
-        if not crossing(self.root):
+    def _crossing_names(self) -> set[str]:
+        """All names in the document if descriptions cross: each may be known everywhere."""
+        if not has_crossing_descriptions(self.root):
             return set()
-        return {name for part in everywhere(self.root) for name in names(part, self.root)}
+        return {name for part in walk_schemas(self.root) for name in find_property_names(part, self.root)}
 
 
-FAMILIES: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-LONERS: Final = ("additionalProperties", "items", "then", "else", "contains")
-OPEN_OR_SHUT: Final[tuple[dict[str, Any], ...]] = ({}, {"not": {}})
+MERGED_MAP_KEYWORDS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+MERGED_SINGLE_KEYWORDS: Final = ("additionalProperties", "items", "then", "else", "contains")
+OPEN_OR_CLOSED_SCHEMAS: Final[tuple[dict[str, Any], ...]] = ({}, {"not": {}})
 
 
-def _matched(name: str, schema: dict[str, Any]) -> bool:
-    # Not with `re`: another server's pattern could keep it busy for ever.
+def _matches_pattern_property(name: str, schema: dict[str, Any]) -> bool:
+    # Not with `re`: a pattern of another server could make it run forever.
     patterns = schema.get("patternProperties", {})
     try:
         return any(jsonschema_rs.is_valid({"pattern": pattern}, name) for pattern in patterns)

@@ -1,17 +1,21 @@
-"""What a comparison finds: one change, where it is, and how we know."""
+"""The findings of a comparison: one change each, with its location and its proof."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from enum import Enum, StrEnum, auto
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
 
-from cleats.contract.compat.rules import ORDER, RULES, Rule
+from cleats.contract.compat.keywords import STRUCTURE_KEYWORDS, encode_canonical, is_same_json
+from cleats.contract.compat.rules import RULE_ORDER, RULES, ContractRule
 
 
 class Proof(StrEnum):
-    """How sure a finding is."""
+    """The degree of certainty of a finding."""
 
     PROVED = "proved"
-    """The prover decided it, or a witness shows it."""
+    """Decided by the prover, or shown by a witness."""
 
     STRUCTURAL = "structural"
     """Read off the two texts; nothing needed proving, or the parts were proved one by one."""
@@ -31,15 +35,15 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ContractFinding:
     """One change.
 
     `pointer` (RFC 6901) leads to it from the tool's entry in the snapshot, or from the top of the
-    snapshot when `tool` is None; what is gone is found in the old one. `affects` names the tools
-    whose behaviour a contract-wide change alters.
+    snapshot when `tool` is None; something that was removed is located in the old snapshot.
+    `affects` names the tools whose behaviour a contract-wide change alters.
     """
 
-    rule: Rule
+    rule: ContractRule
     pointer: str
     message: str
     tool: str | None = None
@@ -48,10 +52,10 @@ class Finding:
     affects: tuple[str, ...] = ()
 
     @property
-    def order(self) -> tuple[bool, str, str, int, str]:
-        """Contract-wide changes first, then tool by tool, then from the top of each schema."""
-        where = self.tool or ""
-        return (bool(where), where, self.pointer, ORDER[self.rule.id], self.message)
+    def sort_key(self) -> tuple[bool, str, str, int, str]:
+        """Contract-wide changes first, then by tool, then from the top of each schema."""
+        tool_name = self.tool or ""
+        return (bool(tool_name), tool_name, self.pointer, RULE_ORDER[self.rule.id], self.message)
 
     def as_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -70,6 +74,123 @@ class Finding:
         return body
 
 
-def finding(rule: str, pointer: str, message: str, **facts: Any) -> Finding:
-    """A finding by the id of its rule."""
-    return Finding(rule=RULES[rule], pointer=pointer, message=message, **facts)
+def make_finding(rule: str, pointer: str, message: str, **facts: Any) -> ContractFinding:
+    """Create a finding from the id of its rule."""
+    return ContractFinding(rule=RULES[rule], pointer=pointer, message=message, **facts)
+
+
+T = TypeVar("T")
+
+
+class ContractSide(Enum):
+    """The direction of a schema. Inputs may only grow, outputs may only shrink.
+
+    Callers write inputs and readers read outputs. The envelope is an output that all tools share.
+    """
+
+    INPUT = "INPUT"
+    OUTPUT = "OUTPUT"
+    ENVELOPE = "ENVELOPE"
+
+    def order_pair(self, old: T, new: T) -> tuple[T, T]:
+        """Return (the one that must be contained, the one that must contain it)."""
+        return (old, new) if self is ContractSide.INPUT else (new, old)
+
+
+class ChangeKind(StrEnum):
+    """The kind of a change, independent of the side of the contract."""
+
+    PROPERTY_ADDED = auto()
+    PROPERTY_REMOVED = auto()
+    PROPERTY_RENAMED = auto()
+    REQUIRED_ADDED = auto()
+    REQUIRED_REMOVED = auto()
+    TYPE_CHANGED = auto()
+    NARROWED = auto()
+    WIDENED = auto()
+    REWRITTEN = auto()
+    DEFAULT_CHANGED = auto()
+    MEANING_CHANGED = auto()
+    DOCS_CHANGED = auto()
+    UNDECIDED = auto()
+    UNKNOWN_KEYWORD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """A change at a location in a schema; `name` is the property it is about."""
+
+    kind: ChangeKind
+    pointer: str
+    message: str
+    name: str | None = None
+
+
+MAX_SHOWN_CHARACTERS: Final = 60
+"""The length to which values are cut, so that each change stays on one line of a report."""
+
+
+CONTEXT_CHARACTERS: Final = 12
+"""The number of characters shown before the position where two texts differ."""
+
+
+def quote_name(name: str) -> str:
+    return f"`{name}`"
+
+
+def format_value(value: Any) -> str:
+    """Format a JSON value, cut if it is long."""
+    encoded = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return encoded if len(encoded) <= MAX_SHOWN_CHARACTERS else encoded[: MAX_SHOWN_CHARACTERS - 1] + "…"
+
+
+def describe_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords: Iterable[str] | None = None) -> str:
+    """Describe each keyword that differs in one sentence."""
+    if new == {"not": {}}:
+        return "Nothing is allowed here any more."
+    if old == {"not": {}}:
+        return "Something is allowed here now."
+    names = sorted((old.keys() | new.keys()) - STRUCTURE_KEYWORDS) if keywords is None else keywords
+    sentences = [_describe_keyword_change(name, old, new) for name in names]
+    return " ".join(filter(None, sentences)) or "What it refers to changed."
+
+
+def describe_value_change(old: Any, new: Any) -> str:
+    """Describe a value that became another."""
+    return f"Was {format_value(old)}, is {format_value(new)}."
+
+
+def describe_text_change(old: str | None, new: str | None) -> str:
+    """Describe a changed text by excerpts from where the two versions differ."""
+    old_text, new_text = old or "", new or ""
+    letters = enumerate(zip_longest(old_text, new_text))
+    start = next((position for position, (a, b) in letters if a != b), 0)
+    return f"Was {_excerpt_text(old_text, start)}, is {_excerpt_text(new_text, start)}."
+
+
+def _excerpt_text(full_text: str, position: int) -> str:
+    """Return a readable excerpt of a text, starting shortly before a position."""
+    start = max(0, position - CONTEXT_CHARACTERS)
+    excerpt = full_text[start : start + MAX_SHOWN_CHARACTERS]
+    return f"{'…' if start else ''}{excerpt!r}{'…' if start + MAX_SHOWN_CHARACTERS < len(full_text) else ''}"
+
+
+def _describe_keyword_change(keyword: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    name = quote_name(keyword)
+    if keyword not in old:
+        return f"{name} is new: {format_value(new[keyword])}."
+    if keyword not in new:
+        return f"{name} is gone: {format_value(old[keyword])}."
+    if is_same_json(old[keyword], new[keyword]):
+        return ""
+    if isinstance(old[keyword], list) and isinstance(new[keyword], list):
+        return _describe_list_change(name, old[keyword], new[keyword])
+    return f"{name} was {format_value(old[keyword])} and is {format_value(new[keyword])}."
+
+
+def _describe_list_change(name: str, old: list[Any], new: list[Any]) -> str:
+    before, after = {encode_canonical(value) for value in old}, {encode_canonical(value) for value in new}
+    lost = [format_value(value) for value in old if encode_canonical(value) not in after]
+    gained = [format_value(value) for value in new if encode_canonical(value) not in before]
+    parts = [f"{verb} {', '.join(values)}" for verb, values in (("lost", lost), ("gained", gained)) if values]
+    return f"{name} {' and '.join(parts) if parts else 'is in another order'}."

@@ -1,289 +1,305 @@
-"""What each JSON Schema keyword is to a comparison, and how to move around in a schema.
+"""The role of each JSON Schema keyword in a comparison, and navigation inside a schema.
 
-Drafts 7 and 2020-12 are known by heart; a keyword that is listed nowhere here has no known
-meaning, and a change to it can never be called safe.
+Drafts 7 and 2020-12 are covered completely; a keyword that is not listed here has no known meaning,
+and a change to it can never be called safe.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from cleats.contract.binding import RESERVED
-from cleats.contract.pointer import tokens
+from cleats.contract.arguments import RESERVED_KEYWORD
+from cleats.contract.pointer import split_pointer
 
 Schema: TypeAlias = dict[str, Any] | bool
 
-DIALECTS: Final = frozenset(
+KNOWN_DIALECTS: Final = frozenset(
     {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)}
     | {f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
 )
-"""What `$schema` may say. Any other would be looked for on the network, which must not happen."""
+"""The accepted values of `$schema`. Any other would be fetched from the network, which must not
+happen."""
 
-WORDS: Final = frozenset(
+DOCUMENTATION_KEYWORDS: Final = frozenset(
     {"title", "description", "examples", "$comment", "deprecated", "markdownDescription"}
     | {"enumDescriptions", "enumNames"}
 )
-"""For readers only. People and models read them, validators do not."""
+"""Keywords for readers only: people and models read them, validators do not."""
 
-MEANING: Final = "x-meaning"
-"""A whole number beside a property, raised by hand when the same value comes to mean something
-else: no machine can see that. Leaving it out says 1."""
+MEANING_KEYWORD: Final = "x-meaning"
+"""An integer next to a property, raised by hand when the same value comes to mean something else,
+which no machine can detect. The default is 1."""
 
-MEANINGS: Final = frozenset({MEANING, "contentEncoding", "contentMediaType", "contentSchema"})
-"""What a value stands for. The value itself stays as valid as it was."""
+MEANING_KEYWORDS: Final = frozenset({MEANING_KEYWORD, "contentEncoding", "contentMediaType", "contentSchema"})
+"""Keywords that say what a value stands for. They do not affect whether the value is valid."""
 
-PLUMBING: Final = frozenset({"$schema", "$id", "$defs", "definitions", "$anchor", "$vocabulary"})
-"""Says where things are. Followed, never compared for itself."""
+STRUCTURE_KEYWORDS: Final = frozenset({"$schema", "$id", "$defs", "definitions", "$anchor", "$vocabulary"})
+"""Keywords that say where things are. They are followed, never compared for themselves."""
 
-ASSERTIONS: Final = frozenset(
+ASSERTION_KEYWORDS: Final = frozenset(
     {"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum"}
     | {"exclusiveMinimum", "maxLength", "minLength", "pattern", "format", "maxItems", "minItems"}
     | {"uniqueItems", "contains", "maxContains", "minContains", "maxProperties", "minProperties"}
     | {"dependentRequired", "dependencies", "not", "additionalItems"}
-    | {RESERVED}
+    | {RESERVED_KEYWORD}
 )
-"""Judged together, at the place where they stand, by the prover."""
+"""Keywords that the prover judges together, at their location."""
 
-MAPS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
-SINGLES: Final = (
+SCHEMA_MAP_KEYWORDS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+SCHEMA_LIST_KEYWORDS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+SINGLE_SCHEMA_KEYWORDS: Final = (
     *("additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else"),
     *("unevaluatedProperties", "unevaluatedItems", "additionalItems", "contentSchema"),
 )
 
-WALKED: Final = frozenset(
+WALKED_KEYWORDS: Final = frozenset(
     {"properties", "patternProperties", "additionalProperties", "propertyNames", "items"}
     | {"prefixItems", "allOf", "anyOf", "oneOf", "dependentSchemas", "required", "$ref"}
     | {"if", "then", "else"}
 )
-"""Compared part by part: each is a conjunct of its own, and takes more when a part takes more."""
+"""Keywords that are compared part by part: each is a separate conjunct, and accepts more when one
+of its parts accepts more."""
 
-WHOLE: Final = frozenset(
-    {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}
-)
+INSEPARABLE_KEYWORDS: Final = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"})
 """A schema with one of these cannot be taken apart: the keyword depends on its neighbours."""
 
-KNOWN: Final = WORDS | MEANINGS | PLUMBING | ASSERTIONS | WALKED | WHOLE | {"default"}
+KNOWN_KEYWORDS: Final = (
+    DOCUMENTATION_KEYWORDS
+    | MEANING_KEYWORDS
+    | STRUCTURE_KEYWORDS
+    | ASSERTION_KEYWORDS
+    | WALKED_KEYWORDS
+    | INSEPARABLE_KEYWORDS
+    | {"default"}
+)
 
-SAME_IN_EVERY_DRAFT: Final = (
-    KNOWN
-    - WHOLE
+DRAFT_INDEPENDENT_KEYWORDS: Final = (
+    KNOWN_KEYWORDS
+    - INSEPARABLE_KEYWORDS
     - {"prefixItems", "dependentSchemas", "dependentRequired", "dependencies", "$anchor", "$id"}
     - {"additionalItems", "maxContains", "minContains", "$vocabulary"}
 )
-"""Means the same in draft 7 and in 2020-12, so that schemas of both can be compared."""
+"""Keywords with the same meaning in draft 7 and in 2020-12, so that schemas of both can be
+compared."""
 
 
-def text(value: Any) -> str:
-    """One text per JSON value. Python would call `true` and `1` equal; JSON does not."""
+def encode_canonical(value: Any) -> str:
+    """Encode a JSON value as one canonical text. Python equates `true` and `1`; JSON does not."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def same(one: Any, other: Any) -> bool:
-    return text(one) == text(other)
+def is_same_json(one: Any, other: Any) -> bool:
+    return encode_canonical(one) == encode_canonical(other)
 
 
-def branches(schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """The schemas directly inside a schema, each with the keyword that holds it."""
+def iterate_subschemas(schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield the schemas directly inside a schema, each with the keyword that holds it."""
     if isinstance(schema, bool):
         return
-    for keyword in MAPS:
-        if isinstance(held := schema.get(keyword), dict):
-            yield from ((keyword, part) for part in held.values())
-    for keyword in LISTS:
-        if isinstance(held := schema.get(keyword), list):
-            yield from ((keyword, part) for part in held)
-    for keyword in SINGLES:
-        held = schema.get(keyword)
-        if isinstance(held, dict | bool):
-            yield keyword, held
-        elif isinstance(held, list):  # the tuples of draft 7
-            yield from ((keyword, part) for part in held)
+    for keyword in SCHEMA_MAP_KEYWORDS:
+        if isinstance(value := schema.get(keyword), dict):
+            yield from ((keyword, part) for part in value.values())
+    for keyword in SCHEMA_LIST_KEYWORDS:
+        if isinstance(value := schema.get(keyword), list):
+            yield from ((keyword, part) for part in value)
+    for keyword in SINGLE_SCHEMA_KEYWORDS:
+        value = schema.get(keyword)
+        if isinstance(value, dict | bool):
+            yield keyword, value
+        elif isinstance(value, list):  # the tuples of draft 7
+            yield from ((keyword, part) for part in value)
 
 
-def everywhere(schema: Schema) -> Iterator[Schema]:
-    """A schema and every schema inside it."""
+def walk_schemas(schema: Schema) -> Iterator[Schema]:
+    """Yield a schema and every schema inside it."""
     yield schema
-    for _, part in branches(schema):
-        yield from everywhere(part)
+    for _, part in iterate_subschemas(schema):
+        yield from walk_schemas(part)
 
 
-def refers(schema: Schema) -> bool:
-    """Whether anything in it is written elsewhere, so that equal texts may differ in meaning."""
-    return any(isinstance(s, dict) and not s.keys().isdisjoint(REFS) for s in everywhere(schema))
+def has_references(schema: Schema) -> bool:
+    """Return True if the schema has references, so that equal texts may differ in meaning."""
+    return any(
+        isinstance(part, dict) and not part.keys().isdisjoint(REFERENCE_KEYWORDS) for part in walk_schemas(schema)
+    )
 
 
-REFS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+REFERENCE_KEYWORDS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def target(root: Schema, ref: str) -> Schema | None:
-    """What a reference into the same document points at; None for any other reference."""
+def resolve_reference(root: Schema, ref: str) -> Schema | None:
+    """Resolve a reference within the document; return None for any other reference."""
     if not ref.startswith("#") or (ref != "#" and not ref.startswith("#/")):
         return None
-    found: Any = root
-    for token in tokens(ref[1:]):
-        if isinstance(found, Mapping) and token in found:
-            found = found[token]
-        elif isinstance(found, list) and token.isdecimal() and int(token) < len(found):
-            found = found[int(token)]
+    node: Any = root
+    for token in split_pointer(ref[1:]):
+        if isinstance(node, Mapping) and token in node:
+            node = node[token]
+        elif isinstance(node, list) and token.isdecimal() and int(token) < len(node):
+            node = node[int(token)]
         else:
             return None
-    return found if isinstance(found, dict | bool) else None
+    return node if isinstance(node, dict | bool) else None
 
 
-def foreign(schema: Schema) -> bool:
-    """Whether anything in it is in a dialect that is not known here."""
-    stated = (part.get("$schema") for part in everywhere(schema) if isinstance(part, dict))
-    return any(one is not None and str(one).rstrip("#") not in DIALECTS for one in stated)
+def has_unknown_dialect(schema: Schema) -> bool:
+    """Return True if any part of the schema uses an unknown dialect."""
+    dialects = (part.get("$schema") for part in walk_schemas(schema) if isinstance(part, dict))
+    return any(dialect is not None and str(dialect).rstrip("#") not in KNOWN_DIALECTS for dialect in dialects)
 
 
-def recursive(root: Schema) -> bool:
-    """Whether some schema of a document refers, by whatever way round, to itself."""
-    leads = {ref: _refs(target(root, ref) or {}) for ref in _refs(root)}
+def is_recursive(root: Schema) -> bool:
+    """Return True if any schema of a document refers to itself, directly or indirectly."""
+    next_refs_by_ref = {
+        ref: _collect_references(resolve_reference(root, ref) or {}) for ref in _collect_references(root)
+    }
 
-    def returns(start: str, ref: str, seen: set[str]) -> bool:
-        following = leads.get(ref, set()) - seen
-        seen |= following
-        return start in following or any(returns(start, one, seen) for one in following)
+    def leads_back(start: str, ref: str, visited: set[str]) -> bool:
+        next_refs = next_refs_by_ref.get(ref, set()) - visited
+        visited |= next_refs
+        return start in next_refs or any(leads_back(start, next_ref, visited) for next_ref in next_refs)
 
-    return any(returns(ref, ref, set()) for ref in leads)
-
-
-def _refs(schema: Schema) -> set[str]:
-    parts = (part for part in everywhere(schema) if isinstance(part, dict))
-    return {str(part[keyword]) for part in parts for keyword in REFS if keyword in part}
+    return any(leads_back(ref, ref, set()) for ref in next_refs_by_ref)
 
 
-def old_draft(root: Schema) -> bool:
-    """Whether the document is of draft 7 or older, where `$ref` silences its neighbours."""
+def _collect_references(schema: Schema) -> set[str]:
+    parts = (part for part in walk_schemas(schema) if isinstance(part, dict))
+    return {str(part[keyword]) for part in parts for keyword in REFERENCE_KEYWORDS if keyword in part}
+
+
+def is_old_draft(root: Schema) -> bool:
+    """Return True for a document of draft 7 or older, where `$ref` disables its neighbours."""
     dialect = root.get("$schema", "") if isinstance(root, dict) else ""
     return any(f"draft-0{number}" in str(dialect) for number in (3, 4, 6, 7))
 
 
-def definitions(root: Schema) -> dict[str, Any]:
-    """The parts of a document that references need, to put beside a part cut out of it."""
+def pick_definitions(root: Schema) -> dict[str, Any]:
+    """Return the parts of a document that references need, to accompany a part cut out of it."""
     if isinstance(root, bool):
         return {}
     return {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
 
 
-def pairs(old: Sequence[Schema], new: Sequence[Schema]) -> list[tuple[int, int]] | None:
-    """Which branch of the old list became which of the new one; None when the counts differ.
+def pair_branches(old: Sequence[Schema], new: Sequence[Schema]) -> list[tuple[int, int]] | None:
+    """Match the branches of the old list with those of the new one; None if the counts differ.
 
-    Equal branches belong together wherever they stand; the rest keep their order.
+    Equal branches are paired regardless of their position; the rest keep their order.
     """
     if len(old) != len(new):
         return None
-    free = list(range(len(new)))
+    unmatched_indexes = list(range(len(new)))
     matched: list[tuple[int, int]] = []
-    rest: list[int] = []
-    for place, branch in enumerate(old):
-        twin = next((index for index in free if same(branch, new[index])), None)
+    unmatched_positions: list[int] = []
+    for position, branch in enumerate(old):
+        twin = next((index for index in unmatched_indexes if is_same_json(branch, new[index])), None)
         if twin is None:
-            rest.append(place)
+            unmatched_positions.append(position)
         else:
-            free.remove(twin)
-            matched.append((place, twin))
-    return sorted([*matched, *zip(rest, free, strict=True)])
+            unmatched_indexes.remove(twin)
+            matched.append((position, twin))
+    return sorted([*matched, *zip(unmatched_positions, unmatched_indexes, strict=True)])
 
 
-def only(schema: dict[str, Any], keywords: Iterable[str]) -> dict[str, Any]:
-    """The part of a schema that these keywords are."""
+def pick_keywords(schema: dict[str, Any], keywords: Iterable[str]) -> dict[str, Any]:
+    """Return the part of a schema that consists of these keywords."""
     return {keyword: schema[keyword] for keyword in sorted(keywords) if keyword in schema}
 
 
-def differing(old: dict[str, Any], new: dict[str, Any], keywords: Iterable[str]) -> list[str]:
-    """The keywords that are not the same in both."""
+def find_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords: Iterable[str]) -> list[str]:
+    """Return the keywords whose values differ between the two schemas."""
     return [
         keyword
         for keyword in sorted(keywords)
-        if (keyword in old) is not (keyword in new) or not same(old.get(keyword), new.get(keyword))
+        if (keyword in old) is not (keyword in new) or not is_same_json(old.get(keyword), new.get(keyword))
     ]
 
 
-def as_object(schema: Schema) -> dict[str, Any]:
-    """`true` and `false` in the words of the other schemas."""
+def to_object_schema(schema: Schema) -> dict[str, Any]:
+    """Return the schema as an object, with `true` and `false` expressed by keywords."""
     if isinstance(schema, dict):
         return schema
     return {} if schema else {"not": {}}
 
 
-TYPES: Final = ("object", "string", "integer", "number", "boolean", "array", "null")
+JSON_TYPES: Final = ("object", "string", "integer", "number", "boolean", "array", "null")
 
 
-def types(schema: dict[str, Any]) -> list[str]:
-    """The types that a schema allows; all of them when it does not say."""
-    found = schema.get("type", TYPES)
-    return [found] if isinstance(found, str) else list(found)
+def list_types(schema: dict[str, Any]) -> list[str]:
+    """Return the types that a schema allows; all of them if it does not say."""
+    stated_types = schema.get("type", JSON_TYPES)
+    return [stated_types] if isinstance(stated_types, str) else list(stated_types)
 
 
-# Which names a schema speaks of
+# The property names that a schema mentions
 
-IN_PLACE: Final = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
-"""What these hold is about the same value as the schema they stand in."""
+IN_PLACE_KEYWORDS: Final = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
+"""The schemas in these keywords describe the same value as the schema that contains them."""
 
-DESCRIBING: Final = frozenset(
+DESCRIBING_KEYWORDS: Final = frozenset(
     {"properties", "patternProperties", "additionalProperties", "propertyNames", "items", "$ref"}
     | {"prefixItems", "contains", "additionalItems", "dependencies"}
-    | WHOLE
+    | INSEPARABLE_KEYWORDS
 )
-"""Says something about the parts of a value."""
+"""Keywords that describe the parts of a value."""
 
 
-def names(schema: Schema, root: Schema) -> set[str]:
-    """The properties of a value that a schema speaks of, whatever it says and wherever in it."""
-    found: set[str] = set()
-    for part in in_place(schema, root):
-        found |= {*part.get("properties", {}), *part.get("required", [])}
+def find_property_names(schema: Schema, root: Schema) -> set[str]:
+    """Return the properties that a schema mentions anywhere for its value, in whatever way."""
+    property_names: set[str] = set()
+    for part in walk_in_place(schema, root):
+        property_names |= {*part.get("properties", {}), *part.get("required", [])}
         for keyword in ("dependentRequired", "dependencies", "dependentSchemas"):
-            for name, others in part.get(keyword, {}).items():
-                found |= {name, *(others if isinstance(others, list) else ())}
-    return found
+            for name, dependents in part.get(keyword, {}).items():
+                property_names |= {name, *(dependents if isinstance(dependents, list) else ())}
+    return property_names
 
 
-def described(schema: Schema, root: Schema) -> set[str]:
-    """The properties of a value that a schema has a schema for, wherever in it."""
-    return {name for part in in_place(schema, root) for name in part.get("properties", {})}
+def find_described_names(schema: Schema, root: Schema) -> set[str]:
+    """Return the properties of a value for which a schema anywhere holds a schema."""
+    return {name for part in walk_in_place(schema, root) for name in part.get("properties", {})}
 
 
-def in_place(
-    schema: Schema, root: Schema, seen: frozenset[str] = frozenset()
+def walk_in_place(
+    schema: Schema, root: Schema, followed_refs: frozenset[str] = frozenset()
 ) -> Iterator[dict[str, Any]]:
-    """A schema, and all inside it or referred to that are about the same value."""
+    """Yield a schema, and every inner or referenced schema that describes the same value."""
     if isinstance(schema, bool):
         return
     yield schema
-    for keyword, part in branches(schema):
-        if keyword in IN_PLACE:
-            yield from in_place(part, root, seen)
+    for keyword, part in iterate_subschemas(schema):
+        if keyword in IN_PLACE_KEYWORDS:
+            yield from walk_in_place(part, root, followed_refs)
     ref = schema.get("$ref")
-    if ref is not None and ref not in seen:
-        yield from in_place(target(root, ref) or {}, root, seen | {ref})
+    if ref is not None and ref not in followed_refs:
+        yield from walk_in_place(resolve_reference(root, ref) or {}, root, followed_refs | {ref})
 
 
-def crossing(root: Schema) -> bool:
-    """Whether two parts of a document describe the same value, each with names of its own."""
-    return any(isinstance(part, dict) and _crossing_here(part) for part in everywhere(root))
+def has_crossing_descriptions(root: Schema) -> bool:
+    """Return True if two parts of a document describe the same value with different names."""
+    return any(isinstance(part, dict) and _is_crossing_here(part) for part in walk_schemas(root))
 
 
-def _crossing_here(schema: dict[str, Any]) -> bool:
-    if "$ref" in schema and schema.keys() - WORDS - MEANINGS - PLUMBING - {"$ref", "default"}:
+def _is_crossing_here(schema: dict[str, Any]) -> bool:
+    if "$ref" in schema and schema.keys() - DOCUMENTATION_KEYWORDS - MEANING_KEYWORDS - STRUCTURE_KEYWORDS - {
+        "$ref",
+        "default",
+    }:
         return True
     conditions = [schema.get(keyword, {}) for keyword in ("if", "then", "else")]
-    parts = [
-        not DESCRIBING.isdisjoint(schema),
+    descriptions = [
+        not DESCRIBING_KEYWORDS.isdisjoint(schema),
         *map(_describes, schema.get("allOf", [])),
         any(map(_describes, schema.get("anyOf", []))),
         any(map(_describes, schema.get("oneOf", []))),
         any(map(_describes, conditions)),
         any(map(_describes, schema.get("dependentSchemas", {}).values())),
     ]
-    return sum(parts) > 1
+    return sum(descriptions) > 1
 
 
 def _describes(schema: Schema) -> bool:
     if isinstance(schema, bool):
         return False
-    if not DESCRIBING.isdisjoint(schema):
+    if not DESCRIBING_KEYWORDS.isdisjoint(schema):
         return True
-    return any(_describes(part) for keyword, part in branches(schema) if keyword in IN_PLACE)
+    return any(_describes(part) for keyword, part in iterate_subschemas(schema) if keyword in IN_PLACE_KEYWORDS)

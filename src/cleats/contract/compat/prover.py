@@ -1,7 +1,7 @@
-"""Whether one schema takes everything that another takes: yes, no, or undecided.
+"""The containment test: does one schema accept everything that another accepts? Yes, no, undecided.
 
 Wraps `covers` of jsonschema-rs, an experimental call that has never been seen to say yes wrongly
-(`tests/test_compat.py` keeps looking). Undecided stays undecided: the caller counts it as breaking.
+(`tests/contract/compat/test_compat.py` keeps looking). Undecided stays undecided: the caller counts it as breaking.
 """
 
 from enum import Enum, auto
@@ -9,101 +9,100 @@ from enum import Enum, auto
 import jsonschema_rs
 from jsonschema_rs import canonical
 
-from cleats.contract.binding import RESERVED
+from cleats.contract.arguments import RESERVED_KEYWORD
 from cleats.contract.compat.keywords import (
-    LISTS,
-    MAPS,
-    PLUMBING,
-    SAME_IN_EVERY_DRAFT,
-    SINGLES,
-    WHOLE,
-    WORDS,
+    DOCUMENTATION_KEYWORDS,
+    DRAFT_INDEPENDENT_KEYWORDS,
+    INSEPARABLE_KEYWORDS,
+    SCHEMA_LIST_KEYWORDS,
+    SCHEMA_MAP_KEYWORDS,
+    SINGLE_SCHEMA_KEYWORDS,
+    STRUCTURE_KEYWORDS,
     Schema,
-    everywhere,
-    old_draft,
-    recursive,
+    is_old_draft,
+    is_recursive,
+    walk_schemas,
 )
 
 
-class Verdict(Enum):
+class CoverageVerdict(Enum):
     YES = auto()
     NO = auto()
     UNKNOWN = auto()
 
 
-def covers(large: Schema, small: Schema) -> Verdict:
-    """Whether `large` takes every value that `small` takes.
+def check_coverage(large: Schema, small: Schema) -> CoverageVerdict:
+    """Decide if `large` accepts every value that `small` accepts.
 
-    Servers differ in whether they enforce `format`, so the answer has to hold both ways.
+    Servers differ in whether they enforce `format`, so the result has to hold both ways.
     """
-    large, small = comparable(large, small)
-    if _fatal(large) or _fatal(small):
-        return Verdict.UNKNOWN
-    found = {_covers(large, small, formats=formats) for formats in (True, False)}
-    if Verdict.NO in found:
-        return Verdict.NO
-    return Verdict.YES if found == {Verdict.YES} else Verdict.UNKNOWN
+    large, small = make_comparable(large, small)
+    if _can_crash_prover(large) or _can_crash_prover(small):
+        return CoverageVerdict.UNKNOWN
+    verdicts = {_check_canonical_coverage(large, small, formats=formats) for formats in (True, False)}
+    if CoverageVerdict.NO in verdicts:
+        return CoverageVerdict.NO
+    return CoverageVerdict.YES if verdicts == {CoverageVerdict.YES} else CoverageVerdict.UNKNOWN
 
 
-def _covers(large: Schema, small: Schema, *, formats: bool) -> Verdict:
+def _check_canonical_coverage(large: Schema, small: Schema, *, formats: bool) -> CoverageVerdict:
     try:
-        one, other = (
-            jsonschema_rs.canonicalize(schema, validate_formats=formats, offline=True)
-            for schema in (large, small)
+        large_canonical, small_canonical = (
+            jsonschema_rs.canonicalize(schema, validate_formats=formats, offline=True) for schema in (large, small)
         )
-        answer = one.covers(other)
+        answer = large_canonical.covers(small_canonical)
     except ValueError:  # no valid schema, a reference out of the document, an unknown dialect
-        return Verdict.UNKNOWN
+        return CoverageVerdict.UNKNOWN
     if answer is canonical.Containment.YES:
-        return Verdict.YES
-    return Verdict.NO if answer is canonical.Containment.NO else Verdict.UNKNOWN
+        return CoverageVerdict.YES
+    return CoverageVerdict.NO if answer is canonical.Containment.NO else CoverageVerdict.UNKNOWN
 
 
-def _fatal(schema: Schema) -> bool:
-    # A schema that meets itself beside `unevaluatedProperties` can make jsonschema-rs 0.60 run out
-    # of stack, which ends the process and cannot be caught. Such schemas are not asked about.
-    parts = (part for part in everywhere(schema) if isinstance(part, dict))
-    return any(not WHOLE.isdisjoint(part) for part in parts) and recursive(schema)
+def _can_crash_prover(schema: Schema) -> bool:
+    # A recursive schema with `unevaluatedProperties` can make jsonschema-rs 0.60 overflow its
+    # stack, which ends the process and cannot be caught. Such schemas are not submitted to it.
+    parts = (part for part in walk_schemas(schema) if isinstance(part, dict))
+    return any(not INSEPARABLE_KEYWORDS.isdisjoint(part) for part in parts) and is_recursive(schema)
 
 
-def comparable(one: Schema, other: Schema) -> tuple[Schema, Schema]:
-    """Both as plain schemas, of one draft when they use nothing that drafts disagree about."""
-    one, other = spell_out(one), spell_out(other)
-    if old_draft(one) is not old_draft(other) and _draftless(one) and _draftless(other):
-        return _undated(one), _undated(other)
+def make_comparable(one: Schema, other: Schema) -> tuple[Schema, Schema]:
+    """Return both as plain schemas, of one draft if they use nothing on which drafts disagree."""
+    one, other = expand_reserved(one), expand_reserved(other)
+    if is_old_draft(one) is not is_old_draft(other) and _is_draft_independent(one) and _is_draft_independent(other):
+        return _drop_schema_dialect(one), _drop_schema_dialect(other)
     return one, other
 
 
-def spell_out(schema: Schema) -> Schema:
-    """A reserved property is refused when it is set: in plain JSON Schema that is `false`."""
+def expand_reserved(schema: Schema) -> Schema:
+    """Replace reserved properties, which are refused when set, by `false` in plain JSON Schema."""
     if isinstance(schema, bool):
         return schema
-    if schema.get(RESERVED):
+    if schema.get(RESERVED_KEYWORD):
         return False
     plain = dict(schema)
-    for keyword in MAPS:
-        if isinstance(held := plain.get(keyword), dict):
-            plain[keyword] = {name: spell_out(part) for name, part in held.items()}
-    for keyword in (*LISTS, *SINGLES):
-        held = plain.get(keyword)
-        if isinstance(held, dict):
-            plain[keyword] = spell_out(held)
-        elif isinstance(held, list):
-            plain[keyword] = [spell_out(part) for part in held]
+    for keyword in SCHEMA_MAP_KEYWORDS:
+        if isinstance(value := plain.get(keyword), dict):
+            plain[keyword] = {name: expand_reserved(part) for name, part in value.items()}
+    for keyword in (*SCHEMA_LIST_KEYWORDS, *SINGLE_SCHEMA_KEYWORDS):
+        value = plain.get(keyword)
+        if isinstance(value, dict):
+            plain[keyword] = expand_reserved(value)
+        elif isinstance(value, list):
+            plain[keyword] = [expand_reserved(part) for part in value]
     return plain
 
 
-def _draftless(schema: Schema) -> bool:
-    return all(isinstance(part, bool) or _draftless_here(part) for part in everywhere(schema))
+def _is_draft_independent(schema: Schema) -> bool:
+    return all(isinstance(part, bool) or _is_part_draft_independent(part) for part in walk_schemas(schema))
 
 
-def _draftless_here(schema: dict[str, object]) -> bool:
-    if "$ref" in schema and schema.keys() - WORDS - PLUMBING - {"$ref"}:
+def _is_part_draft_independent(schema: dict[str, object]) -> bool:
+    if "$ref" in schema and schema.keys() - DOCUMENTATION_KEYWORDS - STRUCTURE_KEYWORDS - {"$ref"}:
         return False
-    return schema.keys() <= SAME_IN_EVERY_DRAFT and not isinstance(schema.get("items"), list)
+    return schema.keys() <= DRAFT_INDEPENDENT_KEYWORDS and not isinstance(schema.get("items"), list)
 
 
-def _undated(schema: Schema) -> Schema:
+def _drop_schema_dialect(schema: Schema) -> Schema:
     if isinstance(schema, bool):
         return schema
     return {keyword: value for keyword, value in schema.items() if keyword != "$schema"}

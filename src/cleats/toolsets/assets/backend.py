@@ -1,7 +1,7 @@
-"""Sending an asset to the backend: one POST, five seconds, no second try.
+"""Publishing an asset to the backend: one POST, five seconds, no retry.
 
-What the configuration holds stays here: a password in the URL is sent as such and is neither
-logged nor answered.
+The configuration stays secret: a password in the URL is sent as such and is neither logged nor
+returned.
 """
 
 from dataclasses import dataclass
@@ -19,79 +19,79 @@ if TYPE_CHECKING:
 
     import httpx2
 
-TIMEOUT: Final = 5.0
-"""Seconds for the whole exchange, slow bodies included."""
+BACKEND_TIMEOUT_SECONDS: Final = 5.0
+"""The time limit for the whole exchange, slow bodies included."""
 
-MOST: Final = 64 * 1024
-"""Bytes of an answer that are read; an id needs few of them, and so does an explanation."""
+MAX_RESPONSE_BYTES: Final = 64 * 1024
+"""The maximum part of a response that is read; an id or an explanation needs little."""
 
-HEADERS: Final = {
+REQUEST_HEADERS: Final = {
     "content-type": "application/json",
     "accept": "application/json",
     "accept-encoding": "identity",
     "user-agent": f"cleats/{TOOLING_VERSION}",
 }
 
-DETAIL: Final = 500
-"""Characters of an explanation that are passed on."""
+MAX_DETAIL_CHARS: Final = 500
+"""The maximum length of an explanation in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
-    """Where assets go, taken apart."""
+class AssetBackend:
+    """The address and the credentials of the backend."""
 
-    shown: str
-    """The URL as it was configured, without its password."""
-    target: str
+    public_url: str
+    """The configured URL without its password."""
+    post_url: str
     auth: tuple[str, str] | None
 
     async def post(self, asset: Any) -> dict[str, Any]:
-        """Send an asset; the payload of `populate_backend`, whatever happened."""
+        """Send an asset and return the payload of `populate_backend`, whatever happened."""
         import asyncio  # noqa: PLC0415 - the command line validates without it
 
         import httpx2  # noqa: PLC0415 - heavy, and most servers never publish
 
-        # The environment's proxies and .netrc are none of a tool's business: what it talks to is
-        # what its settings say.
+        # The environment's proxies and .netrc are ignored: only the settings determine where the
+        # tool connects.
         client = httpx2.AsyncClient(
-            timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=self._trust()
+            timeout=BACKEND_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False, verify=self._tls_verification()
         )
         try:
-            async with client, asyncio.timeout(TIMEOUT):
-                status, body = await self._exchange(client, asset)
+            async with client, asyncio.timeout(BACKEND_TIMEOUT_SECONDS):
+                status, body = await self._send_asset(client, asset)
         except (TimeoutError, httpx2.TimeoutException):
             return backend_error(HTTPStatus.GATEWAY_TIMEOUT, "timeout")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError):
             return backend_error(HTTPStatus.SERVICE_UNAVAILABLE, "network_unreachable")
         if not 200 <= status < 300:
-            return backend_error(status, _explanation(status, body))
-        identity = _identity(body)
-        if identity is None:
+            return backend_error(status, _describe_failure(status, body))
+        asset_id = _parse_asset_id(body)
+        if asset_id is None:
             return backend_error(status, "invalid_response")
-        return {"ok": True, "asset_id": identity, "backend_url": self.shown}
+        return {"ok": True, "asset_id": asset_id, "backend_url": self.public_url}
 
-    async def _exchange(self, client: "httpx2.AsyncClient", asset: Any) -> tuple[int, bytes]:
+    async def _send_asset(self, client: "httpx2.AsyncClient", asset: Any) -> tuple[int, bytes]:
         content = msgspec.json.encode(asset)
         async with client.stream(
-            "POST", self.target, content=content, headers=HEADERS, auth=self.auth
+            "POST", self.post_url, content=content, headers=REQUEST_HEADERS, auth=self.auth
         ) as response:
-            return response.status_code, await _beginning(response)
+            return response.status_code, await _read_start(response)
 
-    def _trust(self) -> "bool | ssl.SSLContext":
-        """The system's certificates, which take longer to load than all the rest, if needed."""
-        if self.target.startswith("https:"):
+    def _tls_verification(self) -> "bool | ssl.SSLContext":
+        """Return the TLS setting; the slow system certificates are loaded only for https."""
+        if self.post_url.startswith("https:"):
             return True
         import ssl  # noqa: PLC0415
 
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def backend(settings: Settings) -> Backend | None:
-    """The backend that is configured; None when publishing is off.
+def create_backend(settings: Settings) -> AssetBackend | None:
+    """Return the configured backend, or None if publishing is off.
 
     Raises:
-        SettingError: the URL is none that can be posted to. It is not repeated: it may have a
-            password in it.
+        SettingError: The URL cannot be posted to. The message omits it, because it may contain a
+            password.
     """
     if not settings.backend_url:
         return None
@@ -102,44 +102,44 @@ def backend(settings: Settings) -> Backend | None:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
         raise SettingError("SYN_BACKEND_URL: expected http(s)://HOST[:PORT][/PATH]")
-    place = f"[{host}]" if ":" in host else host
-    shown = f"{parts.scheme}://{place}{f':{port}' if port else ''}{parts.path}"
+    host_text = f"[{host}]" if ":" in host else host
+    public_url = f"{parts.scheme}://{host_text}{f':{port}' if port else ''}{parts.path}"
     auth = None
     if parts.username is not None:
         auth = (unquote(parts.username), unquote(parts.password or ""))
-    return Backend(shown, shown.rstrip("/") + "/" + settings.backend_assets_path.lstrip("/"), auth)
+    return AssetBackend(public_url, public_url.rstrip("/") + "/" + settings.backend_assets_path.lstrip("/"), auth)
 
 
 def backend_error(status: int, detail: str) -> dict[str, Any]:
     return {"ok": False, "reason": "backend_error", "status": int(status), "detail": detail}
 
 
-async def _beginning(response: "httpx2.Response") -> bytes:
+async def _read_start(response: "httpx2.Response") -> bytes:
     body = b""
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > MOST:
+        if len(body) > MAX_RESPONSE_BYTES:
             break
-    return body[:MOST]
+    return body[:MAX_RESPONSE_BYTES]
 
 
-def _identity(body: bytes) -> str | None:
+def _parse_asset_id(body: bytes) -> str | None:
     try:
         answer = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return None
     for key in ("id", "asset_id") if isinstance(answer, dict) else ():
-        identity = answer.get(key)
-        usable = isinstance(identity, str | int) and not isinstance(identity, bool)
-        if usable and identity != "":
-            return str(identity)
+        asset_id = answer.get(key)
+        is_usable = isinstance(asset_id, str | int) and not isinstance(asset_id, bool)
+        if is_usable and asset_id != "":
+            return str(asset_id)
     return None
 
 
-def _explanation(status: int, body: bytes) -> str:
+def _describe_failure(status: int, body: bytes) -> str:
     text = body.decode(errors="replace").strip()
     if text:
-        return text if len(text) <= DETAIL else text[: DETAIL - 1] + "…"
+        return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
     try:
         return HTTPStatus(status).phrase.lower()
     except ValueError:

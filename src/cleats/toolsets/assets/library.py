@@ -1,7 +1,7 @@
-"""Schemas and examples as they were when the server started.
+"""A snapshot of schemas and examples from the start of the server.
 
-Files are read once, here; after that nothing a caller says leads to the disk. A file that a
-symlink brings in from outside its root is not read at all.
+Files are read once, here; afterwards no argument of a caller leads to the disk. A file outside its
+root, reached by a symlink, is not read at all.
 """
 
 import logging
@@ -13,27 +13,28 @@ from typing import Any
 
 import msgspec
 
-from cleats.toolsets.assets import naming
-from cleats.toolsets.assets.sources import Root, Sources
+from cleats.toolsets.assets import schema_names
+from cleats.toolsets.assets.sources import AssetRoot, AssetSources
 
 log = logging.getLogger(__name__)
 
-_SCHEMA_WORDS = frozenset(
+_SCHEMA_KEYWORDS = frozenset(
     ("$schema", "$id", "$defs", "$ref", "properties", "items", "allOf", "anyOf", "oneOf", "enum")
 )
-_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-"""A plain `.json` file in the folder is a schema when one of these words or types is at its top."""
+_SCHEMA_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+"""A plain `.json` file in the folder is a schema if it has one of these keywords or types at its
+top level."""
 
 _decode = msgspec.json.Decoder().decode
 
 
-class Unusable(Exception):  # noqa: N818 - a state of a file
-    """A file that cannot be served. The text is the token that a caller gets."""
+class UnusableFileError(Exception):
+    """A file that cannot be served. The text is the reason token in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """One schema: its document is what is in the file, never changed."""
+    """One schema; its document is the unchanged content of the file."""
 
     name: str
     version: str
@@ -43,166 +44,169 @@ class SchemaFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One example. Kept as the bytes of its file, which are a fraction of the objects."""
+class AssetExample:
+    """One example. Stored as the bytes of its file, which are a fraction of the objects."""
 
     path: str
     schema: str
     content: bytes
 
-    def parsed(self) -> Any:
+    def parse(self) -> Any:
         return _decode(self.content)
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
-    """Everything that is served, by the name or the path inside the root."""
+class AssetLibrary:
+    """All schemas and examples, by name or by path relative to the root."""
 
     schemas: Mapping[str, SchemaFile]
-    examples: Mapping[str, Example]
+    examples: Mapping[str, AssetExample]
     unusable: Mapping[str, str]
-    """Paths below the examples that are there and cannot be had, and why."""
-    root: Root | None = None
+    """Paths below the examples that exist but cannot be served, and the reasons."""
+    root: AssetRoot | None = None
 
-    def example(self, path: str) -> Example | None:
-        """The example with a path as it is listed, inside the root, or absolute; None for none.
+    def find_example(self, path: str) -> AssetExample | None:
+        """Return the example with a listed, relative or absolute path, or None.
 
         Raises:
-            Unusable: the path leads out of the root, or to something that is no example.
+            UnusableFileError: The path leads out of the root, or to something that is not an
+                example.
         """
-        inside = self._inside(path)
-        if inside in self.unusable:
-            raise Unusable(self.unusable[inside])
-        return self.examples.get(inside)
+        relative_path = self._make_relative(path)
+        if relative_path in self.unusable:
+            raise UnusableFileError(self.unusable[relative_path])
+        return self.examples.get(relative_path)
 
-    def _inside(self, path: str) -> str:
+    def _make_relative(self, path: str) -> str:
         text = path.replace("\\", "/") if os.sep == "\\" else path
         if not text or "\0" in text:
-            raise Unusable("invalid_path")
+            raise UnusableFileError("invalid_path")
         if self.root is None:
-            outside = text.startswith("/") or ".." in text.split("/")
-            if outside:
-                raise Unusable("invalid_path")
+            is_outside = text.startswith("/") or ".." in text.split("/")
+            if is_outside:
+                raise UnusableFileError("invalid_path")
             return text
-        for base in (self.root.shown, self.root.folder.as_posix()):
+        for base in (self.root.display_path, self.root.folder.as_posix()):
             if text.startswith(base + "/"):
                 text = text.removeprefix(base + "/")
                 break
-        return _normal(text)
+        return _normalize_path(text)
 
 
-def read(sources: Sources) -> Library:
+def read_library(sources: AssetSources) -> AssetLibrary:
     """Read both roots."""
-    schemas = dict(_schemas(sources.schemas)) if sources.schemas else {}
-    examples: dict[str, Example] = {}
+    schemas = dict(_read_schemas(sources.schemas)) if sources.schemas else {}
+    examples: dict[str, AssetExample] = {}
     unusable: dict[str, str] = {}
     if sources.examples:
-        for inside, file in _walk(sources.examples.folder, unusable):
+        for relative_path, file in _walk_json_files(sources.examples.folder, unusable):
             try:
-                examples[inside] = _example(sources.examples, inside, file, schemas)
-            except Unusable as error:
-                unusable[inside] = str(error)
-                log.warning(
-                    "assets.skipped path=%s reason=%s", sources.examples.path(inside), error
-                )
-    return Library(schemas, examples, unusable, sources.examples)
+                examples[relative_path] = _read_example(sources.examples, relative_path, file, schemas)
+            except UnusableFileError as error:
+                unusable[relative_path] = str(error)
+                log.warning("assets.skipped path=%s reason=%s", sources.examples.format_path(relative_path), error)
+    return AssetLibrary(schemas, examples, unusable, sources.examples)
 
 
-def documents(root: Root) -> Iterator[tuple[str, Any]]:
-    """Every JSON document below the schema folder with its file URI, for `$ref` to find."""
-    for _, file in _walk(root.folder, {}):
+def iter_documents(root: AssetRoot) -> Iterator[tuple[str, Any]]:
+    """Yield every JSON document below the schema folder with its file URI, as targets of `$ref`."""
+    for _, file in _walk_json_files(root.folder, {}):
         try:
-            yield file.as_uri(), _parsed(_content(file, root.folder))
-        except Unusable:
+            yield file.as_uri(), _parse_json(_read_content(file, root.folder))
+        except UnusableFileError:
             continue
 
 
-def _schemas(root: Root) -> Iterator[tuple[str, SchemaFile]]:
-    found: dict[str, SchemaFile] = {}
-    files = sorted((each for each in root.folder.glob("*.json") if each.is_file()), key=_strength)
+def _read_schemas(root: AssetRoot) -> Iterator[tuple[str, SchemaFile]]:
+    schemas: dict[str, SchemaFile] = {}
+    files = sorted((candidate for candidate in root.folder.glob("*.json") if candidate.is_file()), key=_schema_sort_key)
     for file in files:
-        name = naming.file_name(file.name)
-        if name is None or name in found:
+        name = schema_names.parse_file_name(file.name)
+        if name is None or name in schemas:
             continue
         try:
-            document = _parsed(_content(file, root.folder))
-        except Unusable as error:
-            log.warning("assets.skipped path=%s reason=%s", root.path(file.name), error)
+            document = _parse_json(_read_content(file, root.folder))
+        except UnusableFileError as error:
+            log.warning("assets.skipped path=%s reason=%s", root.format_path(file.name), error)
             continue
         if _is_schema(file.name, document):
-            found[name] = SchemaFile(
-                name, _version(document), root.path(file.name), file.as_uri(), document
+            schemas[name] = SchemaFile(
+                name, _read_version(document), root.format_path(file.name), file.as_uri(), document
             )
-    yield from sorted(found.items())
+    yield from sorted(schemas.items())
 
 
-def _strength(file: Path) -> tuple[bool, str]:
-    return not file.name.endswith(naming.SUFFIXES[0]), file.name
+def _schema_sort_key(file: Path) -> tuple[bool, str]:
+    return not file.name.endswith(schema_names.SCHEMA_SUFFIXES[0]), file.name
 
 
 def _is_schema(name: str, document: object) -> bool:
     if not isinstance(document, dict):
         return False
-    named = name.endswith(naming.SUFFIXES[0])
-    return named or not _SCHEMA_WORDS.isdisjoint(document) or document.get("type") in _TYPES
+    has_schema_suffix = name.endswith(schema_names.SCHEMA_SUFFIXES[0])
+    return has_schema_suffix or not _SCHEMA_KEYWORDS.isdisjoint(document) or document.get("type") in _SCHEMA_TYPES
 
 
-def _version(document: Mapping[str, Any]) -> str:
+def _read_version(document: Mapping[str, Any]) -> str:
     for key in ("version", "x-schema-version"):
         if isinstance(value := document.get(key), str | int | float):
             return str(value)
     return ""
 
 
-def _walk(folder: Path, seen: dict[str, str]) -> Iterator[tuple[str, Path]]:
-    """Every `.json` file below a folder; what else is there is noted in `seen`."""
-    for here, folders, files in os.walk(folder):
-        at = Path(here)
+def _walk_json_files(folder: Path, other_paths: dict[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield every `.json` file below a folder; record folders in `other_paths`."""
+    for current, folders, files in os.walk(folder):
+        current_folder = Path(current)
         folders.sort()
         for name in folders:
-            inside = (at / name).relative_to(folder).as_posix()
-            seen[inside] = "invalid_path" if (at / name).is_symlink() else "not_a_file"
+            relative_path = (current_folder / name).relative_to(folder).as_posix()
+            other_paths[relative_path] = "invalid_path" if (current_folder / name).is_symlink() else "not_a_file"
         for name in sorted(files):
             if name.endswith(".json"):
-                yield (at / name).relative_to(folder).as_posix(), at / name
+                yield (current_folder / name).relative_to(folder).as_posix(), current_folder / name
 
 
-def _example(root: Root, inside: str, file: Path, known: Container[str]) -> Example:
-    content = _content(file, root.folder)
-    return Example(root.path(inside), naming.assumed(_parsed(content), inside, known), content)
+def _read_example(root: AssetRoot, relative_path: str, file: Path, known_names: Container[str]) -> AssetExample:
+    content = _read_content(file, root.folder)
+    return AssetExample(
+        root.format_path(relative_path),
+        schema_names.infer_asset_schema(_parse_json(content), relative_path, known_names),
+        content,
+    )
 
 
-def _content(file: Path, folder: Path) -> bytes:
+def _read_content(file: Path, folder: Path) -> bytes:
     try:
         str(file).encode()
         real = file.resolve(strict=True)
         if not real.is_relative_to(folder):
-            raise Unusable("invalid_path")
+            raise UnusableFileError("invalid_path")
         if not real.is_file():  # a pipe would never end
-            raise Unusable("not_a_file")
+            raise UnusableFileError("not_a_file")
         return real.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except UnicodeEncodeError:  # a path is part of answers, which are UTF-8
-        raise Unusable("name_not_utf8") from None
+        raise UnusableFileError("name_not_utf8") from None
     except (OSError, RuntimeError):  # RuntimeError: a symlink to itself, before Python 3.13
-        raise Unusable("unreadable") from None
+        raise UnusableFileError("unreadable") from None
 
 
-def _parsed(content: bytes) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
         return _decode(content)
     except (ValueError, RecursionError):
-        raise Unusable("not_json") from None
+        raise UnusableFileError("not_json") from None
 
 
-def _normal(path: str) -> str:
-    """A relative path without `.` and `..`, which must stay inside."""
+def _normalize_path(path: str) -> str:
+    """Return a relative path without `.` and `..`, which must stay inside."""
     parts: list[str] = []
     if PurePosixPath(path).is_absolute() or Path(path).is_absolute():
-        raise Unusable("invalid_path")
+        raise UnusableFileError("invalid_path")
     for part in path.split("/"):
         if part == "..":
             if not parts:
-                raise Unusable("invalid_path")
+                raise UnusableFileError("invalid_path")
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)

@@ -1,6 +1,6 @@
 """The difference of two JSON values as a JSON Patch (RFC 6902) that always applies.
 
-Objects are compared key by key; anything else that differs is replaced whole, arrays too. So no
+Objects are compared key by key; any other difference replaces the whole value, arrays too. So no
 operation's path lies below another's, the operations commute, and sorting them is safe.
 """
 
@@ -9,37 +9,37 @@ from typing import Any
 
 import msgspec
 
-from cleats.contract.pointer import pointer
+from cleats.contract.pointer import join_pointer
 
 _encode = msgspec.json.Encoder().encode
-_ORDER = {"remove": 0, "add": 1, "replace": 2}
+_OPERATION_ORDER = {"remove": 0, "add": 1, "replace": 2}
 
 
-def diff(base: Any, new: Any) -> list[dict[str, Any]]:
-    """The operations that turn `base` into `new`, by path."""
-    return sorted(_operations(base, new), key=lambda op: (op["path"], _ORDER[op["op"]]))
+def diff_values(base: Any, new: Any) -> list[dict[str, Any]]:
+    """Return the operations that turn `base` into `new`, sorted by path."""
+    return sorted(_iter_operations(base, new), key=lambda op: (op["path"], _OPERATION_ORDER[op["op"]]))
 
 
-def _operations(base: Any, new: Any) -> Iterator[dict[str, Any]]:
-    pairs = [("", base, new)]  # a stack, because documents may be deeper than Python's
+def _iter_operations(base: Any, new: Any) -> Iterator[dict[str, Any]]:
+    pairs = [("", base, new)]  # a stack, because documents may be deeper than Python's call stack
     while pairs:
-        path, old, now = pairs.pop()
-        if not (isinstance(old, dict) and isinstance(now, dict)):
-            if not same(old, now):
-                yield {"op": "replace", "path": path, "value": now}
+        path, old, updated = pairs.pop()
+        if not (isinstance(old, dict) and isinstance(updated, dict)):
+            if not is_same_json(old, updated):
+                yield {"op": "replace", "path": path, "value": updated}
             continue
-        for key in sorted(old.keys() | now.keys()):
-            where = path + pointer([key])
-            if key not in now:
-                yield {"op": "remove", "path": where}
+        for key in sorted(old.keys() | updated.keys()):
+            key_path = path + join_pointer([key])
+            if key not in updated:
+                yield {"op": "remove", "path": key_path}
             elif key not in old:
-                yield {"op": "add", "path": where, "value": now[key]}
+                yield {"op": "add", "path": key_path, "value": updated[key]}
             else:
-                pairs.append((where, old[key], now[key]))
+                pairs.append((key_path, old[key], updated[key]))
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: 1 is 1.0, but true is not 1."""
+def is_same_json(one: Any, other: Any) -> bool:
+    """Return whether two values are the same JSON: 1 equals 1.0, but true does not equal 1."""
     if one != other:  # Python's own comparison is right about every difference that it sees
         return False
     if type(one) is type(other) and not isinstance(one, dict | list):

@@ -1,62 +1,64 @@
-"""Where schemas and examples are: what is configured, else the submodule, else nowhere."""
+"""The folders of schemas and examples: configured, else in the submodule, else none."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cleats.settings import SettingError, Settings
-from cleats.toolsets.assets.naming import SUFFIXES
+from cleats.toolsets.assets.schema_names import SCHEMA_SUFFIXES
 
-SUBMODULE: Final = "libs/synesthetic-schemas"
-"""The clone that a project carries; looked for where the server was started."""
+SUBMODULE_PATH: Final = "libs/synesthetic-schemas"
+"""The clone that a project contains; relative to the server's working directory."""
 
-SCHEMAS: Final = ("jsonschema", "docs/schema")
-EXAMPLES: Final = ("examples", "docs/examples")
-"""Where a clone keeps them, the stronger first; the second of each has a folder per version."""
+SCHEMA_FOLDERS: Final = ("jsonschema", "docs/schema")
+EXAMPLE_FOLDERS: Final = ("examples", "docs/examples")
+"""The folders in a clone, the stronger first; the second of each has a folder per version."""
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
-    """A folder, as it was named and as it is."""
+class AssetRoot:
+    """A folder, with its configured and its resolved path."""
 
-    shown: str
+    display_path: str
     folder: Path
 
-    def path(self, inside: str) -> str:
-        """A path in it the way listings write it, with `/` on every platform."""
-        return f"{self.shown}/{inside}"
+    def format_path(self, relative_path: str) -> str:
+        """Return a path in it as listings show it, with `/` on every platform."""
+        return f"{self.display_path}/{relative_path}"
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class AssetSources:
     """The two folders; None where there is none."""
 
-    schemas: Root | None
-    examples: Root | None
+    schemas: AssetRoot | None
+    examples: AssetRoot | None
 
 
-def locate(settings: Settings) -> Sources:
+def locate_sources(settings: Settings) -> AssetSources:
     """Find the folders.
 
-    A folder that is configured may also be a clone that holds the real one; the schemas of a
-    clone bring its examples along.
+    A configured folder may also be a clone that contains the real one; the schemas of a clone imply
+    its examples.
 
     Raises:
-        SettingError: a configured folder is not there.
+        SettingError: A configured folder does not exist.
     """
-    schemas = _configured("SYN_SCHEMAS_DIR", settings.schemas_dir)
-    examples = _configured("SYN_EXAMPLES_DIR", settings.examples_dir)
-    submodule = Path(SUBMODULE)
-    return Sources(
-        schemas=_root(_schemas_in(schemas)) if schemas else _root(_first(submodule, SCHEMAS)),
-        examples=_root(_examples_in(examples))
+    schemas = _configured_folder("SYN_SCHEMAS_DIR", settings.schemas_dir)
+    examples = _configured_folder("SYN_EXAMPLES_DIR", settings.examples_dir)
+    submodule = Path(SUBMODULE_PATH)
+    return AssetSources(
+        schemas=_create_root(_find_schemas(schemas))
+        if schemas
+        else _create_root(_find_folder(submodule, SCHEMA_FOLDERS)),
+        examples=_create_root(_find_examples(examples))
         if examples
-        else _root(_first(schemas, EXAMPLES) if schemas and _is_clone(schemas) else None)
-        or _root(_first(submodule, EXAMPLES)),
+        else _create_root(_find_folder(schemas, EXAMPLE_FOLDERS) if schemas and _is_clone(schemas) else None)
+        or _create_root(_find_folder(submodule, EXAMPLE_FOLDERS)),
     )
 
 
-def _configured(variable: str, text: str) -> Path | None:
+def _configured_folder(variable: str, text: str) -> Path | None:
     if not text:
         return None
     folder = Path(text).expanduser()
@@ -65,33 +67,37 @@ def _configured(variable: str, text: str) -> Path | None:
     return folder
 
 
-def _schemas_in(folder: Path) -> Path:
-    nested = _first(folder, SCHEMAS) if _is_clone(folder) else None
+def _find_schemas(folder: Path) -> Path:
+    nested = _find_folder(folder, SCHEMA_FOLDERS) if _is_clone(folder) else None
     return nested or folder
 
 
-def _examples_in(folder: Path) -> Path:
-    nested = _first(folder, EXAMPLES) if _is_clone(folder) else None
+def _find_examples(folder: Path) -> Path:
+    nested = _find_folder(folder, EXAMPLE_FOLDERS) if _is_clone(folder) else None
     return nested or folder
 
 
 def _is_clone(folder: Path) -> bool:
-    """Whether the schemas are below this folder rather than in it."""
-    in_it = any(folder.glob(f"*{SUFFIXES[0]}"))
-    return not in_it and any((folder / name).is_dir() for name in SCHEMAS)
+    """Return whether the schemas are below this folder rather than in it."""
+    has_schemas = any(folder.glob(f"*{SCHEMA_SUFFIXES[0]}"))
+    return not has_schemas and any((folder / name).is_dir() for name in SCHEMA_FOLDERS)
 
 
-def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
+def _find_folder(folder: Path, names: tuple[str, ...]) -> Path | None:
     direct, versioned = (folder / name for name in names)
     if direct.is_dir():
         return direct
-    versions = [each for each in versioned.glob("*") if each.is_dir()] if versioned.is_dir() else []
-    return max(versions, key=_version, default=None)
+    versions = (
+        [version_folder for version_folder in versioned.glob("*") if version_folder.is_dir()]
+        if versioned.is_dir()
+        else []
+    )
+    return max(versions, key=_version_key, default=None)
 
 
-def _version(folder: Path) -> tuple[list[int], str]:
+def _version_key(folder: Path) -> tuple[list[int], str]:
     return [int(part) for part in folder.name.split(".") if part.isdecimal()], folder.name
 
 
-def _root(folder: Path | None) -> Root | None:
-    return None if folder is None else Root(folder.as_posix(), folder.resolve())
+def _create_root(folder: Path | None) -> AssetRoot | None:
+    return None if folder is None else AssetRoot(folder.as_posix(), folder.resolve())

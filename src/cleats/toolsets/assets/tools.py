@@ -1,4 +1,4 @@
-"""The assets toolset's table of contents.
+"""The tools of the assets toolset.
 
 Every tool is stateless and gives the same answer to the same arguments: files were read when the
 server started. Each answers with the flat object that its clients have always known, `ok` first.
@@ -11,132 +11,150 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import FLAT
 from cleats.contract.tools import Context, Hints, Tool, Toolset, arguments
 from cleats.settings import Settings
-from cleats.toolsets.assets import library, naming, shapes, sources
-from cleats.toolsets.assets.backend import Backend, backend
-from cleats.toolsets.assets.patch import diff
-from cleats.toolsets.assets.validation import Judge, failed
+from cleats.toolsets.assets import library, schema_names, sources, tool_schemas
+from cleats.toolsets.assets.backend import AssetBackend, create_backend
+from cleats.toolsets.assets.patch import diff_values
+from cleats.toolsets.assets.validation import AssetValidator, validation_failure
 
-Arguments = Mapping[str, Any]
-Body = dict[str, Any]
+AssetArguments = Mapping[str, Any]
+AssetPayload = dict[str, Any]
 
-TIMEOUT: Final = 30.0
-"""Seconds. Everything but publishing is memory and CPU; publishing has its own five."""
+TOOL_TIMEOUT_SECONDS: Final = 30.0
+"""The time limit of a call. Everything but publishing is memory and CPU; publishing has its own
+limit of five seconds."""
 
-EVERY: Final = frozenset({"", "all", "*"})
-"""Components that mean all of them."""
+ALL_COMPONENTS: Final = frozenset({"", "all", "*"})
+"""Values of `component` that mean all components."""
 
 
-class Assets:
+class AssetTools:
     """The tools over one snapshot."""
 
     def __init__(
-        self, files: library.Library, judge: Judge, target: Backend | None, *, max_batch: int
+        self,
+        files: library.AssetLibrary,
+        validator: AssetValidator,
+        asset_backend: AssetBackend | None,
+        *,
+        max_batch: int,
     ) -> None:
         self.files = files
-        self.judge = judge
-        self.target = target
+        self.validator = validator
+        self.backend = asset_backend
         self._max_batch = max_batch
 
-    def tools(self) -> tuple[Tool, ...]:
+    def build_tools(self) -> tuple[Tool, ...]:
         return (
-            _tool(
+            _build_tool(
                 self.list_schemas,
                 "List schemas",
                 "List the JSON Schemas that are served: name, version and path of each.",
                 arguments(),
-                shapes.answer(
+                tool_schemas.answer_schema(
                     {
-                        "schemas": shapes.listing(
-                            name=shapes.TEXT, version=shapes.TEXT, path=shapes.TEXT
+                        "schemas": tool_schemas.listing_schema(
+                            name=tool_schemas.TEXT_SCHEMA,
+                            version=tool_schemas.TEXT_SCHEMA,
+                            path=tool_schemas.TEXT_SCHEMA,
                         )
                     },
                     reasons=(),
                 ),
             ),
-            _tool(
+            _build_tool(
                 self.get_schema,
                 "Get a schema",
                 "Get one JSON Schema by the name that list_schemas gives, as it is on disk.",
-                arguments({"name": _NAME}, required=("name",)),
-                shapes.answer(
-                    {"schema": {"type": "object"}, "version": shapes.TEXT},
+                arguments({"name": _NAME_SCHEMA}, required=("name",)),
+                tool_schemas.answer_schema(
+                    {"schema": {"type": "object"}, "version": tool_schemas.TEXT_SCHEMA},
                     reasons=("not_found", "validation_failed"),
                 ),
                 errors=(ErrorCode.NOT_FOUND,),
                 example={"name": "synesthetic-asset"},
             ),
-            _tool(
+            _build_tool(
                 self.list_examples,
                 "List examples",
                 "List example assets: the component (schema) each is for, and its path.",
-                arguments({"component": _COMPONENT}),
-                shapes.answer(
-                    {"examples": shapes.listing(component=shapes.TEXT, path=shapes.TEXT)},
+                arguments({"component": _COMPONENT_SCHEMA}),
+                tool_schemas.answer_schema(
+                    {
+                        "examples": tool_schemas.listing_schema(
+                            component=tool_schemas.TEXT_SCHEMA, path=tool_schemas.TEXT_SCHEMA
+                        )
+                    },
                     reasons=(),
                 ),
                 example={"component": "all"},
             ),
-            _tool(
+            _build_tool(
                 self.get_example,
                 "Get an example",
                 "Get one example by a path that list_examples gives, the schema it is for, and "
                 "whether it validates against that schema now.",
-                arguments({"path": _PATH}, required=("path",)),
-                shapes.answer(
-                    {"example": {}, "schema": shapes.TEXT, "validated": {"type": "boolean"}},
+                arguments({"path": _PATH_SCHEMA}, required=("path",)),
+                tool_schemas.answer_schema(
+                    {"example": {}, "schema": tool_schemas.TEXT_SCHEMA, "validated": {"type": "boolean"}},
                     reasons=("not_found", "validation_failed"),
                 ),
                 errors=(ErrorCode.NOT_FOUND,),
                 example={"path": "Tone_Example.json"},
             ),
-            _tool(
+            _build_tool(
                 self.validate_asset,
                 "Validate an asset",
                 "Check an asset against a schema (JSON Schema draft 2020-12) and list every "
                 "violation with its JSON Pointer. A top-level $schemaRef or $schema is ignored.",
                 arguments(
-                    {"asset": shapes.ASSET, "schema": shapes.SCHEMA}, required=("asset", "schema")
+                    {"asset": tool_schemas.ASSET_SCHEMA, "schema": tool_schemas.SCHEMA_NAME_SCHEMA},
+                    required=("asset", "schema"),
                 ),
-                shapes.answer({"errors": shapes.ERRORS}, reasons=("validation_failed",)),
+                tool_schemas.answer_schema({"errors": tool_schemas.ERRORS_SCHEMA}, reasons=("validation_failed",)),
                 example={"asset": {"name": "lead"}, "schema": "tone"},
             ),
-            _tool(
+            _build_tool(
                 self.validate_many,
                 "Validate many assets",
                 "Check many assets against one schema (100 at once unless the server says "
                 "otherwise); results are in the order of the assets, each as validate_asset "
                 "answers.",
                 arguments(
-                    {"assets": {"type": "array", "items": shapes.ASSET}, "schema": shapes.SCHEMA},
+                    {
+                        "assets": {"type": "array", "items": tool_schemas.ASSET_SCHEMA},
+                        "schema": tool_schemas.SCHEMA_NAME_SCHEMA,
+                    },
                     required=("assets", "schema"),
                 ),
-                shapes.answer(
-                    {"results": {"type": "array", "items": shapes.VERDICT}},
+                tool_schemas.answer_schema(
+                    {"results": {"type": "array", "items": tool_schemas.VERDICT_SCHEMA}},
                     reasons=("validation_failed", "unsupported"),
                     failure={"limit": {"type": "integer"}},
                 ),
                 example={"assets": [{"name": "lead"}, {"name": "bass"}], "schema": "tone"},
             ),
-            _tool(
+            _build_tool(
                 self.diff_assets,
                 "Diff two assets",
                 "Give the JSON Patch (RFC 6902) that turns one asset into another: add, remove "
                 "and replace, sorted by path, arrays replaced whole.",
-                arguments({"base": shapes.ASSET, "new": shapes.ASSET}, required=("base", "new")),
-                shapes.answer({"patch": shapes.PATCH}, reasons=()),
+                arguments(
+                    {"base": tool_schemas.ASSET_SCHEMA, "new": tool_schemas.ASSET_SCHEMA}, required=("base", "new")
+                ),
+                tool_schemas.answer_schema({"patch": tool_schemas.PATCH_SCHEMA}, reasons=()),
                 example={"base": {"gain": 1}, "new": {"gain": 2}},
             ),
-            _tool(
+            _build_tool(
                 self.populate_backend,
                 "Publish an asset",
                 "Validate an asset and send it to the configured backend. The schema is the one "
                 "that the asset names in `schema`, `$schemaRef` or `$schema`, else "
-                f"{naming.FALLBACK}.",
+                f"{schema_names.FALLBACK_SCHEMA}.",
                 arguments(
-                    {"asset": shapes.ASSET, "validate_first": _VALIDATE_FIRST}, required=("asset",)
+                    {"asset": tool_schemas.ASSET_SCHEMA, "validate_first": _VALIDATE_FIRST_SCHEMA}, required=("asset",)
                 ),
-                shapes.answer(
-                    {"asset_id": shapes.TEXT, "backend_url": shapes.TEXT},
+                tool_schemas.answer_schema(
+                    {"asset_id": tool_schemas.TEXT_SCHEMA, "backend_url": tool_schemas.TEXT_SCHEMA},
                     reasons=("validation_failed", "backend_error", "unsupported"),
                     failure={"status": {"type": "integer"}},
                 ),
@@ -145,96 +163,96 @@ class Assets:
             ),
         )
 
-    async def list_schemas(self, _given: Arguments, _context: Context) -> Body:
+    async def list_schemas(self, _args: AssetArguments, _context: Context) -> AssetPayload:
         rows = [
-            {"name": each.name, "version": each.version, "path": each.path}
-            for each in self.files.schemas.values()
+            {"name": schema.name, "version": schema.version, "path": schema.path}
+            for schema in self.files.schemas.values()
         ]
-        return {"ok": True, "schemas": sorted(rows, key=lambda r: tuple(r.values()))}
+        return {"ok": True, "schemas": sorted(rows, key=lambda row: tuple(row.values()))}
 
-    async def get_schema(self, given: Arguments, _context: Context) -> Body:
-        name = given["name"]
-        if not naming.is_plain(name):
-            return failed(("/name", "invalid_path"))
-        found = self.files.schemas.get(name)
-        if found is None:
+    async def get_schema(self, args: AssetArguments, _context: Context) -> AssetPayload:
+        name = args["name"]
+        if not schema_names.is_plain_name(name):
+            return validation_failure(("/name", "invalid_path"))
+        schema_file = self.files.schemas.get(name)
+        if schema_file is None:
             raise ToolError(ErrorCode.NOT_FOUND, f"no schema is called {name!r}")
-        return {"ok": True, "schema": found.document, "version": found.version}
+        return {"ok": True, "schema": schema_file.document, "version": schema_file.version}
 
-    async def list_examples(self, given: Arguments, _context: Context) -> Body:
-        wanted = (given["component"] or "").strip()
+    async def list_examples(self, args: AssetArguments, _context: Context) -> AssetPayload:
+        component = (args["component"] or "").strip()
         rows = [
-            {"component": each.schema, "path": each.path}
-            for each in self.files.examples.values()
-            if wanted in EVERY or wanted in (each.schema, naming.prefix(each.path))
+            {"component": example.schema, "path": example.path}
+            for example in self.files.examples.values()
+            if component in ALL_COMPONENTS or component in (example.schema, schema_names.get_stem(example.path))
         ]
-        return {"ok": True, "examples": sorted(rows, key=lambda r: tuple(r.values()))}
+        return {"ok": True, "examples": sorted(rows, key=lambda row: tuple(row.values()))}
 
-    async def get_example(self, given: Arguments, _context: Context) -> Body:
+    async def get_example(self, args: AssetArguments, _context: Context) -> AssetPayload:
         try:
-            found = self.files.example(given["path"])
-        except library.Unusable as error:
-            return failed(("/path", str(error)))
-        if found is None:
+            asset_example = self.files.find_example(args["path"])
+        except library.UnusableFileError as error:
+            return validation_failure(("/path", str(error)))
+        if asset_example is None:
             raise ToolError(ErrorCode.NOT_FOUND, "there is no example with this path")
-        example = found.parsed()
-        validated = self.judge.verdict(example, found.schema)["ok"]
-        return {"ok": True, "example": example, "schema": found.schema, "validated": validated}
+        example = asset_example.parse()
+        validated = self.validator.validate(example, asset_example.schema)["ok"]
+        return {"ok": True, "example": example, "schema": asset_example.schema, "validated": validated}
 
-    async def validate_asset(self, given: Arguments, _context: Context) -> Body:
-        return self.judge.verdict(given["asset"], given["schema"])
+    async def validate_asset(self, args: AssetArguments, _context: Context) -> AssetPayload:
+        return self.validator.validate(args["asset"], args["schema"])
 
-    async def validate_many(self, given: Arguments, context: Context) -> Body:
-        assets, schema = given["assets"], given["schema"]
+    async def validate_many(self, args: AssetArguments, context: Context) -> AssetPayload:
+        assets, schema = args["assets"], args["schema"]
         if len(assets) > self._max_batch:
-            refused = {"ok": False, "reason": "unsupported", "detail": "batch_too_large"}
-            return {**refused, "limit": self._max_batch}
-        if (refusal := self.judge.refusal(schema)) is not None:
-            return refusal
+            too_large = {"ok": False, "reason": "unsupported", "detail": "batch_too_large"}
+            return {**too_large, "limit": self._max_batch}
+        if (failure := self.validator.check_schema(schema)) is not None:
+            return failure
         results = []
         for number, asset in enumerate(assets):
             context.progress("validating", done=number, total=len(assets))
-            results.append(self.judge.verdict(asset, schema))
+            results.append(self.validator.validate(asset, schema))
         if all(result["ok"] for result in results):
             return {"ok": True, "results": results}
         return {"ok": False, "reason": "validation_failed", "results": results}
 
-    async def diff_assets(self, given: Arguments, _context: Context) -> Body:
-        return {"ok": True, "patch": diff(given["base"], given["new"])}
+    async def diff_assets(self, args: AssetArguments, _context: Context) -> AssetPayload:
+        return {"ok": True, "patch": diff_values(args["base"], args["new"])}
 
-    async def populate_backend(self, given: Arguments, _context: Context) -> Body:
-        if self.target is None:
+    async def populate_backend(self, args: AssetArguments, _context: Context) -> AssetPayload:
+        if self.backend is None:
             return {"ok": False, "reason": "unsupported", "detail": "backend disabled"}
-        asset = given["asset"]
-        if given["validate_first"]:
-            verdict = self.judge.verdict(asset, naming.marked(asset) or naming.FALLBACK)
+        asset = args["asset"]
+        if args["validate_first"]:
+            verdict = self.validator.validate(asset, schema_names.read_marker(asset) or schema_names.FALLBACK_SCHEMA)
             if not verdict["ok"]:
                 return verdict
-        return await self.target.post(asset)
+        return await self.backend.post(asset)
 
 
-_NAME: Final = {"type": "string", "description": "Name of the schema, without a suffix."}
-_PATH: Final = {
+_NAME_SCHEMA: Final = {"type": "string", "description": "Name of the schema, without a suffix."}
+_PATH_SCHEMA: Final = {
     "type": "string",
     "description": "As list_examples gives it, or relative to the folder of the examples.",
 }
-_COMPONENT: Final = {
+_COMPONENT_SCHEMA: Final = {
     "type": ["string", "null"],
     "default": "all",
     "description": "Only examples of this schema, or whose file has this name; `all` for all.",
 }
-_VALIDATE_FIRST: Final = {
+_VALIDATE_FIRST_SCHEMA: Final = {
     "type": "boolean",
     "default": True,
     "description": "Send the asset only when it is valid. Leave this on.",
 }
 
 
-def _tool(
+def _build_tool(
     run: Any,
     title: str,
     description: str,
-    given: Mapping[str, Any],
+    input_schema: Mapping[str, Any],
     output: Mapping[str, Any],
     *,
     errors: tuple[ErrorCode, ...] = (),
@@ -246,33 +264,33 @@ def _tool(
         version=2,
         title=title,
         description=description,
-        input=given,
+        input=input_schema,
         output=output,
         payload=FLAT,
         run=run,
-        timeout=TIMEOUT,
+        timeout=TOOL_TIMEOUT_SECONDS,
         errors=errors,
         hints=hints,
         examples=({"arguments": example or {}},),
     )
 
 
-def assets(settings: Settings) -> Assets:
-    """Read the files, compile the schemas.
+def load_assets(settings: Settings) -> AssetTools:
+    """Read the files and compile the schemas.
 
     Raises:
-        SettingError: a configured folder is not there, or the backend's URL is none.
+        SettingError: A configured folder does not exist, or the backend's URL is invalid.
     """
-    found = sources.locate(settings)
-    files = library.read(found)
-    judge = Judge(files.schemas, found.schemas)
-    return Assets(files, judge, backend(settings), max_batch=settings.max_batch)
+    asset_sources = sources.locate_sources(settings)
+    files = library.read_library(asset_sources)
+    validator = AssetValidator(files.schemas, asset_sources.schemas)
+    return AssetTools(files, validator, create_backend(settings), max_batch=settings.max_batch)
 
 
 def toolset(settings: Settings) -> Toolset:
-    """The tools, over what is configured."""
+    """Return the toolset over the configured files."""
     return Toolset(
         name="assets",
         purpose="Serve schemas and examples; validate, compare and publish assets.",
-        tools=assets(settings).tools(),
+        tools=load_assets(settings).build_tools(),
     )

@@ -1,4 +1,4 @@
-"""Assets against schemas: compiled once at start, offline, safe to share between threads."""
+"""Validation of assets: schemas are compiled once at start, offline, and are thread-safe."""
 
 import logging
 from collections.abc import Mapping
@@ -6,17 +6,23 @@ from typing import Any
 
 import jsonschema_rs
 
-from cleats.contract.violations import Validator, worded
-from cleats.toolsets.assets import naming
-from cleats.toolsets.assets.library import SchemaFile, documents
-from cleats.toolsets.assets.linking import OLDER, Linked, link, spread, without_dialect
-from cleats.toolsets.assets.sources import Root
+from cleats.contract.violations import Validator, convert_error
+from cleats.toolsets.assets import schema_names
+from cleats.toolsets.assets.library import SchemaFile, iter_documents
+from cleats.toolsets.assets.references import (
+    OLDER_DIALECTS,
+    LinkedSchema,
+    drop_unknown_dialect,
+    link_documents,
+    propagate_failures,
+)
+from cleats.toolsets.assets.sources import AssetRoot
 
 log = logging.getLogger(__name__)
 
 
-def failed(*errors: tuple[str, str]) -> dict[str, Any]:
-    """The payload of something that did not validate, its errors in their fixed order."""
+def validation_failure(*errors: tuple[str, str]) -> dict[str, Any]:
+    """Return the payload of a failed validation, its errors in their fixed order."""
     return {
         "ok": False,
         "reason": "validation_failed",
@@ -24,107 +30,105 @@ def failed(*errors: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-class Judge:
-    """Knows every schema and says whether an asset fits one of them.
+class AssetValidator:
+    """A validator of assets against every schema.
 
-    `known` has the names of all of them. `broken` has those that cannot be used, and why: for logs
-    and people, never for answers.
+    `schema_names` has the names of all schemas. `broken_schemas` has those that cannot be used, and
+    the reasons: for logs and people, never for answers.
     """
 
-    def __init__(self, schemas: Mapping[str, SchemaFile], root: Root | None) -> None:
-        self.known = frozenset(schemas)
+    def __init__(self, schemas: Mapping[str, SchemaFile], root: AssetRoot | None) -> None:
+        self.schema_names = frozenset(schemas)
         self._validators: dict[str, tuple[Validator, tuple[str, ...]]] = {}
-        linked = link((file.uri, file.document) for file in schemas.values())
-        if root and any(each.missing for each in linked.values()):
-            # A reference leads to a file in a folder below. Those are only read when needed,
-            # because a folder of schemas may stand at the top of a large tree.
-            named = {file.uri: file.document for file in schemas.values()}
-            linked = link({**named, **dict(documents(root)), **named}.items())
-        registry = _registry(linked)
+        linked = link_documents((file.uri, file.document) for file in schemas.values())
+        if root and any(linked_schema.failure for linked_schema in linked.values()):
+            # A reference leads to a file in a subfolder. Those are only read when needed,
+            # because a folder of schemas may be the top of a large tree.
+            documents_by_uri = {file.uri: file.document for file in schemas.values()}
+            linked = link_documents({**documents_by_uri, **dict(iter_documents(root)), **documents_by_uri}.items())
+        registry = _build_registry(linked)
         for file in schemas.values():
-            self._add(file, linked[file.uri], registry)
-        spread(linked)
-        self.broken = {
-            file.name: reason
-            for file in schemas.values()
-            if (reason := linked[file.uri].missing) is not None
+            self._add_schema(file, linked[file.uri], registry)
+        propagate_failures(linked)
+        self.broken_schemas = {
+            file.name: reason for file in schemas.values() if (reason := linked[file.uri].failure) is not None
         }
-        for name, reason in self.broken.items():
+        for name, reason in self.broken_schemas.items():
             self._validators.pop(name, None)
             log.warning("assets.schema name=%s cannot be used: %s", name, reason)
 
-    def _add(self, file: SchemaFile, linked: Linked, registry: jsonschema_rs.Registry) -> None:
-        if linked.missing is not None:
+    def _add_schema(self, file: SchemaFile, linked: LinkedSchema, registry: jsonschema_rs.Registry) -> None:
+        if linked.failure is not None:
             return
         try:
-            # Twice for most: once as it is, so that nothing about it is overlooked because it was
-            # linked, and once as it is used.
-            jsonschema_rs.meta.validate(without_dialect(file.document))
+            # Checked twice: once unchanged, so that linking hides no fault, and once in the
+            # linked form that is used.
+            jsonschema_rs.meta.validate(drop_unknown_dialect(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            linked.missing = _fault(error, file.document.get("$schema"))
+            linked.failure = _describe_fault(error, file.document.get("$schema"))
             return
         properties = file.document.get("properties")
-        own = properties if isinstance(properties, Mapping) else {}
-        markers = tuple(marker for marker in naming.MARKERS if marker not in own)
+        declared = properties if isinstance(properties, Mapping) else {}
+        markers = tuple(marker for marker in schema_names.SCHEMA_MARKERS if marker not in declared)
         self._validators[file.name] = (validator, markers)
 
     @property
-    def names(self) -> list[str]:
-        """The schemas that can be used."""
+    def usable_names(self) -> list[str]:
+        """The names of the schemas that can be used."""
         return sorted(self._validators)
 
-    def refusal(self, schema: str) -> dict[str, Any] | None:
-        """Why no asset can be checked against a schema of this name; None when one can."""
-        name = naming.canonical(schema)
+    def check_schema(self, schema: str) -> dict[str, Any] | None:
+        """Return the failure payload for an unusable schema name, or None if it is usable."""
+        name = schema_names.resolve_alias(schema)
         if name in self._validators:
             return None
-        if not naming.is_plain(schema):
-            return failed(("/schema", "invalid_path"))
-        return failed(("/schema", "schema_invalid" if name in self.known else "schema_not_found"))
+        if not schema_names.is_plain_name(schema):
+            return validation_failure(("/schema", "invalid_path"))
+        return validation_failure(("/schema", "schema_invalid" if name in self.schema_names else "schema_not_found"))
 
-    def verdict(self, asset: object, schema: str) -> dict[str, Any]:
-        """The payload of `validate_asset`: every error by path, then message."""
-        found = self._validators.get(naming.canonical(schema))
-        if found is None:
-            refusal = self.refusal(schema)
+    def validate(self, asset: object, schema: str) -> dict[str, Any]:
+        """Return the payload of `validate_asset`: every error by path, then message."""
+        compiled = self._validators.get(schema_names.resolve_alias(schema))
+        if compiled is None:
+            refusal = self.check_schema(schema)
             assert refusal is not None  # noqa: S101 - for the type checker
             return refusal
-        validator, markers = found
-        violations = validator.violations(naming.without_markers(asset, markers))
+        validator, markers = compiled
+        violations = validator.find_violations(schema_names.strip_markers(asset, markers))
         if not violations:
             return {"ok": True, "errors": []}
-        return failed(*((each.path, each.message) for each in violations))
+        return validation_failure(*((violation.path, violation.message) for violation in violations))
 
 
-def _fault(error: Exception, dialect: object) -> str:
-    """Why a schema will not do, and where. Many that will not were written for an older draft."""
+def _describe_fault(error: Exception, dialect: object) -> str:
+    """Describe why and where a schema is invalid; many are written for an older draft."""
     if not isinstance(error, jsonschema_rs.ValidationError) or error.kind.name == "$ref":
-        return str(error).partition("\n")[0]  # of a reference the library tells where it leads
-    found = worded(error)
-    fault = f"{found.path}: {found.message}" if found.path else found.message
-    older = isinstance(dialect, str) and dialect.removesuffix("#") in OLDER
-    return f"{fault} (it is read as draft 2020-12, and says {dialect})" if older else fault
+        return str(error).partition("\n")[0]  # for a reference, the library names its target
+    violation = convert_error(error)
+    fault = f"{violation.path}: {violation.message}" if violation.path else violation.message
+    is_older = isinstance(dialect, str) and dialect.removesuffix("#") in OLDER_DIALECTS
+    return f"{fault} (it is read as draft 2020-12, and says {dialect})" if is_older else fault
 
 
-def _registry(linked: Mapping[str, Linked]) -> jsonschema_rs.Registry:
-    """Everything that can be referred to. One document that is no schema must not spoil it."""
+def _build_registry(linked: Mapping[str, LinkedSchema]) -> jsonschema_rs.Registry:
+    """Return a registry of all reference targets; one invalid document must not break it."""
     try:
-        return jsonschema_rs.Registry(_usable(linked))
+        return jsonschema_rs.Registry(_usable_documents(linked))
     except (ValueError, jsonschema_rs.ReferencingError):
-        for each in linked.values():
-            if each.missing is None and not _is_sound((each.uri, each.document)):
-                each.missing = "it has an $id that is none"
-        spread(linked)
-        return jsonschema_rs.Registry(_usable(linked))
+        for schema in linked.values():
+            if schema.failure is None and not _is_registrable((schema.uri, schema.document)):
+                schema.failure = "it has an $id that is none"
+        propagate_failures(linked)
+        return jsonschema_rs.Registry(_usable_documents(linked))
 
 
-def _usable(linked: Mapping[str, Linked]) -> list[tuple[str, Any]]:
-    return [(each.uri, each.document) for each in linked.values() if each.missing is None]
+def _usable_documents(linked: Mapping[str, LinkedSchema]) -> list[tuple[str, Any]]:
+    return [(schema.uri, schema.document) for schema in linked.values() if schema.failure is None]
 
 
-def _is_sound(pair: tuple[str, Any]) -> bool:
-    """Whether a document by itself is fit for a registry, wherever its references lead."""
+def _is_registrable(pair: tuple[str, Any]) -> bool:
+    """Return whether a document alone fits into a registry, wherever its references lead."""
     try:
         jsonschema_rs.Registry([pair], retriever=lambda _uri: True)
     except (ValueError, jsonschema_rs.ReferencingError):

@@ -1,1 +1,1 @@
-"""The code toolset: for now, what a server can say about itself."""
+"""The code toolset: index repositories, search them, and report on indexes and the server."""

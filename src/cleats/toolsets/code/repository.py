@@ -1,4 +1,4 @@
-"""Which repository a path means, and the name it has in the cache.
+"""Resolution of a path to its repository, and the repository's name in the cache.
 
 No process is started: a repository is recognised by its `.git`, which is a folder in a clone and a
 file in a worktree or a submodule.
@@ -14,44 +14,43 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 
-CONFIGURATION = ".cleats.toml"
-MARKS = (".git", CONFIGURATION)
-"""What the root of a repository has; the first counts more."""
-SLUG = 24
-"""Characters of the folder's name that make an id readable."""
+CONFIG_FILE_NAME = ".cleats.toml"
+ROOT_MARKERS = (".git", CONFIG_FILE_NAME)
+"""The entries that mark the root of a repository, in order of precedence."""
+MAX_SLUG_CHARS = 24
+"""The most characters of the folder's name in an id, which make it readable."""
 
 
 class Repository(Struct, frozen=True):
     """A folder whose files are indexed together."""
 
     root: Path
-    """Without symbolic links: one repository has one id, however it was reached."""
+    """The path without symbolic links, so that a repository has one id however it was reached."""
 
     @property
     def slug(self) -> str:
-        """The folder's name, as far as any file system can take it."""
-        return re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:SLUG] or "root"
+        """The folder's name, reduced to characters that every file system accepts."""
+        return re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:MAX_SLUG_CHARS] or "root"
 
     @property
     def id(self) -> str:
-        """The slug, and what tells two folders of one name apart."""
+        """The slug with a hash that distinguishes folders of the same name."""
         return f"{self.slug}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]}"
 
-    def shared_name(self, given: str) -> str:
-        """What machines that have it in different places call it: what is given, or the slug."""
-        return given or self.slug
+    def shared_name(self, configured_name: str) -> str:
+        """Return the name shared by all machines: the configured one, or the slug."""
+        return configured_name or self.slug
 
-    def refuse_too_much(self) -> None:
-        """Refuse to index a whole machine, all that somebody has, or what git keeps for itself.
+    def reject_unsuitable_root(self) -> None:
+        """Reject the root of the file system, a home folder, and a bare repository.
 
-        A mark says that it is meant all the same.
+        A marker in the folder shows that indexing it is intended.
 
         Raises:
-            ToolError: INVALID_REQUEST, this is the root of the file system, a home folder or a
-                bare repository.
+            ToolError: INVALID_REQUEST, the folder must not be indexed.
         """
         root = self.root
-        if any((root / mark).exists() for mark in MARKS):
+        if any((root / marker).exists() for marker in ROOT_MARKERS):
             return
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path raises where there is none
         if root in {Path(root.anchor), home, home.resolve()}:
@@ -59,9 +58,9 @@ class Repository(Struct, frozen=True):
                 ErrorCode.INVALID_REQUEST,
                 f"{root} is no repository, and too much to index.",
                 hint="Name the folder of a project. If all of it is meant, make it a git "
-                f"repository, or put an empty {CONFIGURATION} there.",
+                f"repository, or put an empty {CONFIG_FILE_NAME} there.",
             )
-        if _is_bare(root):
+        if _is_bare_repository(root):
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"{root} is a bare git repository, which has no files.",
@@ -69,34 +68,34 @@ class Repository(Struct, frozen=True):
             )
 
     @classmethod
-    def at(
+    def from_path(
         cls,
         path: str | None,
         default: Path,
-        indexed: Callable[["Repository"], bool] = lambda _repository: False,
+        has_index: Callable[["Repository"], bool] = lambda _repository: False,
     ) -> "Repository":
-        """The repository that a path names; that around `default` without one.
+        """Return the repository of a path, or of `default` if there is no path.
 
-        It is the nearest folder upwards with a `.git`, else with a `.cleats.toml`, else the folder
-        itself. A folder below the root that has an index of its own, while the root has none, is
-        meant itself; `indexed` tells.
+        Its root is the nearest folder upwards with a `.git`, otherwise with a `.cleats.toml`,
+        otherwise the folder itself. A folder below the root is a repository itself if it has an
+        index and the root has none, according to `has_index`.
 
         Raises:
-            ToolError: INVALID_REQUEST, there is no such folder, or it may not be entered.
+            ToolError: INVALID_REQUEST, the folder does not exist or cannot be entered.
         """
-        folder = _folder(path, default)
-        whole = cls(_root(folder))
-        part = cls(folder)
-        if path and whole != part and indexed(part) and not indexed(whole):
-            return part
-        return whole
+        folder = _resolve_folder(path, default)
+        enclosing = cls(_find_root(folder))
+        exact = cls(folder)
+        if path and enclosing != exact and has_index(exact) and not has_index(enclosing):
+            return exact
+        return enclosing
 
 
-def _folder(path: str | None, default: Path) -> Path:
+def _resolve_folder(path: str | None, default: Path) -> Path:
     try:
         folder = (default / Path(path or ".").expanduser()).resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise _not_found(path, default) from error
+        raise _build_not_found_error(path, default) from error
     if not folder.is_dir():
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
@@ -112,7 +111,7 @@ def _folder(path: str | None, default: Path) -> Path:
     return folder
 
 
-def _not_found(path: str | None, default: Path) -> ToolError:
+def _build_not_found_error(path: str | None, default: Path) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
         f"Repo path not found: {path or default}",
@@ -120,16 +119,14 @@ def _not_found(path: str | None, default: Path) -> ToolError:
     )
 
 
-def _is_bare(folder: Path) -> bool:
-    """Whether git takes it for a repository without a worktree; it looks for the same three."""
-    return (
-        (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
-    )
+def _is_bare_repository(folder: Path) -> bool:
+    """Return whether the folder is a bare repository; git looks for the same three entries."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
 
-def _root(folder: Path) -> Path:
-    for mark in MARKS:
-        for each in (folder, *folder.parents):
-            if (each / mark).exists():
-                return each
+def _find_root(folder: Path) -> Path:
+    for marker in ROOT_MARKERS:
+        for candidate in (folder, *folder.parents):
+            if (candidate / marker).exists():
+                return candidate
     return folder

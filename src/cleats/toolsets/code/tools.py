@@ -1,4 +1,4 @@
-"""The code toolset's table of contents."""
+"""The table of tools of the code toolset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime import capabilities
-from cleats.runtime.vitals import Vitals
+from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
 from cleats.toolsets.code.downloads.tools import DownloadTools
-from cleats.toolsets.code.indexing.access import Indexes
-from cleats.toolsets.code.indexing.tool import IndexTools
+from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.index.tool import IndexTools
+from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment
+from cleats.toolsets.code.maintenance.status import REPOSITORY_SCHEMA, describe_repository
+from cleats.toolsets.code.maintenance.tools import create_maintenance_tools as upkeep
 from cleats.toolsets.code.search.tool import SearchTool
-from cleats.toolsets.code.triage.packing import PackTool
+from cleats.toolsets.code.triage.context_packs import ContextPackTool
 from cleats.toolsets.code.triage.tool import TriageTools
-from cleats.toolsets.code.upkeep.site import Site
-from cleats.toolsets.code.upkeep.standing import REPOSITORY, standing
-from cleats.toolsets.code.upkeep.tools import tools as upkeep
 
-_QUEUE = {
+_QUEUE_SCHEMA = {
     "type": "object",
     "required": ["running", "maxRunning", "waiting", "maxWaiting"],
     "properties": {
@@ -29,7 +29,7 @@ _QUEUE = {
     },
 }
 
-STATUS = {
+STATUS_SCHEMA = {
     "type": "object",
     "required": ["server", "queue", "calls", "tools", "capabilities"],
     "properties": {
@@ -44,7 +44,7 @@ STATUS = {
                 "uptimeMs": {"type": "integer"},
             },
         },
-        "queue": _QUEUE,
+        "queue": _QUEUE_SCHEMA,
         "calls": {
             "type": "object",
             "required": ["inFlight", "ended"],
@@ -82,15 +82,15 @@ STATUS = {
                 "additionalProperties": {"type": "boolean"},
             },
         },
-        "repository": REPOSITORY,
+        "repository": REPOSITORY_SCHEMA,
     },
 }
 
 
-def toolset(settings: Settings, vitals: Vitals) -> Toolset:
-    """The tools, over the indexes of this machine and the server they report on."""
+def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
+    """Build the toolset over the indexes of this machine and the status of this server."""
     indexes = Indexes(settings)
-    searching = SearchTool(indexes, tests_lower=settings.search_tests == "lower")
+    search_tool = SearchTool(indexes, demote_tests=settings.search_tests == "lower")
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         return {
@@ -99,13 +99,13 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
                 "toolingVersion": TOOLING_VERSION,
                 "schemaVersion": SCHEMA_VERSION,
                 "protocolVersion": PROTOCOL_VERSION,
-                "uptimeMs": round(vitals.uptime * 1000),
+                "uptimeMs": round(server_status.uptime * 1000),
             },
-            "queue": vitals.queue(),
-            "calls": {"inFlight": vitals.in_flight(), "ended": vitals.ended()},
-            "tools": vitals.tools(),
-            "capabilities": capabilities.found(),
-            **await standing(indexes),
+            "queue": server_status.get_queue_load(),
+            "calls": {"inFlight": server_status.list_open_calls(), "ended": server_status.count_outcomes()},
+            "tools": server_status.list_tool_versions(),
+            "capabilities": capabilities.detect_capabilities(),
+            **await describe_repository(indexes),
         }
 
     return Toolset(
@@ -113,11 +113,11 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
         purpose="Index repositories, search them, and report on the indexes and on this server.",
         tools=(
             *IndexTools(indexes).tools(),
-            *searching.tools(),
+            *search_tool.tools(),
             *DownloadTools(settings, indexes).tools(),
-            *upkeep(Site(settings, indexes, searching.let_go)),
+            *upkeep(MaintenanceEnvironment(settings, indexes, search_tool.release_engines)),
             *TriageTools(indexes).tools(),
-            *PackTool(indexes, searching, settings.data_dir).tools(),
+            *ContextPackTool(indexes, search_tool, settings.data_dir).tools(),
             Tool(
                 name="check_status",
                 version=2,
@@ -128,12 +128,12 @@ def toolset(settings: Settings, vitals: Vitals) -> Toolset:
                     " the server has an index that is up to date. Changes nothing."
                 ),
                 input=arguments(),
-                output=STATUS,
+                output=STATUS_SCHEMA,
                 run=check_status,
                 timeout=10.0,
                 examples=({"arguments": {}},),
             ),
         ),
-        running=searching.running,
-        ready=indexes.answers if settings.database_url or settings.opensearch_url else None,
+        running=search_tool.lifespan,
+        ready=indexes.check_reachable if settings.database_url or settings.opensearch_url else None,
     )

@@ -1,29 +1,70 @@
-"""A workspace: a file that names several repositories, to be looked after and searched together."""
+"""Workspaces: files that name several repositories to be maintained and searched together."""
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import usable
+from cleats.contract.pathnames import check_path_name
 from cleats.contract.violations import Validator
-from cleats.toolsets.code import jsonc
 from cleats.toolsets.code.repository import Repository
 
-LARGEST: Final = 1 << 20
-"""Bytes of a workspace file."""
+_TOKEN_PATTERN = re.compile(
+    r'(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<comma>,)|(?P<other>.)',
+    re.DOTALL,
+)
+_CLOSING_BRACKET_PATTERN = re.compile(r"(?>\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}]", re.DOTALL)
 
-_TAGS: Final = {"type": "array", "items": {"type": "string", "minLength": 1}}
-_TRAITS: Final = {
+
+def parse_jsonc(text: str) -> Any:
+    """Parse a text and return its value.
+
+    Raises:
+        ValueError: The text is not JSON with comments; the message says where.
+    """
+    return json.loads(strip_comments(text), object_pairs_hook=_build_object, parse_constant=_reject_constant)
+
+
+def strip_comments(text: str) -> str:
+    """Blank out comments and trailing commas; every line and column keeps its position."""
+    return "".join(_blank_token(match, text) for match in _TOKEN_PATTERN.finditer(text))
+
+
+def _blank_token(match: re.Match[str], text: str) -> str:
+    if match["comment"] is not None:
+        return re.sub(r"[^\n]", " ", match["comment"])
+    if match["comma"] is not None and _CLOSING_BRACKET_PATTERN.match(text, match.end()):
+        return " "
+    return match[0]
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise ValueError(f"{duplicates[0]!r} is there twice")
+    return dict(pairs)
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+MAX_WORKSPACE_BYTES: Final = 1 << 20
+"""The largest size of a workspace file, in bytes."""
+
+_TAGS_SCHEMA: Final = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_MEMBER_PROPERTIES: Final = {
     "enabled": {"type": "boolean"},
     "priority": {"type": "integer"},
-    "tags": _TAGS,
+    "tags": _TAGS_SCHEMA,
 }
 
-SCHEMA: Final = {
+WORKSPACE_SCHEMA: Final = {
     "type": "object",
     "required": ["schemaVersion", "repos"],
     "additionalProperties": False,
@@ -31,7 +72,7 @@ SCHEMA: Final = {
         "schemaVersion": {"const": 1},
         "name": {"type": "string"},
         "cacheRoot": {"type": "string", "minLength": 1},
-        "defaults": {"type": "object", "additionalProperties": False, "properties": _TRAITS},
+        "defaults": {"type": "object", "additionalProperties": False, "properties": _MEMBER_PROPERTIES},
         "repos": {
             "type": "array",
             "items": {
@@ -41,7 +82,7 @@ SCHEMA: Final = {
                 "properties": {
                     "root": {"type": "string", "minLength": 1},
                     "alias": {"type": "string", "minLength": 1},
-                    **_TRAITS,
+                    **_MEMBER_PROPERTIES,
                 },
             },
         },
@@ -50,7 +91,7 @@ SCHEMA: Final = {
 
 
 @dataclass(frozen=True)
-class Member:
+class WorkspaceMember:
     """A repository of a workspace."""
 
     root: Path
@@ -67,73 +108,74 @@ class Member:
 
 @dataclass(frozen=True)
 class Workspace:
-    """What a file says."""
+    """The content of a workspace file."""
 
     path: Path
     name: str
-    members: tuple[Member, ...]
-    """The ones with a higher priority first, else as the file has them."""
+    members: tuple[WorkspaceMember, ...]
+    """The repositories, by descending priority, otherwise in the order of the file."""
     manifest_hash: str
-    """Changes when the file says something else, not when it only looks otherwise."""
+    """The hash of the content, which ignores the formatting of the file."""
 
     @property
     def repo_set_id(self) -> str:
-        """A name for the set of repositories that are enabled."""
-        ids = sorted(each.repository.id for each in self.members if each.enabled)
+        """An id of the set of enabled repositories."""
+        ids = sorted(member.repository.id for member in self.members if member.enabled)
         return f"ws1-{hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]}"
 
     @classmethod
-    def read(cls, given: str, base: Path, cache: Path, within: Path | None = None) -> "Workspace":
-        """Read a file, whose path may be relative to `base`.
+    def read(cls, path_text: str, base: Path, cache: Path, within: Path | None = None) -> "Workspace":
+        """Read a workspace file, whose path may be relative to `base`.
 
         With `within`, the file and its repositories must be in that folder.
 
         Raises:
-            ToolError: NOT_FOUND, there is none; INVALID_REQUEST, it is no workspace, or wants
-                another cache than this server has; FORBIDDEN, something is outside.
+            ToolError: NOT_FOUND, the file does not exist; INVALID_REQUEST, it is not a workspace,
+                or requires another cache than this server's; FORBIDDEN, a path is outside of
+                `within`.
         """
-        path = _resolved(given, base)
-        _check(path, within)
-        text = _text(path, base)
+        path = _resolve_path(path_text, base)
+        _check_location(path, within)
+        text = _read_text(path, base)
         try:
-            said = jsonc.parse(text)
+            document = parse_jsonc(text)
         except (ValueError, RecursionError) as error:
-            raise _wrong(path, f"it is not JSON: {error}") from None
-        found = [violation.as_json() for violation in Validator(SCHEMA).violations(said)]
-        if found:
-            where = found[0]["instancePath"] or "the whole"
-            raise _wrong(path, f"{where}: {found[0]['message']}", found)
-        if "cacheRoot" in said and _place(path, said["cacheRoot"]) != cache.resolve():
-            raise _wrong(path, f"it wants the cache {said['cacheRoot']}, this server has {cache}")
-        members = _members(path, said)
+            raise _build_error(path, f"it is not JSON: {error}") from None
+        violations = [violation.as_json() for violation in Validator(WORKSPACE_SCHEMA).find_violations(document)]
+        if violations:
+            location = violations[0]["instancePath"] or "the whole"
+            raise _build_error(path, f"{location}: {violations[0]['message']}", violations)
+        if "cacheRoot" in document and _resolve_folder(path, document["cacheRoot"]) != cache.resolve():
+            raise _build_error(path, f"it wants the cache {document['cacheRoot']}, this server has {cache}")
+        members = _parse_members(path, document)
         for member in members:
-            _check(member.root, within)
+            _check_location(member.root, within)
         return cls(
             path=path,
-            name=said.get("name", path.stem),
+            name=document.get("name", path.stem),
             members=members,
-            manifest_hash=_hash(said),
+            manifest_hash=_hash_document(document),
         )
 
 
-def _resolved(given: str, base: Path) -> Path:
+def _resolve_path(path_text: str, base: Path) -> Path:
     try:
-        return (base / Path(usable(given)).expanduser()).resolve()
+        return (base / Path(check_path_name(path_text)).expanduser()).resolve()
     except (OSError, ValueError, RuntimeError):
-        raise _wrong(repr(given), "it is no usable path") from None
+        raise _build_error(repr(path_text), "it is no usable path") from None
 
 
-def _check(place: Path, within: Path | None) -> None:
-    if within is not None and not place.is_relative_to(within):
+def _check_location(path: Path, within: Path | None) -> None:
+    if within is not None and not path.is_relative_to(within):
         raise ToolError(
             ErrorCode.FORBIDDEN,
-            f"{place} is outside of the repository that was named.",
+            f"{path} is outside of the repository that was named.",
             hint="With repoPath, a workspace and its repositories are in that folder. A server "
             "that is fenced to repositories, as over HTTP, has no others.",
         )
 
 
-def _text(path: Path, base: Path) -> str:
+def _read_text(path: Path, base: Path) -> str:
     try:
         if not path.exists():
             raise ToolError(
@@ -141,56 +183,56 @@ def _text(path: Path, base: Path) -> str:
                 f"There is no workspace file {path}.",
                 hint=f"Give its path, absolute or from {base}.",
             )
-        if not path.is_file() or path.stat().st_size > LARGEST:
-            raise _wrong(path, "it is no file of a usual size")
+        if not path.is_file() or path.stat().st_size > MAX_WORKSPACE_BYTES:
+            raise _build_error(path, "it is no file of a usual size")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise _wrong(path, reason) from None
+        raise _build_error(path, reason) from None
 
 
-def _members(path: Path, said: Mapping[str, Any]) -> tuple[Member, ...]:
-    members = [_member(path, {**said.get("defaults", {}), **repo}) for repo in said["repos"]]
-    for what, names in (
-        ("alias", [each.alias for each in members]),
-        ("root", [str(each.root) for each in members]),
+def _parse_members(path: Path, document: Mapping[str, Any]) -> tuple[WorkspaceMember, ...]:
+    members = [_parse_member(path, {**document.get("defaults", {}), **repo}) for repo in document["repos"]]
+    for key, names in (
+        ("alias", [member.alias for member in members]),
+        ("root", [str(member.root) for member in members]),
     ):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise _wrong(path, f"the {what} {twice[0]!r} is there twice")
-    return tuple(sorted(members, key=lambda each: -each.priority))
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            raise _build_error(path, f"the {key} {duplicates[0]!r} is there twice")
+    return tuple(sorted(members, key=lambda member: -member.priority))
 
 
-def _member(path: Path, said: Mapping[str, Any]) -> Member:
-    root = _place(path, said["root"])
+def _parse_member(path: Path, entry: Mapping[str, Any]) -> WorkspaceMember:
+    root = _resolve_folder(path, entry["root"])
     exists = root.is_dir()
-    return Member(
-        root=Repository.at(str(root), path.parent).root if exists else root,
-        alias=said.get("alias", root.name or "root"),
+    return WorkspaceMember(
+        root=Repository.from_path(str(root), path.parent).root if exists else root,
+        alias=entry.get("alias", root.name or "root"),
         exists=exists,
-        enabled=said.get("enabled", True),
-        priority=said.get("priority", 0),
-        tags=tuple(said.get("tags", ())),
+        enabled=entry.get("enabled", True),
+        priority=entry.get("priority", 0),
+        tags=tuple(entry.get("tags", ())),
     )
 
 
-def _place(path: Path, given: str) -> Path:
-    """A folder that a workspace names, from where the file is."""
+def _resolve_folder(path: Path, path_text: str) -> Path:
+    """Resolve a folder of a workspace against the folder of the file."""
     try:
-        return (path.parent / Path(usable(given)).expanduser()).resolve()
+        return (path.parent / Path(check_path_name(path_text)).expanduser()).resolve()
     except (OSError, ValueError, RuntimeError):
-        raise _wrong(path, f"{given!r} is no usable path") from None
+        raise _build_error(path, f"{path_text!r} is no usable path") from None
 
 
-def _hash(said: Any) -> str:
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+def _hash_document(document: Any) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _wrong(path: object, why: str, details: Any = None) -> ToolError:
+def _build_error(path: object, reason: str, details: Any = None) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"{path} is no workspace: {why}.",
+        f"{path} is no workspace: {reason}.",
         hint='A workspace is {"schemaVersion": 1, "repos": [{"root": "../app"}, ...]}.',
         details=details,
     )

@@ -1,1 +1,1 @@
-"""Product launches: a repository in, the pages of its site out, every statement with evidence."""
+"""The launch toolset: from a repository to the pages of its site, each claim with evidence."""

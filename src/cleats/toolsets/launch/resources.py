@@ -1,7 +1,7 @@
 """Artifacts as resources, for clients that attach files: `resource://run/{run_id}/{name}`.
 
-The list has the main artifacts of the latest runs; a template stands for all others. The schema
-of a configuration is a resource too, so that a client can fill one in.
+The list contains the main artifacts of the latest runs; a template covers all others. The schema of
+a run configuration is a resource too, so that a client can fill one in.
 """
 
 from collections.abc import Sequence
@@ -9,81 +9,80 @@ from typing import Final
 from urllib.parse import unquote
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.listing import Page, page
-from cleats.contract.resources import Contents, Resource, Template
-from cleats.toolsets.launch import artifacts
-from cleats.toolsets.launch.service import Launches
+from cleats.contract.resources import ListPage, Resource, ResourceContents, ResourceTemplate, slice_page
+from cleats.toolsets.launch.runs import artifacts
+from cleats.toolsets.launch.service import LaunchService
 
-RUN: Final = "resource://run/"
-SCHEMA: Final = "resource://launch/run_config.schema.json"
+RUN_URI_PREFIX: Final = "resource://run/"
+CONFIG_SCHEMA_URI: Final = "resource://launch/run_config.schema.json"
 
-MAIN: Final = (
+LISTED_ARTIFACTS: Final = (
     ("page_plan.json", "The pages of the run, and what each of them says."),
     ("snapshot.json", "Everything that is known about the run."),
     ("validation_report.json", "What the gates found."),
 )
-"""What is listed of a run; the rest is behind the template."""
+"""Artifacts that are listed for each run, with descriptions; the template covers the others."""
 
-LATEST: Final = 50
-"""Runs whose artifacts are listed."""
+MAX_LISTED_RUNS: Final = 50
+"""Number of runs whose artifacts are listed."""
 
-_ABSENT: Final = frozenset({ErrorCode.RUN_NOT_FOUND, ErrorCode.INVALID_INPUT})
-"""What says that a run or a name is not there, and so no resource of ours."""
+_NOT_FOUND_CODES: Final = frozenset({ErrorCode.RUN_NOT_FOUND, ErrorCode.INVALID_INPUT})
+"""Errors that mean that a run or an artifact does not exist, so the URI is unknown."""
 
 
-class Artifacts:
+class RunResources:
     """The resources of the launch toolset."""
 
-    templates: Sequence[Template] = (
-        Template(
-            uri=f"{RUN}{{run_id}}/{{+name}}",
+    templates: Sequence[ResourceTemplate] = (
+        ResourceTemplate(
+            uri=f"{RUN_URI_PREFIX}{{run_id}}/{{+name}}",
             name="run artifact",
             description="An artifact of a launch run, by a name that launch_get_status lists.",
         ),
     )
 
-    def __init__(self, launches: Launches) -> None:
-        self._launches = launches
+    def __init__(self, service: LaunchService) -> None:
+        self._service = service
 
-    async def list(self, after: str, limit: int) -> Page[Resource]:
-        found = [_schema()]
-        for run in await self._launches.latest(LATEST):
-            known = {*run.snapshot["artifacts_index"], "snapshot.json"}
-            found += [
+    async def list(self, after: str, limit: int) -> ListPage[Resource]:
+        resources = [_make_schema_resource()]
+        for run in await self._service.list_latest(MAX_LISTED_RUNS):
+            artifact_names = {*run.snapshot["artifacts_index"], "snapshot.json"}
+            resources += [
                 Resource(
-                    uri=f"{RUN}{run.run_id}/{name}",
+                    uri=f"{RUN_URI_PREFIX}{run.run_id}/{name}",
                     name=f"{run.product_slug} {name} ({run.state})",
-                    mime_type=artifacts.content_type(name),
-                    description=about,
+                    mime_type=artifacts.guess_content_type(name),
+                    description=description,
                 )
-                for name, about in MAIN
-                if name in known
+                for name, description in LISTED_ARTIFACTS
+                if name in artifact_names
             ]
-        found.sort(key=lambda each: each.uri)
-        return page(found, [each.uri for each in found], after, limit)
+        resources.sort(key=lambda resource: resource.uri)
+        return slice_page(resources, [resource.uri for resource in resources], after, limit)
 
-    async def read(self, uri: str) -> Contents | None:
-        if uri == SCHEMA:
-            data = artifacts.canonical(artifacts.load("run_config"))
-            return Contents(uri, "application/schema+json", data)
-        run_id, _, name = uri.removeprefix(RUN).partition("/")
-        if not uri.startswith(RUN) or not name:
+    async def read(self, uri: str) -> ResourceContents | None:
+        if uri == CONFIG_SCHEMA_URI:
+            data = artifacts.encode_canonical_json(artifacts.load_schema("run_config"))
+            return ResourceContents(uri, "application/schema+json", data)
+        run_id, _, name = uri.removeprefix(RUN_URI_PREFIX).partition("/")
+        if not uri.startswith(RUN_URI_PREFIX) or not name:
             return None
         try:
-            found = await self._launches.read(run_id, unquote(name))
+            artifact = await self._service.read_artifact(run_id, unquote(name))
         except ToolError as error:
-            if error.code not in _ABSENT:
+            if error.code not in _NOT_FOUND_CODES:
                 raise
             return None
-        return Contents(uri, found.content_type, found.data)
+        return ResourceContents(uri, artifact.content_type, artifact.data)
 
-    async def children(self, uri: str) -> Sequence[Resource] | None:  # noqa: ARG002 - no folders
+    async def list_children(self, uri: str) -> Sequence[Resource] | None:  # noqa: ARG002 - no folders
         return None
 
 
-def _schema() -> Resource:
+def _make_schema_resource() -> Resource:
     return Resource(
-        uri=SCHEMA,
+        uri=CONFIG_SCHEMA_URI,
         name="run_config schema",
         mime_type="application/schema+json",
         description="What the run_config of launch_start_run may hold.",

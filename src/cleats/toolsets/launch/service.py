@@ -1,7 +1,7 @@
-"""What the launch tools do: arguments in, the engine asked, the answers of spec e out.
+"""The launch tools: each takes arguments, calls the engine and builds the answer of spec e.
 
-The engine and its store are made when the first call needs them, so that listing the tools touches
-no file.
+The engine and its store are created when the first call needs them, so that listing the tools
+touches no file.
 """
 
 import hashlib
@@ -15,126 +15,126 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Changed, Context
-from cleats.settings import Settings, surroundings
-from cleats.toolsets.launch.artifacts import compact
-from cleats.toolsets.launch.events import Trace
-from cleats.toolsets.launch.telemetry.ledger import Collector
-from cleats.toolsets.launch.telemetry.watch import Watch
+from cleats.contract.tools import Context, ListChangeCallback
+from cleats.settings import Settings, get_environment
+from cleats.toolsets.launch.runs.artifacts import format_compact_json
+from cleats.toolsets.launch.runs.events import TraceIds
+from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector
+from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
 if TYPE_CHECKING:
-    from cleats.toolsets.launch.drive.course import Caller
-    from cleats.toolsets.launch.drive.driver import Engine
-    from cleats.toolsets.launch.fleet.jobs import Jobs
-    from cleats.toolsets.launch.reading import Artifact
-    from cleats.toolsets.launch.store.port import Run
+    from cleats.toolsets.launch.artifact_reader import RunArtifact
+    from cleats.toolsets.launch.drive.engine import RunEngine
+    from cleats.toolsets.launch.drive.run_driver import Caller
+    from cleats.toolsets.launch.fleet.queue import RunQueue
+    from cleats.toolsets.launch.store.interface import Run
 
 log = logging.getLogger(__name__)
 
-Given = Mapping[str, Any]
-Body = dict[str, Any]
+ToolArguments = Mapping[str, Any]
+AnswerBody = dict[str, Any]
 
-RUN_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
+RUN_ID_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
-class Launches:
+class LaunchService:
     """The runs of one user."""
 
     def __init__(self, settings: Settings, *, background: bool = True) -> None:
-        """Make the service; without `background` a run is only driven by calls that say so."""
+        """Create the service; without `background`, only calls drive a run."""
         self._settings = settings
         self._background = background
-        self._life: AsyncExitStack | None = None
-        self._driving = False
-        self._jobs: Jobs | None = None
+        self._exit_stack: AsyncExitStack | None = None
+        self._engine_running = False
+        self._queue: RunQueue | None = None
 
     @cached_property
-    def engine(self) -> "Engine":
-        """The engine, over the store of the data folder."""
-        from cleats.toolsets.launch.engine import engine  # noqa: PLC0415 - when a call needs it
+    def engine(self) -> "RunEngine":
+        """The engine, with the store in the data folder."""
+        from cleats.toolsets.launch.setup import build_engine  # noqa: PLC0415 - when a call needs it
 
-        return engine(self._settings, lambda run, _events: self.watch.moved(run.run_id))
+        return build_engine(self._settings, lambda run, _events: self.recorder.queue_run(run.run_id))
 
     @cached_property
-    def watch(self) -> Watch:
-        """The records of runs and calls, for those who watch many."""
+    def recorder(self) -> TelemetryRecorder:
+        """The recorder of telemetry about runs and calls."""
         url, token = self._settings.launch_telemetry, self._settings.launch_telemetry_token
-        return Watch(
+        return TelemetryRecorder(
             self._settings.data_dir / "launch",
             lambda: self.engine.store,
-            Collector(url, token) if url else None,
-            self._tokens,
+            TelemetryCollector(url, token) if url else None,
+            self._load_secrets,
         )
 
-    def _tokens(self) -> Mapping[str, str]:
-        from cleats.toolsets.launch.engine import secrets  # noqa: PLC0415 - as above
+    def _load_secrets(self) -> Mapping[str, str]:
+        from cleats.toolsets.launch.setup import load_secrets  # noqa: PLC0415 - as above
 
-        return secrets(self._settings)
+        return load_secrets(self._settings)
 
     @asynccontextmanager
-    async def running(self, _changed: Changed) -> AsyncIterator[None]:
+    async def running(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
         """Drive runs in the background while the server lives."""
         try:
-            async with self.watch.running(), AsyncExitStack() as life:
-                self._life = life
+            async with self.recorder.running(), AsyncExitStack() as exit_stack:
+                self._exit_stack = exit_stack
                 try:
                     yield
                 finally:
-                    self._life = None
+                    self._exit_stack = None
         finally:
-            # The last: records are made from the store until the watch has ended.
+            # Last: records are derived from the store until the recorder has ended.
             if "engine" in self.__dict__:
                 self.engine.store.close()
 
-    async def start(self, given: Given, context: Context) -> Body:
-        from cleats.toolsets.launch.config.normal import normalise  # noqa: PLC0415 - as above
+    async def start(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        from cleats.toolsets.launch.config.normalise import normalise_config  # noqa: PLC0415 - as above
 
-        config = await to_thread.run_sync(normalise, given["run_config"], self._settings)
-        run = await self._create(config, given, "", context)
+        config = await to_thread.run_sync(normalise_config, arguments["run_config"], self._settings)
+        run = await self._create_run(config, arguments, "", context)
         return {"run_id": run.run_id, "state": run.state.value}
 
-    async def start_from_url(self, given: Given, context: Context) -> Body:
-        from cleats.toolsets.launch.quickstart import deriving  # noqa: PLC0415 - as above
+    async def start_from_url(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        from cleats.toolsets.launch.quickstart import derive  # noqa: PLC0415 - as above
 
-        request = _request("launch_start_run_from_product_url", given["url"])
-        told = deriving.of_page(given["url"], self._settings)
-        run = await self._known(given, request)
+        request_hash = _hash_request("launch_start_run_from_product_url", arguments["url"])
+        derived_config = derive.describe_page_config(arguments["url"], self._settings)
+        run = await self._find_existing(arguments, request_hash)
         if run is None:
-            derived = await deriving.from_product_url(given["url"], self._settings, self._git_env)
-            run = await self._derived(derived.given, given, request, context)
-        return await self._started(run, told, context)
+            derived = await derive.derive_from_product_url(arguments["url"], self._settings, self._git_env)
+            run = await self._create_derived(derived.config, arguments, request_hash, context)
+        return await self._answer_started(run, derived_config, context)
 
-    async def start_from_repository(self, given: Given, context: Context) -> Body:
-        from cleats.toolsets.launch.quickstart import deriving  # noqa: PLC0415 - as above
+    async def start_from_repository(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        from cleats.toolsets.launch.quickstart import derive  # noqa: PLC0415 - as above
 
-        url = given["github_repo_url"]
-        request = _request("launch_start_run_from_github_repo_url", url)
-        run = await self._known(given, request)
+        url = arguments["github_repo_url"]
+        request_hash = _hash_request("launch_start_run_from_github_repo_url", url)
+        run = await self._find_existing(arguments, request_hash)
         if run is None:
             context.progress("Looking at the repository.", phase="discovery")
-            derived = await deriving.from_repository_url(url, self._settings, self._git_env)
-            run = await self._derived(derived.given, given, request, context)
-        return await self._started(run, deriving.of_repository(run.config), context)
+            derived = await derive.derive_from_repository_url(url, self._settings, self._git_env)
+            run = await self._create_derived(derived.config, arguments, request_hash, context)
+        return await self._answer_started(run, derive.describe_repository_config(run.config), context)
 
-    async def status(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        return {"run_id": run_id, "status": await self.engine.status(run_id)}
+    async def get_status(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        return {"run_id": run_id, "status": await self.engine.get_status(run_id)}
 
-    async def artifact(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        found = await self.read(run_id, given["artifact_name"])
-        return {"run_id": run_id, "artifact": await to_thread.run_sync(found.as_json)}
+    async def get_artifact(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        run_artifact = await self.read_artifact(run_id, arguments["artifact_name"])
+        return {"run_id": run_id, "artifact": await to_thread.run_sync(run_artifact.as_json)}
 
-    async def list(self, given: Given, _context: Context) -> Body:
-        wanted = given.get("filter", {})
-        found = await self.engine.list(
-            product_slug=wanted.get("product_slug", ""),
-            state=wanted.get("state", ""),
-            limit=given["limit"] + 1,
-            before=_number(given.get("cursor", "")),
+    async def list_runs(self, arguments: ToolArguments, _context: Context) -> AnswerBody:
+        filters = arguments.get("filter", {})
+        runs = await self.engine.list_runs(
+            product_slug=filters.get("product_slug", ""),
+            state=filters.get("state", ""),
+            limit=arguments["limit"] + 1,
+            before=_parse_cursor(arguments.get("cursor", "")),
         )
-        page = found[: given["limit"]]
-        body: Body = {
+        page = runs[: arguments["limit"]]
+        body: AnswerBody = {
             "runs": [
                 {
                     "run_id": run.run_id,
@@ -146,144 +146,144 @@ class Launches:
                 for run in page
             ]
         }
-        if len(found) > len(page):
+        if len(runs) > len(page):
             body["next_cursor"] = str(page[-1].number)
         return body
 
-    async def validate(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        report = await self.engine.validate(run_id, by=_caller(context))
+    async def validate(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        report = await self.engine.validate(run_id, caller=_make_caller(context))
         return {"run_id": run_id, "validation_report": report}
 
-    async def fix_next(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        fixed = await self.engine.fix_next(run_id, by=_caller(context))
+    async def fix_next(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        outcome = await self.engine.fix_next(run_id, caller=_make_caller(context))
         return {
             "run_id": run_id,
-            "fixed_issue_id": fixed.issue_id,
-            "applied_patch_ids": list(fixed.patch_ids),
-            "remaining_blockers": fixed.remaining,
-            "validation_report": fixed.report,
+            "fixed_issue_id": outcome.issue_id,
+            "applied_patch_ids": list(outcome.patch_ids),
+            "remaining_blockers": outcome.remaining,
+            "validation_report": outcome.report,
         }
 
-    async def resume(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        status = await self.engine.resume(run_id, by=_caller(context))
+    async def resume(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        status = await self.engine.resume(run_id, caller=_make_caller(context))
         return {"run_id": run_id, "status": status}
 
-    async def cancel(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        await self.engine.cancel(run_id, by=_caller(context))
+    async def cancel(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        await self.engine.cancel(run_id, caller=_make_caller(context))
         return {"run_id": run_id, "cancelled": True, "state": "CANCELLED"}
 
-    async def open_pr(self, given: Given, context: Context) -> Body:
-        run_id = _run_id(given, context)
-        made = await self.engine.open_pr(run_id, by=_caller(context))
-        return {"run_id": run_id, **made}
+    async def open_pr(self, arguments: ToolArguments, context: Context) -> AnswerBody:
+        run_id = _read_run_id(arguments, context)
+        publication = await self.engine.open_pr(run_id, caller=_make_caller(context))
+        return {"run_id": run_id, **publication}
 
-    async def read(self, run_id: str, name: str) -> "Artifact":
-        """An artifact of a run, or one of the documents that every run has.
+    async def read_artifact(self, run_id: str, name: str) -> "RunArtifact":
+        """Return an artifact of a run, or one of the documents that every run has.
 
         Raises:
-            ToolError: RUN_NOT_FOUND; INVALID_INPUT with the names there are.
+            ToolError: RUN_NOT_FOUND; INVALID_INPUT with the existing names.
         """
-        from cleats.toolsets.launch import reading  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch import artifact_reader  # noqa: PLC0415 - as above
 
-        return await to_thread.run_sync(reading.artifact, self.engine, run_id, name)
+        return await to_thread.run_sync(artifact_reader.read_artifact, self.engine, run_id, name)
 
-    async def latest(self, count: int) -> "Sequence[Run]":
-        """The newest runs."""
+    async def list_latest(self, count: int) -> "Sequence[Run]":
+        """Return the newest runs."""
 
-        def look() -> "Sequence[Run]":
+        def load_runs() -> "Sequence[Run]":
             store = self.engine.store
-            return [store.get(each.run_id) for each in store.list(limit=count)]
+            return [store.get(summary.run_id) for summary in store.list_runs(limit=count)]
 
-        return await to_thread.run_sync(look)
+        return await to_thread.run_sync(load_runs)
 
     @cached_property
     def _git_env(self) -> dict[str, str]:
-        from cleats.toolsets.launch.source.git import kept  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.git.client import filter_git_environment  # noqa: PLC0415 - as above
 
-        return kept(surroundings(self._settings))
+        return filter_git_environment(get_environment(self._settings))
 
-    async def _known(self, given: Given, request: str) -> "Run | None":
-        """The run that this very request has started before, by its key."""
-        key = given.get("idempotency_key")
-        return await self.engine.existing(key, request) if key else None
+    async def _find_existing(self, arguments: ToolArguments, request_hash: str) -> "Run | None":
+        """Return the run that the same request has started before with its idempotency key."""
+        key = arguments.get("idempotency_key")
+        return await self.engine.find_existing(key, request_hash) if key else None
 
-    async def _derived(
-        self, config: Mapping[str, Any], given: Given, request: str, context: Context
+    async def _create_derived(
+        self, config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
     ) -> "Run":
-        from cleats.toolsets.launch.config.normal import normalise  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.config.normalise import normalise_config  # noqa: PLC0415 - as above
 
-        normal = await to_thread.run_sync(normalise, config, self._settings)
-        return await self._create(normal, given, request, context)
+        normalised = await to_thread.run_sync(normalise_config, config, self._settings)
+        return await self._create_run(normalised, arguments, request_hash, context)
 
-    async def _create(
-        self, config: Mapping[str, Any], given: Given, request: str, context: Context
+    async def _create_run(
+        self, config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
     ) -> "Run":
-        from cleats.toolsets.launch.config.normal import config_hash  # noqa: PLC0415 - as above
-        from cleats.toolsets.launch.config.shown import shown_config  # noqa: PLC0415
+        from cleats.toolsets.launch.config.normalise import hash_config  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.config.secrets import redact_config  # noqa: PLC0415
 
         run, _ = await self.engine.create(
             config,
-            config_hash=config_hash(config),
-            shown_config=shown_config(config),
-            key=given.get("idempotency_key", ""),
-            request_hash=request,
-            by=_caller(context),
+            config_hash=hash_config(config),
+            shown_config=redact_config(config),
+            key=arguments.get("idempotency_key", ""),
+            request_hash=request_hash,
+            caller=_make_caller(context),
         )
-        await self._drive(run, context)
+        await self._drive_run(run, context)
         return run
 
-    async def _started(self, run: "Run", told: Mapping[str, Any], context: Context) -> Body:
-        await self._drive(run, context)
-        return {"run_id": run.run_id, "state": run.state.value, "derived_config": dict(told)}
+    async def _answer_started(self, run: "Run", derived_config: Mapping[str, Any], context: Context) -> AnswerBody:
+        await self._drive_run(run, context)
+        return {"run_id": run.run_id, "state": run.state.value, "derived_config": dict(derived_config)}
 
-    async def _drive(self, run: "Run", context: Context) -> None:
-        """Let a run go on in the background, also one whose server was lost since it began."""
+    async def _drive_run(self, run: "Run", context: Context) -> None:
+        """Continue a run in the background, even if the server that started it was lost."""
         context.note(run_id=run.run_id)
-        if self._life is None or not self._background:
+        if self._exit_stack is None or not self._background:
             return
         if self._settings.database_url:
-            await self._ask_for_a_worker(run, self._life)
+            await self._enqueue_run(run, self._exit_stack)
             return
-        if not self._driving:
-            self._driving = True
-            await self._life.enter_async_context(self.engine.running())
-        self.engine.drive_in_background(run, _caller(context))
+        if not self._engine_running:
+            self._engine_running = True
+            await self._exit_stack.enter_async_context(self.engine.running())
+        self.engine.drive_in_background(run, _make_caller(context))
 
-    async def _ask_for_a_worker(self, run: "Run", life: AsyncExitStack) -> None:
+    async def _enqueue_run(self, run: "Run", exit_stack: AsyncExitStack) -> None:
         """Leave a run to the workers of the fleet; they find it themselves if this fails."""
-        from cleats.toolsets.launch.drive.driver import goes_by_itself  # noqa: PLC0415 - as above
-        from cleats.toolsets.launch.fleet.jobs import Jobs  # noqa: PLC0415
+        from cleats.toolsets.launch.drive.engine import is_automatic  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.fleet.queue import RunQueue  # noqa: PLC0415
 
-        if not goes_by_itself(run):
+        if not is_automatic(run):
             return
         try:
-            if self._jobs is None:
-                jobs = Jobs(self._settings.database_url)
-                await life.enter_async_context(jobs.open())
-                self._jobs = jobs
-            await self._jobs.defer(run.run_id)
+            if self._queue is None:
+                queue = RunQueue(self._settings.database_url)
+                await exit_stack.enter_async_context(queue.open())
+                self._queue = queue
+            await self._queue.defer(run.run_id)
         except OSError as error:
             log.warning("job.lost run=%s error=%s", run.run_id, type(error).__name__)
 
 
-def _run_id(given: Given, context: Context) -> str:
-    run_id: str = given["run_id"]
-    if not RUN_ID.fullmatch(run_id):
+def _read_run_id(arguments: ToolArguments, context: Context) -> str:
+    run_id: str = arguments["run_id"]
+    if not RUN_ID_PATTERN.fullmatch(run_id):
         raise ToolError(
             ErrorCode.INVALID_INPUT,
             f"{run_id[:80]!r} cannot be the id of a run",
             hint="launch_list_runs has the ids.",
-            details={"field": "run_id", "pattern": f"^{RUN_ID.pattern}$"},
+            details={"field": "run_id", "pattern": f"^{RUN_ID_PATTERN.pattern}$"},
         )
     context.note(run_id=run_id)
     return run_id
 
 
-def _number(cursor: str) -> int:
+def _parse_cursor(cursor: str) -> int:
     if not cursor:
         return 0
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:
@@ -296,15 +296,15 @@ def _number(cursor: str) -> int:
     return int(cursor)
 
 
-def _request(tool: str, address: str) -> str:
-    """What identifies a request whose configuration has to be derived."""
-    return hashlib.sha256(compact([tool, address.strip()]).encode()).hexdigest()
+def _hash_request(tool: str, url: str) -> str:
+    """Return the hash that identifies a request whose configuration has to be derived."""
+    return hashlib.sha256(format_compact_json([tool, url.strip()]).encode()).hexdigest()
 
 
-def _caller(context: Context) -> "Caller":
-    from cleats.toolsets.launch.drive.course import Caller  # noqa: PLC0415 - as above
+def _make_caller(context: Context) -> "Caller":
+    from cleats.toolsets.launch.drive.run_driver import Caller  # noqa: PLC0415 - as above
 
-    def tell(message: str, done: float | None, total: float | None) -> None:
+    def report_progress(message: str, done: float | None, total: float | None) -> None:
         context.progress(message, done=done, total=total)
 
-    return Caller(Trace(*context.trace), tell, context.sampled)
+    return Caller(TraceIds(*context.trace), report_progress, context.sampled)

@@ -1,9 +1,9 @@
-"""The launch toolset's table of contents.
+"""The tools of the launch toolset.
 
 A run turns a product's repository into the pages of its site: it reads the source, collects facts
-with evidence, plans and drafts pages, puts them into a worktree of the site, checks them, repairs
-them, and opens a pull request. Each tool moves a run by one well defined step or reads what it
-has made; what may be called when is in `states`.
+with evidence, plans and drafts pages, writes them to a worktree of the site, checks and repairs
+them, and opens a pull request. Each tool moves a run by one well defined step or reads its output;
+`states` defines which step is possible when.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,38 +12,37 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.outline import outline
 from cleats.contract.payload import LAUNCH
-from cleats.contract.tools import Alias, Handler, Hints, Tool, Toolset
-from cleats.runtime import postgres
+from cleats.contract.tools import Alias, Handler, Hints, Tool, Toolset, outline_schema
 from cleats.settings import Settings
-from cleats.toolsets.launch import shapes
-from cleats.toolsets.launch.resources import Artifacts
-from cleats.toolsets.launch.service import Launches
-from cleats.toolsets.launch.telemetry.api import Api
+from cleats.system import postgres
+from cleats.toolsets.launch import tool_schemas
+from cleats.toolsets.launch.resources import RunResources
+from cleats.toolsets.launch.service import LaunchService
+from cleats.toolsets.launch.telemetry.api import TelemetryApi
 
 if TYPE_CHECKING:
-    from cleats.contract.binding import Schema
+    from cleats.contract.arguments import Schema
 
-RUN: Final = (ErrorCode.INVALID_INPUT, ErrorCode.RUN_NOT_FOUND)
-"""What every tool about one run may answer."""
+RUN_ERRORS: Final = (ErrorCode.INVALID_INPUT, ErrorCode.RUN_NOT_FOUND)
+"""Errors that every tool for one run may return."""
 
-STARTING: Final = (ErrorCode.INVALID_INPUT, ErrorCode.SCHEMA_VALIDATION_FAILED)
-REMOTE: Final = (ErrorCode.INVALID_URL, ErrorCode.REPO_NOT_FOUND, ErrorCode.TOOLCHAIN_MISSING)
-WORKING: Final = (
+START_ERRORS: Final = (ErrorCode.INVALID_INPUT, ErrorCode.SCHEMA_VALIDATION_FAILED)
+REMOTE_ERRORS: Final = (ErrorCode.INVALID_URL, ErrorCode.REPO_NOT_FOUND, ErrorCode.TOOLCHAIN_MISSING)
+WORKER_ERRORS: Final = (
     ErrorCode.ILLEGAL_STATE,
     ErrorCode.SCHEMA_VALIDATION_FAILED,
     ErrorCode.TOOLCHAIN_MISSING,
     ErrorCode.ALLOWED_PATHS_VIOLATION,
 )
-"""What a worker may fail with, whatever it does."""
+"""Errors that any worker may fail with."""
 
-STARTS: Final = Hints(read_only=False, idempotent=False, open_world=True)
-WORKS: Final = Hints(read_only=False)
+START_HINTS: Final = Hints(read_only=False, idempotent=False, open_world=True)
+STEP_HINTS: Final = Hints(read_only=False)
 
-ONE_RUN: Final = {"run_id": "r_2026-01-21T10-00-00Z_1a2b3c4d"}
+RUN_ID_EXAMPLE: Final = {"run_id": "r_2026-01-21T10-00-00Z_1a2b3c4d"}
 
-RUN_CONFIG: Final = {
+RUN_CONFIG_ARGUMENT: Final = {
     "type": "object",
     "description": (
         "Required: github_repo_url, github_ref (the commit, 40 hexadecimal digits), family or "
@@ -53,26 +52,26 @@ RUN_CONFIG: Final = {
         "resource resource://launch/run_config.schema.json."
     ),
 }
-FILTER: Final = {
+FILTER_ARGUMENT: Final = {
     "type": "object",
     "properties": {
         "product_slug": {"type": "string", "description": "Only runs of this product."},
-        "state": {**shapes.STATE, "description": "Only runs in this state."},
+        "state": {**tool_schemas.STATE_SCHEMA, "description": "Only runs in this state."},
     },
     "additionalProperties": False,
 }
 
 
-def tools(launches: Launches) -> list[Tool]:
-    """Every tool, in the order in which a run meets them."""
-    return [*_starting(launches), *_reading(launches), *_moving(launches)]
+def build_tools(service: LaunchService) -> list[Tool]:
+    """Build all tools, in the order in which a run uses them."""
+    return [*_build_start_tools(service), *_build_read_tools(service), *_build_step_tools(service)]
 
 
-def _starting(launches: Launches) -> list[Tool]:
+def _build_start_tools(service: LaunchService) -> list[Tool]:
     return [
-        _tool(
+        _make_tool(
             "launch_start_run",
-            launches.start,
+            service.start,
             "Start a run",
             "Start a run that writes the pages of a product from its repository, and answer at "
             "once with its run_id. The run goes on by itself to its first decision (failed "
@@ -80,12 +79,12 @@ def _starting(launches: Launches) -> list[Tool]:
             "step. Follow it with launch_get_status. When it rests in VALIDATING, read "
             "validation_report.json and call launch_fix_next, or edit the worktree and call "
             "launch_validate; when it is READY_FOR_PR, call launch_open_pr.",
-            {"run_config": RUN_CONFIG, "idempotency_key": shapes.KEY},
+            {"run_config": RUN_CONFIG_ARGUMENT, "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA},
             ("run_config",),
-            shapes.answer(shapes.STARTED),
+            tool_schemas.make_answer_schema(tool_schemas.STARTED_FIELDS),
             timeout=300,
-            hints=STARTS,
-            errors=STARTING,
+            hints=START_HINTS,
+            errors=START_ERRORS,
             example={
                 "run_config": {
                     "github_repo_url": "https://github.com/owner/aspose-3d-foss-python",
@@ -97,9 +96,9 @@ def _starting(launches: Launches) -> list[Tool]:
                 "idempotency_key": "3d-python-1",
             },
         ),
-        _tool(
+        _make_tool(
             "launch_start_run_from_product_url",
-            launches.start_from_url,
+            service.start_from_url,
             "Start a run from a product page",
             "Start a run by the address of a product page, such as "
             "https://products.aspose.org/3d/en/python/. Product, platform and language are read "
@@ -111,19 +110,21 @@ def _starting(launches: Launches) -> list[Tool]:
                     "description": "https://{site}/{product}/{locale}/{platform}/, with or "
                     "without a page below it; on the blog the locale comes first.",
                 },
-                "idempotency_key": shapes.KEY,
+                "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA,
             },
             ("url",),
-            shapes.answer({**shapes.STARTED, "derived_config": shapes.FROM_URL}),
+            tool_schemas.make_answer_schema(
+                {**tool_schemas.STARTED_FIELDS, "derived_config": tool_schemas.PAGE_CONFIG_SCHEMA}
+            ),
             timeout=300,
-            hints=STARTS,
-            errors=(*STARTING, *REMOTE, ErrorCode.UNSUPPORTED_SITE),
+            hints=START_HINTS,
+            errors=(*START_ERRORS, *REMOTE_ERRORS, ErrorCode.UNSUPPORTED_SITE),
             aliases=(Alias("launch_start_run_from_url", "2.2.0"),),
             example={"url": "https://products.aspose.org/3d/en/python/"},
         ),
-        _tool(
+        _make_tool(
             "launch_start_run_from_github_repo_url",
-            launches.start_from_repository,
+            service.start_from_repository,
             "Start a run from a repository",
             "Start a run by the address of a public GitHub repository alone. Product family and "
             "platform are inferred from its name, README and package files, and the commit is "
@@ -134,38 +135,38 @@ def _starting(launches: Launches) -> list[Tool]:
                     "type": "string",
                     "description": "https://github.com/owner/name",
                 },
-                "idempotency_key": shapes.KEY,
+                "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA,
             },
             ("github_repo_url",),
-            shapes.answer({**shapes.STARTED, "derived_config": shapes.FROM_REPO}),
+            tool_schemas.make_answer_schema(
+                {**tool_schemas.STARTED_FIELDS, "derived_config": tool_schemas.REPOSITORY_CONFIG_SCHEMA}
+            ),
             timeout=300,
-            hints=STARTS,
-            errors=(*STARTING, *REMOTE),
-            example={
-                "github_repo_url": "https://github.com/aspose-3d/Aspose.3D-for-Python-via-.NET"
-            },
+            hints=START_HINTS,
+            errors=(*START_ERRORS, *REMOTE_ERRORS),
+            example={"github_repo_url": "https://github.com/aspose-3d/Aspose.3D-for-Python-via-.NET"},
         ),
     ]
 
 
-def _reading(launches: Launches) -> list[Tool]:
+def _build_read_tools(service: LaunchService) -> list[Tool]:
     return [
-        _tool(
+        _make_tool(
             "launch_get_status",
-            launches.status,
+            service.get_status,
             "Status of a run",
             "Where a run is: its state, the state of each section, the open issues (the worst "
             "first) and the artifacts it has written so far. A failed step is an open issue too.",
-            {"run_id": shapes.RUN_ID},
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer({"status": shapes.RUN_STATUS}),
+            tool_schemas.make_answer_schema({"status": tool_schemas.RUN_STATUS_SCHEMA}),
             timeout=5,
-            errors=RUN,
-            example=ONE_RUN,
+            errors=RUN_ERRORS,
+            example=RUN_ID_EXAMPLE,
         ),
-        _tool(
+        _make_tool(
             "launch_get_artifact",
-            launches.artifact,
+            service.get_artifact,
             "Read an artifact",
             "Read one artifact of a run, by a name that launch_get_status lists: page_plan.json, "
             "product_facts.json, evidence_map.json, validation_report.json, "
@@ -173,22 +174,24 @@ def _reading(launches: Launches) -> list[Tool]:
             "events.ndjson of any run. Text comes as it is; anything else as base64, and "
             "content_type then ends in ;base64. sha256 is of the raw bytes.",
             {
-                "run_id": shapes.RUN_ID,
+                "run_id": tool_schemas.RUN_ID_SCHEMA,
                 "artifact_name": {"type": "string", "description": "A name, folders included."},
             },
             ("run_id", "artifact_name"),
-            shapes.answer({"run_id": shapes.TEXT, "artifact": shapes.ARTIFACT}),
+            tool_schemas.make_answer_schema(
+                {"run_id": tool_schemas.TEXT_SCHEMA, "artifact": tool_schemas.ARTIFACT_SCHEMA}
+            ),
             timeout=30,
-            errors=RUN,
-            example={**ONE_RUN, "artifact_name": "page_plan.json"},
+            errors=RUN_ERRORS,
+            example={**RUN_ID_EXAMPLE, "artifact_name": "page_plan.json"},
         ),
-        _tool(
+        _make_tool(
             "launch_list_runs",
-            launches.list,
+            service.list_runs,
             "List runs",
             "List runs, the newest first, all or those of one product or state.",
             {
-                "filter": FILTER,
+                "filter": FILTER_ARGUMENT,
                 "limit": {
                     "type": "integer",
                     "minimum": 1,
@@ -202,7 +205,10 @@ def _reading(launches: Launches) -> list[Tool]:
                 },
             },
             (),
-            shapes.answer({"runs": shapes.listing(shapes.RUN)}, {"next_cursor": shapes.TEXT}),
+            tool_schemas.make_answer_schema(
+                {"runs": tool_schemas.make_array_schema(tool_schemas.RUN_SCHEMA)},
+                {"next_cursor": tool_schemas.TEXT_SCHEMA},
+            ),
             timeout=10,
             errors=(ErrorCode.INVALID_INPUT,),
             example={"filter": {"product_slug": "3d", "state": "DONE"}},
@@ -210,115 +216,116 @@ def _reading(launches: Launches) -> list[Tool]:
     ]
 
 
-def _moving(launches: Launches) -> list[Tool]:
+def _build_step_tools(service: LaunchService) -> list[Tool]:
     return [
-        _tool(
+        _make_tool(
             "launch_validate",
-            launches.validate,
+            service.validate,
             "Validate a run's pages",
             "Run the gates on the worktree as it is now and answer with the report. `ok` says "
             "that the gates ran; whether they passed is validation_report.ok. The run has to be "
             "in LINKING or later; a pass makes it READY_FOR_PR.",
-            {"run_id": shapes.RUN_ID},
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer({"run_id": shapes.TEXT, "validation_report": shapes.REPORT}),
+            tool_schemas.make_answer_schema(
+                {"run_id": tool_schemas.TEXT_SCHEMA, "validation_report": tool_schemas.REPORT_SCHEMA}
+            ),
             timeout=600,
-            hints=WORKS,
-            errors=(*RUN, *WORKING),
-            example=ONE_RUN,
+            hints=STEP_HINTS,
+            errors=(*RUN_ERRORS, *WORKER_ERRORS),
+            example=RUN_ID_EXAMPLE,
         ),
-        _tool(
+        _make_tool(
             "launch_fix_next",
-            launches.fix_next,
+            service.fix_next,
             "Fix the next issue",
             "Take the worst open issue that a rule can fix, fix it and validate again. The run "
             "has to be in VALIDATING with a report that is not ok. fixed_issue_id is null when "
             "the issue is still there; call again for the next one. FIX_EXHAUSTED means that no "
             "attempt is left, or (details.reason no_fixable_issue) that no rule fits the rest.",
-            {"run_id": shapes.RUN_ID},
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer(
+            tool_schemas.make_answer_schema(
                 {
-                    "run_id": shapes.TEXT,
+                    "run_id": tool_schemas.TEXT_SCHEMA,
                     "fixed_issue_id": {"type": ["string", "null"]},
-                    "applied_patch_ids": shapes.listing(shapes.TEXT),
-                    "remaining_blockers": shapes.WHOLE,
-                    "validation_report": shapes.REPORT,
+                    "applied_patch_ids": tool_schemas.make_array_schema(tool_schemas.TEXT_SCHEMA),
+                    "remaining_blockers": tool_schemas.COUNT_SCHEMA,
+                    "validation_report": tool_schemas.REPORT_SCHEMA,
                 }
             ),
             timeout=900,
             hints=Hints(read_only=False, idempotent=False),
-            errors=(*RUN, *WORKING, ErrorCode.FIX_EXHAUSTED),
-            example=ONE_RUN,
+            errors=(*RUN_ERRORS, *WORKER_ERRORS, ErrorCode.FIX_EXHAUSTED),
+            example=RUN_ID_EXAMPLE,
         ),
-        _tool(
+        _make_tool(
             "launch_resume",
-            launches.resume,
+            service.resume,
             "Resume a run",
             "Go on with a run that rests, or that lost its server, until the next stable "
             "boundary: PLAN_READY, DRAFT_READY, VALIDATING with a report that is not ok, or "
             "READY_FOR_PR. A run that another server drives is waited for. Also tries a step "
             "again that failed for a passing reason.",
-            {"run_id": shapes.RUN_ID},
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer({"status": shapes.RUN_STATUS}),
+            tool_schemas.make_answer_schema({"status": tool_schemas.RUN_STATUS_SCHEMA}),
             timeout=300,
             hints=Hints(read_only=False, open_world=True),
             errors=(
-                *(*RUN, *WORKING),
+                *(*RUN_ERRORS, *WORKER_ERRORS),
                 *(ErrorCode.REPO_NOT_FOUND, ErrorCode.FIX_EXHAUSTED),
                 ErrorCode.COMMIT_SERVICE_ERROR,
             ),
-            example=ONE_RUN,
+            example=RUN_ID_EXAMPLE,
         ),
-        _tool(
+        _make_tool(
             "launch_cancel",
-            launches.cancel,
+            service.cancel,
             "Cancel a run",
-            "End a run for good, wherever it is driven; what works for it is stopped. Its "
-            "artifacts can still be read.",
-            {"run_id": shapes.RUN_ID},
+            "End a run for good, wherever it is driven; what works for it is stopped. Its artifacts can still be read.",
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer(
+            tool_schemas.make_answer_schema(
                 {
-                    "run_id": shapes.TEXT,
+                    "run_id": tool_schemas.TEXT_SCHEMA,
                     "cancelled": {"type": "boolean"},
-                    "state": shapes.STATE,
+                    "state": tool_schemas.STATE_SCHEMA,
                 }
             ),
             timeout=10,
             hints=Hints(read_only=False, destructive=True),
-            errors=(*RUN, ErrorCode.ILLEGAL_STATE),
-            example=ONE_RUN,
+            errors=(*RUN_ERRORS, ErrorCode.ILLEGAL_STATE),
+            example=RUN_ID_EXAMPLE,
         ),
-        _tool(
+        _make_tool(
             "launch_open_pr",
-            launches.open_pr,
+            service.open_pr,
             "Open the pull request",
             "Commit the pages to a branch of their own and open the request. The run has to be "
             "READY_FOR_PR with a report that is ok, and the worktree must be as it was "
             "validated. Calling again after a lost answer makes no second one.",
-            {"run_id": shapes.RUN_ID},
+            {"run_id": tool_schemas.RUN_ID_SCHEMA},
             ("run_id",),
-            shapes.answer(
+            tool_schemas.make_answer_schema(
                 {
-                    "run_id": shapes.TEXT,
-                    "pr_url": shapes.TEXT,
-                    "branch": shapes.TEXT,
-                    "commit_sha": shapes.TEXT,
+                    "run_id": tool_schemas.TEXT_SCHEMA,
+                    "pr_url": tool_schemas.TEXT_SCHEMA,
+                    "branch": tool_schemas.TEXT_SCHEMA,
+                    "commit_sha": tool_schemas.TEXT_SCHEMA,
                 }
             ),
             timeout=300,
             hints=Hints(read_only=False, open_world=True),
-            errors=(*RUN, *WORKING, ErrorCode.COMMIT_SERVICE_ERROR, ErrorCode.REPO_NOT_FOUND),
-            example=ONE_RUN,
+            errors=(*RUN_ERRORS, *WORKER_ERRORS, ErrorCode.COMMIT_SERVICE_ERROR, ErrorCode.REPO_NOT_FOUND),
+            example=RUN_ID_EXAMPLE,
         ),
     ]
 
 
-def _tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere above
+def _make_tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere above
     name: str,
-    run: Handler,
+    handler: Handler,
     title: str,
     description: str,
     properties: "Mapping[str, Schema]",
@@ -335,11 +342,11 @@ def _tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere ab
         name=name,
         title=title,
         description=description,
-        input=shapes.given(properties, required),
+        input=tool_schemas.make_input_schema(properties, required),
         output=output,
-        listed_output=outline(output),
+        listed_output=outline_schema(output),
         payload=LAUNCH,
-        run=run,
+        run=handler,
         timeout=timeout,
         aliases=aliases,
         hints=hints,
@@ -348,25 +355,22 @@ def _tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere ab
     )
 
 
-def toolset(settings: Settings) -> Toolset:
-    """The tools over the runs of this user."""
-    made = over(Launches(settings))
+def build_toolset(settings: Settings) -> Toolset:
+    """Build the toolset for the runs of this user."""
+    launch_toolset = build_service_toolset(LaunchService(settings))
     url = settings.database_url
-    return replace(made, ready=partial(postgres.answers, url)) if url else made
+    return replace(launch_toolset, ready=partial(postgres.check_database, url)) if url else launch_toolset
 
 
-def over(launches: Launches) -> Toolset:
-    """The tools over some runs, every call of them recorded."""
-    watch = launches.watch
-    watching = Api(lambda: watch.ledger, watch.catch_up, watch.journal)
+def build_service_toolset(service: LaunchService) -> Toolset:
+    """Build the toolset for a service; every call of its tools is recorded."""
+    recorder = service.recorder
+    telemetry_api = TelemetryApi(lambda: recorder.ledger, recorder.catch_up, recorder.read_journal)
     return Toolset(
         name="launch",
-        purpose=(
-            "Write the pages of a product from its repository, check them and open the pull "
-            "request."
-        ),
-        tools=[watch.around(tool) for tool in tools(launches)],
-        running=launches.running,
-        resources=Artifacts(launches),
-        routes=watching.routes(),
+        purpose=("Write the pages of a product from its repository, check them and open the pull request."),
+        tools=[recorder.wrap_tool(tool) for tool in build_tools(service)],
+        running=service.running,
+        resources=RunResources(service),
+        routes=telemetry_api.build_routes(),
     )

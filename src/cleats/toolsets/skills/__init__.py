@@ -1,1 +1,1 @@
-"""Skills: instructions that agents load when they need them. `tools` is the table of contents."""
+"""Skills: instructions that agents load when they need them. `tools` lists the tools."""

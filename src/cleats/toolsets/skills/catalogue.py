@@ -1,7 +1,7 @@
-"""Every skill by every name: one immutable value, made anew when something changed.
+"""The catalogue: every skill by every name, as one immutable value that is rebuilt on changes.
 
-A short name belongs to the strongest source that has it; a plugin's skills keep their full names
-beside it. What is shadowed can still be had by its place: `user:pdf`, `docs@market:pdf`.
+A short name belongs to the strongest source that has it; a plugin's skills also keep their full
+names. A shadowed skill is still available by its place: `user:pdf`, `docs@market:pdf`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,36 +9,36 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 
-from cleats.toolsets.skills.errors import AmbiguousSkillError, SkillNotFoundError
-from cleats.toolsets.skills.filters import Filter
-from cleats.toolsets.skills.likeness import alike
-from cleats.toolsets.skills.skill import Problem, Skill, Source
+from cleats.toolsets.skills.errors import AmbiguousSkillError, SkillNotFoundError, find_similar
+from cleats.toolsets.skills.selection import SkillFilter
+from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
 
-SUGGESTIONS = 5
-LIKENESS = 60.0
-"""Per cent of two names that must agree; two slips in a name of nine letters still do."""
+MAX_SUGGESTIONS = 5
+MIN_NAME_SIMILARITY = 60.0
+"""The minimum similarity of two names in per cent; two typos in a name of nine letters are within
+it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shadowed:
-    """A skill that another one hides, and which."""
+class ShadowedSkill:
+    """A skill that a stronger one hides."""
 
     skill: Skill
-    by: Skill
+    stronger: Skill
 
 
 @dataclass(frozen=True, kw_only=True)
-class Catalogue:
-    """What there is at one moment."""
+class SkillCatalogue:
+    """All skills at one moment."""
 
     skills: Sequence[Skill] = ()
-    """Those that are on and wanted, the strongest source first, by name within it."""
+    """The enabled and included skills, the strongest source first, by name within it."""
 
-    shadowed: Sequence[Shadowed] = ()
-    off: Sequence[Skill] = ()
-    problems: Sequence[Problem] = ()
-    sources: Sequence[Source] = ()
-    """The places that were there."""
+    shadowed: Sequence[ShadowedSkill] = ()
+    disabled: Sequence[Skill] = ()
+    problems: Sequence[SkillProblem] = ()
+    sources: Sequence[SkillSource] = ()
+    """The source folders that exist."""
 
     _full: Mapping[str, Skill] = field(init=False, repr=False, compare=False)
 
@@ -56,124 +56,126 @@ class Catalogue:
     @cached_property
     def for_people(self) -> Mapping[str, Skill]:
         """The skills that a person may ask for, by full name, sorted."""
-        named = {skill.full_name: skill for skill in self.skills if skill.for_people}
-        return dict(sorted(named.items()))
+        skills_by_name = {skill.full_name: skill for skill in self.skills if skill.for_people}
+        return dict(sorted(skills_by_name.items()))
 
     @cached_property
-    def _short(self) -> Mapping[str, list[Skill]]:
-        short: dict[str, list[Skill]] = {}
+    def _by_short_name(self) -> Mapping[str, list[Skill]]:
+        skills_by_name: dict[str, list[Skill]] = {}
         for skill in self.for_models:
-            short.setdefault(skill.name.casefold(), []).append(skill)
-        return short
+            skills_by_name.setdefault(skill.name.casefold(), []).append(skill)
+        return skills_by_name
 
-    def _broken(self, key: str) -> Problem | None:
-        """What keeps the file in a folder of this name from being a skill."""
-        called = key.rpartition(":")[2]
+    def _find_broken(self, key: str) -> SkillProblem | None:
+        """Return the error that prevents the file in a folder of this name from being a skill."""
+        folder_name = key.rpartition(":")[2]
         for problem in self.problems:
             folder = PurePath(problem.path).parent.name
-            if problem.severity == "error" and folder.casefold() == called:
+            if problem.severity == "error" and folder.casefold() == folder_name:
                 return problem
         return None
 
     def find(self, name: str) -> Skill:
-        """Find a skill by its full name, or by a short name only it has. Case is ignored.
+        """Find a skill by its full name, or by an unambiguous short name. Case is ignored.
 
         Raises:
-            AmbiguousSkillError: the short name fits skills of several plugins.
-            SkillNotFoundError: nothing fits; the error carries the nearest names.
+            AmbiguousSkillError: The short name matches skills of several plugins.
+            SkillNotFoundError: Nothing matches; the error carries the nearest names.
         """
         key = name.strip().casefold()
         if (skill := self._full.get(key)) is not None:
             return skill
-        fitting = self._short.get(key, ())
-        if len(fitting) > 1:
-            raise AmbiguousSkillError(name, [skill.full_name for skill in fitting])
-        if fitting:
-            return fitting[0]
-        if (placed := self._placed(key)) is not None:
-            return placed
-        raise SkillNotFoundError(name, self.near(key), self._broken(key))
+        matches = self._by_short_name.get(key, ())
+        if len(matches) > 1:
+            raise AmbiguousSkillError(name, [skill.full_name for skill in matches])
+        if matches:
+            return matches[0]
+        if (skill_by_place := self._find_by_place(key)) is not None:
+            return skill_by_place
+        raise SkillNotFoundError(name, self.suggest_names(key), self._find_broken(key))
 
-    def near(self, name: str) -> list[str]:
-        """The full names that look most like this one: what begins or goes on so, then typos.
+    def suggest_names(self, name: str) -> list[str]:
+        """Return the most similar full names: those that contain the name first, then typos.
 
-        A skill that is called otherwise than its folder comes first when asked for by that.
+        A skill whose name differs from its folder's comes first when asked for by the latter.
         """
         key = name.strip().casefold()
         if not key:
             return []
-        there = [s.full_name for s in self.for_models if s.folder.casefold().endswith(f"/{key}")]
-        inside = [full for full in self._full if key in full] if len(key) > 1 else []
-        inside.sort(key=lambda full: (full.rpartition(":")[2].find(key) != 0, len(full), full))
-        near = dict.fromkeys([*there, *(self._full[full].full_name for full in inside)])
-        choices = [*self._full, *self._short]
-        for choice in alike(key, choices, least=LIKENESS, limit=2 * SUGGESTIONS):
-            skills = [self._full[choice]] if choice in self._full else self._short[choice]
-            near |= dict.fromkeys(skill.full_name for skill in skills)
-        return list(near)[:SUGGESTIONS]
+        same_folder = [
+            candidate.full_name for candidate in self.for_models if candidate.folder.casefold().endswith(f"/{key}")
+        ]
+        containing = [full for full in self._full if key in full] if len(key) > 1 else []
+        containing.sort(key=lambda full: (full.rpartition(":")[2].find(key) != 0, len(full), full))
+        suggestions = dict.fromkeys([*same_folder, *(self._full[full].full_name for full in containing)])
+        choices = [*self._full, *self._by_short_name]
+        for choice in find_similar(key, choices, min_percent=MIN_NAME_SIMILARITY, limit=2 * MAX_SUGGESTIONS):
+            skills = [self._full[choice]] if choice in self._full else self._by_short_name[choice]
+            suggestions |= dict.fromkeys(skill.full_name for skill in skills)
+        return list(suggestions)[:MAX_SUGGESTIONS]
 
-    def _placed(self, key: str) -> Skill | None:
+    def _find_by_place(self, key: str) -> Skill | None:
         place, colon, name = key.rpartition(":")
         if not colon:
             return None
-        everywhere = [*self.for_models, *(s.skill for s in self.shadowed if s.skill.for_models)]
-        for skill in everywhere:
-            if skill.name.casefold() == name and place in _places(skill.source):
+        candidates = [*self.for_models, *(shadowed.skill for shadowed in self.shadowed if shadowed.skill.for_models)]
+        for skill in candidates:
+            if skill.name.casefold() == name and place in _list_places(skill.source):
                 return skill
         return None
 
 
-def _places(source: Source) -> set[str]:
+def _list_places(source: SkillSource) -> set[str]:
     places = {source.scope, source.label, source.agent}
     if source.plugin:
         places |= {source.plugin, f"{source.plugin}@{source.marketplace}"}
     return {place.casefold() for place in places}
 
 
-def assemble(
-    found: Iterable[Iterable[Skill]],
+def assemble_catalogue(
+    skills_by_source: Iterable[Iterable[Skill]],
     *,
-    wanted: Filter,
+    skill_filter: SkillFilter,
     disabled: Iterable[str] = (),
-    problems: Iterable[Problem] = (),
-    sources: Sequence[Source] = (),
-) -> Catalogue:
-    """Put together what the sources have, the strongest first."""
+    problems: Iterable[SkillProblem] = (),
+    sources: Sequence[SkillSource] = (),
+) -> SkillCatalogue:
+    """Combine the skills of all sources into a catalogue, the strongest source first."""
     switched_off = {name.casefold() for name in disabled}
-    seen: set[tuple[int, int]] = set()
-    everything: list[Skill] = []
-    for skills in found:
-        for skill in sorted(skills, key=lambda skill: (skill.full_name.casefold(), skill.place)):
-            if skill.identity not in seen:  # another way to the same folder
-                seen.add(skill.identity)
-                everything.append(skill)
-    complaints = [*problems, *(problem for skill in everything for problem in skill.problems)]
-    complaints += wanted.idle(everything)
+    seen_identities: set[tuple[int, int]] = set()
+    unique_skills: list[Skill] = []
+    for skills in skills_by_source:
+        for skill in sorted(skills, key=lambda skill: (skill.full_name.casefold(), skill.uri_path)):
+            if skill.identity not in seen_identities:  # otherwise another path to the same folder
+                seen_identities.add(skill.identity)
+                unique_skills.append(skill)
+    all_problems = [*problems, *(problem for skill in unique_skills for problem in skill.problems)]
+    all_problems += skill_filter.report_unused(unique_skills)
     by_name: dict[str, Skill] = {}
-    shadowed: list[Shadowed] = []
-    off: list[Skill] = []
-    for skill in everything:
-        if wanted and not wanted.wants(skill):
+    shadowed: list[ShadowedSkill] = []
+    disabled_skills: list[Skill] = []
+    for skill in unique_skills:
+        if skill_filter and not skill_filter.accepts(skill):
             continue
         key = skill.full_name.casefold()
-        if skill.off or key in switched_off:
-            off.append(skill)
+        if skill.disabled or key in switched_off:
+            disabled_skills.append(skill)
         elif (stronger := by_name.setdefault(key, skill)) is not skill:
-            shadowed.append(Shadowed(skill, stronger))
-            complaints.append(_shadow(skill, stronger))
-    return Catalogue(
+            shadowed.append(ShadowedSkill(skill, stronger))
+            all_problems.append(_shadow_problem(skill, stronger))
+    return SkillCatalogue(
         skills=tuple(by_name.values()),
         shadowed=shadowed,
-        off=off,
-        problems=complaints,
+        disabled=disabled_skills,
+        problems=all_problems,
         sources=sources,
     )
 
 
-def _shadow(skill: Skill, stronger: Skill) -> Problem:
+def _shadow_problem(skill: Skill, stronger: Skill) -> SkillProblem:
     place = f"{skill.source.plugin}@{skill.source.marketplace}"
     place = place if skill.source.plugin else skill.source.scope
-    return Problem(
+    return SkillProblem(
         "info",
         "shadowed",
         f"{skill.full_name!r} is also in {stronger.folder}, which comes first",

@@ -1,6 +1,6 @@
-"""The files of a skill: found, fenced and read whole, while others may be writing them.
+"""The files of a skill: listed, confined and read completely, even while others write them.
 
-Nothing outside the skill's own folder is ever read, whatever a path or a link in it says.
+Nothing outside the skill's folder is ever read, whatever a path or a link in it says.
 """
 
 import logging
@@ -12,22 +12,22 @@ from mimetypes import MimeTypes
 from typing import NamedTuple
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.pathnames import usable
+from cleats.contract.pathnames import check_path_name
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
-from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
-from cleats.toolsets.skills.reading import LARGEST, is_young, read_stamped
-from cleats.toolsets.skills.scan import SKIPPED
-from cleats.toolsets.skills.skill import Skill, is_speakable
+from cleats.toolsets.skills.frontmatter import BadHeaderError, parse_front_matter
+from cleats.toolsets.skills.scan import SKIPPED_FOLDERS
+from cleats.toolsets.skills.skill import Skill, is_encodable
+from cleats.toolsets.skills.skill_reader import MAX_FILE_BYTES, is_recently_written, read_stamped
 
 log = logging.getLogger(__name__)
 
-TRIES = 20
-"""Reads of a file that is never quiet."""
+MAX_READ_TRIES = 20
+"""The maximum number of reads of a file that keeps changing."""
 
-PAUSE = 0.01
-"""Seconds between two reads of a file that is being written: an editor needs one or two."""
+RETRY_PAUSE_SECONDS = 0.01
+"""The pause between two reads of a file that is being written: an editor needs one or two."""
 
-_TYPES = MimeTypes(filenames=())  # not the machine's own table: the same everywhere
+_MEDIA_TYPES = MimeTypes(filenames=())  # not the machine's table, so that it is the same everywhere
 for _type, _ending in (
     ("text/markdown", ".md"),
     ("text/x-shellscript", ".sh"),
@@ -36,31 +36,31 @@ for _type, _ending in (
     ("application/yaml", ".yml"),
     ("application/toml", ".toml"),
 ):
-    _TYPES.add_type(_type, _ending)
+    _MEDIA_TYPES.add_type(_type, _ending)
 
 
 class BundledFile(NamedTuple):
-    """A file of a skill: its path within, with `/`, and on disk."""
+    """A file of a skill: its relative path, with `/`, and its path on disk."""
 
-    below: str
+    relative_path: str
     path: str
     size: int
 
 
-def media_type(name: str) -> str:
-    """What a file is, by its name."""
-    return _TYPES.guess_type(name)[0] or "application/octet-stream"
+def guess_media_type(name: str) -> str:
+    """Return the media type of a file by its name."""
+    return _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
 
 
-def load_text(skill: Skill) -> str:
-    """The whole SKILL.md as it is now.
+def load_skill_text(skill: Skill) -> str:
+    """Return the current text of the whole SKILL.md.
 
-    A file that was written a moment ago is read until it has been quiet for a moment, so that
-    nobody gets the half of it.
+    A file that was written a moment ago is read again until it has stopped changing, so that nobody
+    gets a partial text.
 
     Raises:
-        FileNotFoundError: it is gone.
-        UnreadableSkillError: it cannot be read, or is no skill any more.
+        FileNotFoundError: The file no longer exists.
+        UnreadableSkillError: The file cannot be read, or is no longer a skill.
     """
     tries = 0
     while True:
@@ -74,137 +74,136 @@ def load_text(skill: Skill) -> str:
             raise UnreadableSkillError(skill.path, error.strerror or str(error)) from None
         try:
             text = data.decode()
-            parse(text)
+            parse_front_matter(text)
         except (UnicodeDecodeError, BadHeaderError) as error:
-            if not is_young(skill.path):
+            if not is_recently_written(skill.path):
                 reason = str(error) if isinstance(error, BadHeaderError) else "it is not UTF-8"
                 log.exception("skill.unreadable path=%s", skill.path)
                 raise UnreadableSkillError(skill.path, reason) from None
         else:
-            # One that is rewritten faster than we can look is as good now as it will ever be.
-            if stamp.modified != -1 or tries >= TRIES:
+            # A file that is rewritten faster than we can read will not get any better.
+            if stamp.modified != -1 or tries >= MAX_READ_TRIES:
                 return text
-        time.sleep(PAUSE)
+        time.sleep(RETRY_PAUSE_SECONDS)
 
 
-def walk(skill: Skill, most: int) -> list[BundledFile]:
-    """The files of a skill, sorted by path; one more than `most` says that there are others."""
-    return sorted(_few(_walk(skill.folder, "", os.path.realpath(skill.folder)), most + 1))
+def list_files(skill: Skill, limit: int) -> list[BundledFile]:
+    """Return the files of a skill, sorted by path; `limit` + 1 files mean that there are more."""
+    return sorted(_take_files(_walk_folder(skill.folder, "", os.path.realpath(skill.folder)), limit + 1))
 
 
-def _few(files: Iterator[BundledFile], most: int) -> Iterator[BundledFile]:
+def _take_files(files: Iterator[BundledFile], limit: int) -> Iterator[BundledFile]:
     for number, file in enumerate(files):
-        if number == most:
+        if number == limit:
             return
         yield file
 
 
-def _walk(folder: str, below: str, fence: str) -> Iterator[BundledFile]:
-    for entry in _entries(folder):
-        path = f"{below}{entry.name}"
+def _walk_folder(folder: str, prefix: str, root: str) -> Iterator[BundledFile]:
+    for entry in _scan_entries(folder):
+        path = f"{prefix}{entry.name}"
         try:
-            if entry.is_symlink() and not _is_within(os.path.realpath(entry.path), fence):
+            if entry.is_symlink() and not _is_within(os.path.realpath(entry.path), root):
                 continue
             if entry.is_file():
                 yield BundledFile(path, entry.path, entry.stat().st_size)
-            elif entry.is_dir() and entry.name not in SKIPPED and not entry.is_symlink():
-                # A linked folder is a second name of files that have one already, or a circle.
-                yield from _walk(entry.path, f"{path}/", fence)
+            elif entry.is_dir() and entry.name not in SKIPPED_FOLDERS and not entry.is_symlink():
+                # A linked folder is a second path to files already listed, or a cycle.
+                yield from _walk_folder(entry.path, f"{path}/", root)
         except OSError:
-            continue  # gone, or not for us
+            continue  # deleted, or not readable
 
 
-def children(skill: Skill, below: str) -> list[tuple[str, bool, int]] | None:
-    """Name, whether it is a folder, and size of what lies in a folder; None when it is none."""
+def list_children(skill: Skill, relative_path: str) -> list[tuple[str, bool, int]] | None:
+    """Return name, folder flag and size of the entries of a folder; None if it is not a folder."""
     try:
-        path = fenced(skill, below or ".")
+        path = resolve_inside(skill, relative_path or ".")
     except BundledFileError:
         return None
-    if not os.path.isdir(path) or not SKIPPED.isdisjoint(below.split("/")):
+    if not os.path.isdir(path) or not SKIPPED_FOLDERS.isdisjoint(relative_path.split("/")):
         return None
-    fence = os.path.realpath(skill.folder)
-    found = []
-    for entry in _entries(path):
-        if entry.is_symlink() and (
-            entry.is_dir() or not _is_within(os.path.realpath(entry.path), fence)
-        ):
+    root = os.path.realpath(skill.folder)
+    listing = []
+    for entry in _scan_entries(path):
+        if entry.is_symlink() and (entry.is_dir() or not _is_within(os.path.realpath(entry.path), root)):
             continue
         if entry.is_dir():
-            if entry.name not in SKIPPED:
-                found.append((entry.name, True, 0))
+            if entry.name not in SKIPPED_FOLDERS:
+                listing.append((entry.name, True, 0))
         elif entry.is_file():
-            found.append((entry.name, False, entry.stat().st_size))
-    return sorted(found)
+            listing.append((entry.name, False, entry.stat().st_size))
+    return sorted(listing)
 
 
-def read_bundled(skill: Skill, below: str) -> bytes:
-    """The bytes of one file of a skill.
+def read_bundled_file(skill: Skill, relative_path: str) -> bytes:
+    """Return the bytes of one file of a skill.
 
     Raises:
-        BundledFileError: it is not there, too large, or outside the skill.
+        BundledFileError: The file is missing, too large, or outside the skill.
     """
-    path = fenced(skill, below)
+    path = resolve_inside(skill, relative_path)
     try:
         return read_stamped(path)[0]
     except (FileNotFoundError, NotADirectoryError):
-        raise _absent(skill, below) from None
+        raise _missing_error(skill, relative_path) from None
     except IsADirectoryError:
         raise BundledFileError(
-            ErrorCode.INVALID_REQUEST, f"{below!r} in {skill.full_name} is a folder."
+            ErrorCode.INVALID_REQUEST, f"{relative_path!r} in {skill.full_name} is a folder."
         ) from None
     except OSError as error:
         raise BundledFileError(
             ErrorCode.NOT_FOUND,
-            f"{below!r} in {skill.full_name} cannot be read: {error.strerror}.",
-            hint=f"Files of up to {LARGEST >> 20} MiB can be read; it lies in {skill.folder}.",
+            f"{relative_path!r} in {skill.full_name} cannot be read: {error.strerror}.",
+            hint=f"Files of up to {MAX_FILE_BYTES >> 20} MiB can be read; it lies in {skill.folder}.",
         ) from None
 
 
-def fenced(skill: Skill, below: str) -> str:
-    """The real path of something in a skill.
+def resolve_inside(skill: Skill, relative_path: str) -> str:
+    """Return the real path of a file or folder in a skill.
 
     Raises:
-        BundledFileError: FORBIDDEN, it is not in the skill's folder; INVALID_REQUEST, it is none.
+        BundledFileError: FORBIDDEN if it is not in the skill's folder; INVALID_REQUEST if it is not
+            a valid path.
     """
     try:
-        usable(below)
+        check_path_name(relative_path)
     except ValueError:
         raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.") from None
-    fence = os.path.realpath(skill.folder)
-    if os.path.isabs(below) or posixpath.normpath(below).startswith(".."):
-        raise _outside(skill, below)
-    path = os.path.realpath(os.path.join(fence, below))
-    if not _is_within(path, fence):
-        raise _outside(skill, below)
+    root = os.path.realpath(skill.folder)
+    if os.path.isabs(relative_path) or posixpath.normpath(relative_path).startswith(".."):
+        raise _outside_error(skill, relative_path)
+    path = os.path.realpath(os.path.join(root, relative_path))
+    if not _is_within(path, root):
+        raise _outside_error(skill, relative_path)
     return path
 
 
-def _is_within(path: str, fence: str) -> bool:
-    return path == fence or path.startswith(fence.rstrip(os.sep) + os.sep)
+def _is_within(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
-def _entries(folder: str) -> "list[os.DirEntry[str]]":
-    """What lies in a folder, but for what has a name that nobody could ask for."""
+def _scan_entries(folder: str) -> "list[os.DirEntry[str]]":
+    """Return the entries of a folder, except those whose names cannot be encoded."""
     try:
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if is_speakable(entry.name)]
+            return [entry for entry in entries if is_encodable(entry.name)]
     except OSError:
         return []
 
 
-def _outside(skill: Skill, below: str) -> BundledFileError:
+def _outside_error(skill: Skill, relative_path: str) -> BundledFileError:
     return BundledFileError(
         ErrorCode.FORBIDDEN,
-        f"{below!r} is not in the folder of {skill.full_name}.",
+        f"{relative_path!r} is not in the folder of {skill.full_name}.",
         hint="Give a path relative to the skill's base directory, without leaving it.",
     )
 
 
-def _absent(skill: Skill, below: str) -> BundledFileError:
-    there = [file.below for file in walk(skill, 50)]
+def _missing_error(skill: Skill, relative_path: str) -> BundledFileError:
+    available = [file.relative_path for file in list_files(skill, 50)]
     return BundledFileError(
         ErrorCode.NOT_FOUND,
-        f"{skill.full_name} has no file {below!r}.",
-        hint="It has: " + ", ".join(there),
-        details={"files": there},
+        f"{skill.full_name} has no file {relative_path!r}.",
+        hint="It has: " + ", ".join(available),
+        details={"files": available},
     )

@@ -1,7 +1,7 @@
-"""The catalogue as it is now, and how it becomes current.
+"""The current catalogue of skills and its refresh.
 
-`refresh` may take its time, in a thread of its own: it builds the next catalogue beside the one in
-use, and one assignment puts it in its place. Whoever holds a catalogue keeps it whole.
+`refresh` may take long, in a separate thread: it builds the next catalogue next to the current one,
+and one assignment replaces it. A catalogue in use never changes.
 """
 
 import logging
@@ -12,102 +12,98 @@ from dataclasses import dataclass
 from itertools import chain
 
 from cleats.settings import Settings
-from cleats.toolsets.skills.catalogue import Catalogue, assemble
-from cleats.toolsets.skills.describe import describe
-from cleats.toolsets.skills.filters import Filter
-from cleats.toolsets.skills.plugins import Plugins, plugins
-from cleats.toolsets.skills.roots import sources
-from cleats.toolsets.skills.scan import Tree
-from cleats.toolsets.skills.skill import Problem, Skill, Source
-from cleats.toolsets.skills.switches import read_switches, switch_file
+from cleats.toolsets.skills.catalogue import SkillCatalogue, assemble_catalogue
+from cleats.toolsets.skills.descriptions import describe_catalogue
+from cleats.toolsets.skills.plugins import PluginSources, find_plugins
+from cleats.toolsets.skills.roots import list_sources
+from cleats.toolsets.skills.scan import SkillTree
+from cleats.toolsets.skills.selection import SkillFilter, read_switches, switch_file
+from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
-    """A catalogue and the text that goes with it; a request uses one from start to end."""
+class CatalogueEdition:
+    """A catalogue and its description; a request uses one from start to end."""
 
-    catalogue: Catalogue
+    catalogue: SkillCatalogue
     description: str
     number: int = 0
 
 
-class Library:
+class SkillLibrary:
     """The skills of this machine, for one set of settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._wanted = Filter(settings.skill_include, settings.skill_exclude)
-        self._trees: dict[Source, Tree] = {}
-        self._context: tuple[Plugins, list[str], list[Problem]] | None = None
-        self._edition = Edition(Catalogue(), "")
-        self._busy = threading.Lock()
-        self.took = 0.0
-        """Seconds of the last refresh."""
+        self._filter = SkillFilter(settings.skill_include, settings.skill_exclude)
+        self._trees: dict[SkillSource, SkillTree] = {}
+        self._inputs: tuple[PluginSources, list[str], list[SkillProblem]] | None = None
+        self._edition = CatalogueEdition(SkillCatalogue(), "")
+        self._lock = threading.Lock()
+        self.refresh_seconds = 0.0
+        """The duration of the last refresh."""
 
     @property
-    def edition(self) -> Edition:
-        """What there is. Read first by whoever comes first; then only `refresh` changes it."""
+    def edition(self) -> CatalogueEdition:
+        """The current edition. The first access reads it; afterwards only `refresh` changes it."""
         if not self._edition.number:
             self.refresh()
         return self._edition
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> SkillCatalogue:
         return self.edition.catalogue
 
-    def refresh(self, *, thorough: bool = False) -> Edition:
-        """Look at the disk again; the same edition when nothing is different."""
-        with self._busy:
-            begun = time.perf_counter()
-            self._refresh(thorough=thorough)
-            self.took = time.perf_counter() - begun
+    def refresh(self, *, thorough: bool = False) -> CatalogueEdition:
+        """Scan the disk again; return the same edition if nothing changed."""
+        with self._lock:
+            started_at = time.perf_counter()
+            self._rebuild(thorough=thorough)
+            self.refresh_seconds = time.perf_counter() - started_at
             return self._edition
 
-    def folders(self) -> list[str]:
-        """The folders that are there, for whoever can watch them."""
-        return [tree.source.path for tree in self._trees.values() if tree.there]
+    def list_folders(self) -> list[str]:
+        """Return the existing source folders, for watching them."""
+        return [tree.source.path for tree in self._trees.values() if tree.exists]
 
-    def _refresh(self, *, thorough: bool) -> None:
-        found = plugins(self._settings)
-        order: Sequence[Source] = [*sources(self._settings), *found.sources]
-        context = (found, *self._switches())
-        changed = context != self._context or list(self._trees) != order
-        self._context = context
-        self._trees = {source: self._trees.get(source) or Tree(source) for source in order}
+    def _rebuild(self, *, thorough: bool) -> None:
+        installed_plugins = find_plugins(self._settings)
+        order: Sequence[SkillSource] = [*list_sources(self._settings), *installed_plugins.sources]
+        inputs = (installed_plugins, *self._load_switches())
+        changed = inputs != self._inputs or list(self._trees) != order
+        self._inputs = inputs
+        self._trees = {source: self._trees.get(source) or SkillTree(source) for source in order}
         for tree in self._trees.values():
-            changed |= tree.look(thorough=thorough)
+            changed |= tree.scan(thorough=thorough)
         if not changed and self._edition.number:
             return
-        trees = [tree for tree in self._trees.values() if tree.there]
-        problems = [*found.problems, *context[2]]
+        trees = [tree for tree in self._trees.values() if tree.exists]
+        problems = [*installed_plugins.problems, *inputs[2]]
         problems += chain.from_iterable(tree.problems for tree in self._trees.values())
-        catalogue = assemble(
-            ([s for s in tree.found() if isinstance(s, Skill)] for tree in trees),
-            wanted=self._wanted,
-            disabled=context[1],
-            problems=[*problems, *_broken(trees)],
+        catalogue = assemble_catalogue(
+            ([result for result in tree.iter_results() if isinstance(result, Skill)] for tree in trees),
+            skill_filter=self._filter,
+            disabled=inputs[1],
+            problems=[*problems, *_collect_broken(trees)],
             sources=[tree.source for tree in trees],
         )
-        description = describe(catalogue, self._settings.skill_budget)
-        self._edition = Edition(catalogue, description, self._edition.number + 1)
+        description = describe_catalogue(catalogue, self._settings.skill_budget)
+        self._edition = CatalogueEdition(catalogue, description, self._edition.number + 1)
 
-    def _switches(self) -> tuple[list[str], list[Problem]]:
+    def _load_switches(self) -> tuple[list[str], list[SkillProblem]]:
         try:
             return read_switches(self._settings), []
         except (OSError, ValueError) as error:
             path = str(switch_file(self._settings))
             fix = "Repair or delete the file."
-            return [], [Problem("warning", "switches", f"it cannot be used: {error}", fix, path)]
+            return [], [SkillProblem("warning", "switches", f"it cannot be used: {error}", fix, path)]
 
 
-def _broken(trees: Sequence[Tree]) -> list[Problem]:
-    """A word about everything that is no skill; once, however many ways lead to it."""
+def _collect_broken(trees: Sequence[SkillTree]) -> list[SkillProblem]:
+    """Return the problems of everything that is not a valid skill, each one once."""
     problems = {
-        found.problem: None
-        for tree in trees
-        for found in tree.found()
-        if not isinstance(found, Skill)
+        result.problem: None for tree in trees for result in tree.iter_results() if not isinstance(result, Skill)
     }
     return list(problems)

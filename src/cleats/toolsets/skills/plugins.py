@@ -1,7 +1,7 @@
-"""Skills that came with Claude plugins: which plugins count here, and where their skills lie.
+"""Skills of Claude plugins: the plugins that apply here, and the folders of their skills.
 
-Two layouts of `installed_plugins.json` are in use: one record for a plugin, or a list of records
-with scopes. A record of another project does not count, and of several that do the nearest wins.
+Two layouts of `installed_plugins.json` are in use: one record per plugin, or a list of records with
+scopes. A record of another project does not apply, and of several that do the nearest wins.
 """
 
 import json
@@ -13,171 +13,167 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from cleats.settings import Settings
-from cleats.toolsets.skills.roots import NOWHERE, project_folders
-from cleats.toolsets.skills.skill import Problem, Source, is_speakable
+from cleats.toolsets.skills.roots import UNKNOWN_FOLDER, list_project_folders
+from cleats.toolsets.skills.skill import SkillProblem, SkillSource, is_encodable
 
-SCOPES = ("local", "project", "user")
-"""Where a plugin can be installed or switched, the strongest first."""
-
-
-class Plugins(NamedTuple):
-    """What was found."""
-
-    sources: Sequence[Source]
-    problems: Sequence[Problem]
+PLUGIN_SCOPES = ("local", "project", "user")
+"""The scopes in which a plugin can be installed or enabled, the strongest first."""
 
 
-def plugins(settings: Settings) -> Plugins:
-    """The places of every plugin that is installed and switched on for this project."""
-    if settings.skill_plugins == "off" or settings.claude_dir == NOWHERE:
-        return Plugins((), ())
-    reader = _Reader(settings)
-    return Plugins(list(reader.sources()), reader.problems)
+class PluginSources(NamedTuple):
+    """The skill folders of plugins, and the problems with them."""
+
+    sources: Sequence[SkillSource]
+    problems: Sequence[SkillProblem]
 
 
-class _Reader:
+def find_plugins(settings: Settings) -> PluginSources:
+    """Return the skill folders of every plugin that is installed and enabled for this project."""
+    if settings.skill_plugins == "off" or settings.claude_dir == UNKNOWN_FOLDER:
+        return PluginSources((), ())
+    reader = _PluginReader(settings)
+    return PluginSources(list(reader.iter_sources()), reader.problems)
+
+
+class _PluginReader:
     def __init__(self, settings: Settings) -> None:
-        self.problems: list[Problem] = []
-        self._read: dict[Path, Mapping[str, Any]] = {}
-        self._home = settings.claude_dir / "plugins"
-        self._projects = project_folders(settings)
-        self._switches = {
-            "user": self._switch(settings.claude_dir / "settings.json"),
-            "project": self._nearest("settings.json"),
-            "local": self._nearest("settings.local.json"),
+        self.problems: list[SkillProblem] = []
+        self._documents: dict[Path, Mapping[str, Any]] = {}
+        self._plugins_folder = settings.claude_dir / "plugins"
+        self._project_folders = list_project_folders(settings)
+        self._enabled_by_scope = {
+            "user": self._read_enabled(settings.claude_dir / "settings.json"),
+            "project": self._read_nearest_enabled("settings.json"),
+            "local": self._read_nearest_enabled("settings.local.json"),
         }
 
-    def sources(self) -> Iterator[Source]:
-        manifest = self._json(self._home / "installed_plugins.json")
+    def iter_sources(self) -> Iterator[SkillSource]:
+        manifest = self._read_object(self._plugins_folder / "installed_plugins.json")
         installed = manifest.get("plugins")
         for key, records in installed.items() if isinstance(installed, dict) else ():
-            name, at, marketplace = key.rpartition("@")
-            if not at or not name or not is_speakable(key):
+            name, separator, marketplace = key.rpartition("@")
+            if not separator or not name or not is_encodable(key):
                 continue
-            record = self._record(records)
-            if record is None or not self._on(key, record):
+            record = self._select_record(records)
+            if record is None or not self._is_enabled(key, record):
                 continue
-            folder = self._home / str(record["installPath"])  # an absolute path stays as it is
-            yield from self._of(folder, name, marketplace)
+            folder = self._plugins_folder / str(record["installPath"])  # an absolute path stays as it is
+            yield from self._plugin_sources(folder, name, marketplace)
 
-    def _record(self, records: object) -> Mapping[str, Any] | None:
-        """The nearest record that counts in this project."""
-        listed = records if isinstance(records, list) else [records]
-        counting = [
-            each
-            for each in listed
-            if isinstance(each, dict)
-            and isinstance(each.get("installPath"), str)
-            and self._counts(each)
+    def _select_record(self, records: object) -> Mapping[str, Any] | None:
+        """Return the nearest record that applies to this project."""
+        candidates = records if isinstance(records, list) else [records]
+        applicable = [
+            record
+            for record in candidates
+            if isinstance(record, dict) and isinstance(record.get("installPath"), str) and self._applies_here(record)
         ]
-        counting.sort(key=_scope_rank)
-        there = [each for each in counting if _is_there(self._home / each["installPath"])]
-        return next(iter(there or counting), None)
+        applicable.sort(key=_scope_rank)
+        existing = [record for record in applicable if _is_folder(self._plugins_folder / record["installPath"])]
+        return next(iter(existing or applicable), None)
 
-    def _counts(self, record: Mapping[str, Any]) -> bool:
-        if _scope_rank(record) == SCOPES.index("user"):
+    def _applies_here(self, record: Mapping[str, Any]) -> bool:
+        if _scope_rank(record) == PLUGIN_SCOPES.index("user"):
             return True
-        return Path(str(record.get("projectPath", ""))) in self._projects
+        return Path(str(record.get("projectPath", ""))) in self._project_folders
 
-    def _on(self, key: str, record: Mapping[str, Any]) -> bool:
-        for scope in SCOPES:
-            switches = self._switches[scope]
-            if switches is not None and key in switches:
-                return bool(switches[key])
-        # Without a list in the place that installed it, everything installed is on.
-        return self._switches[SCOPES[_scope_rank(record)]] is None
+    def _is_enabled(self, key: str, record: Mapping[str, Any]) -> bool:
+        for scope in PLUGIN_SCOPES:
+            enabled = self._enabled_by_scope[scope]
+            if enabled is not None and key in enabled:
+                return bool(enabled[key])
+        # Without a list in the scope that installed it, everything installed is enabled.
+        return self._enabled_by_scope[PLUGIN_SCOPES[_scope_rank(record)]] is None
 
-    def _of(self, folder: Path, name: str, marketplace: str) -> Iterator[Source]:
+    def _plugin_sources(self, folder: Path, name: str, marketplace: str) -> Iterator[SkillSource]:
         label = f"plugin/{quote(name)}"
-        if not _is_there(folder):
-            self._complain(
-                "plugin-folder", f"the folder of plugin {name!r} is not there", folder, "Reinstall"
-            )
+        if not _is_folder(folder):
+            self._add_problem("plugin-folder", f"the folder of plugin {name!r} is not there", folder, "Reinstall")
             return
-        for number, below in enumerate(self._folders(folder, name, marketplace)):
-            yield Source(
-                path=posixpath.normpath(folder / below),
+        for number, relative_path in enumerate(self._list_skill_folders(folder, name, marketplace)):
+            yield SkillSource(
+                path=posixpath.normpath(folder / relative_path),
                 scope="plugin",
                 label=label if number == 0 else f"{label}/{number}",
                 plugin=name,
                 marketplace=marketplace,
             )
 
-    def _folders(self, folder: Path, name: str, marketplace: str) -> list[str]:
-        """Where in a plugin its skills are: as its manifests list them, or anywhere."""
-        own = _texts(self._json(folder / ".claude-plugin" / "plugin.json").get("skills"))
-        offered = self._offered(folder, name, marketplace)
-        if not own and not offered:
+    def _list_skill_folders(self, folder: Path, name: str, marketplace: str) -> list[str]:
+        """Return the skill folders that the plugin's manifests list, or the whole plugin."""
+        declared = _list_texts(self._read_object(folder / ".claude-plugin" / "plugin.json").get("skills"))
+        offered = self._marketplace_folders(folder, name, marketplace)
+        if not declared and not offered:
             return ["."]
-        listed = [*own, *offered]
-        if own and (folder / "skills").is_dir():
-            listed.insert(0, "skills")  # a plugin's own list adds to the usual place
-        inside = [below for below in listed if _is_inside(below)]
-        for below in set(listed) - set(inside):
-            self._complain(
-                "plugin-path", f"plugin {name!r} names a folder outside itself", folder / below, ""
+        candidates = [*declared, *offered]
+        if declared and (folder / "skills").is_dir():
+            candidates.insert(0, "skills")  # a plugin's own list adds to the usual place
+        valid_paths = [relative_path for relative_path in candidates if _is_inside(relative_path)]
+        for relative_path in set(candidates) - set(valid_paths):
+            self._add_problem(
+                "plugin-path", f"plugin {name!r} names a folder outside itself", folder / relative_path, ""
             )
-        return list(dict.fromkeys(map(posixpath.normpath, inside)))
+        return list(dict.fromkeys(map(posixpath.normpath, valid_paths)))
 
-    def _offered(self, folder: Path, name: str, marketplace: str) -> list[str]:
-        """What the marketplace says the plugin has; several plugins may share one folder."""
-        known = self._json(self._home / "known_marketplaces.json").get(marketplace)
-        place = known.get("installLocation") if isinstance(known, dict) else None
-        shops = [folder, self._home / str(place or Path("marketplaces") / marketplace)]
-        for shop in shops:
-            listed = self._json(shop / ".claude-plugin" / "marketplace.json").get("plugins")
-            for each in listed if isinstance(listed, list) else ():
-                if isinstance(each, dict) and each.get("name") == name:
-                    return _texts(each.get("skills"))
+    def _marketplace_folders(self, folder: Path, name: str, marketplace: str) -> list[str]:
+        """Return the plugin's folders by the marketplace; several plugins may share one folder."""
+        marketplace_record = self._read_object(self._plugins_folder / "known_marketplaces.json").get(marketplace)
+        install_location = marketplace_record.get("installLocation") if isinstance(marketplace_record, dict) else None
+        manifest_folders = [folder, self._plugins_folder / str(install_location or Path("marketplaces") / marketplace)]
+        for manifest_folder in manifest_folders:
+            entries = self._read_object(manifest_folder / ".claude-plugin" / "marketplace.json").get("plugins")
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict) and entry.get("name") == name:
+                    return _list_texts(entry.get("skills"))
         return []
 
-    def _nearest(self, file: str) -> Mapping[str, Any] | None:
-        for folder in self._projects:
-            switches = self._switch(folder / ".claude" / file)
-            if switches is not None:
-                return switches
+    def _read_nearest_enabled(self, file: str) -> Mapping[str, Any] | None:
+        for folder in self._project_folders:
+            enabled = self._read_enabled(folder / ".claude" / file)
+            if enabled is not None:
+                return enabled
         return None
 
-    def _switch(self, path: Path) -> Mapping[str, Any] | None:
-        switches = self._json(path).get("enabledPlugins")
-        return switches if isinstance(switches, dict) else None
+    def _read_enabled(self, path: Path) -> Mapping[str, Any] | None:
+        enabled = self._read_object(path).get("enabledPlugins")
+        return enabled if isinstance(enabled, dict) else None
 
-    def _json(self, path: Path) -> Mapping[str, Any]:
-        """An object from a file; a file that is not there has nothing to say."""
-        if path not in self._read:
-            self._read[path] = self._parsed(path)
-        return self._read[path]
+    def _read_object(self, path: Path) -> Mapping[str, Any]:
+        """Return the object in a JSON file; a missing file gives an empty one."""
+        if path not in self._documents:
+            self._documents[path] = self._parse_file(path)
+        return self._documents[path]
 
-    def _parsed(self, path: Path) -> Mapping[str, Any]:
+    def _parse_file(self, path: Path) -> Mapping[str, Any]:
         try:
             value = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError, RecursionError) as error:
-            self._complain("bad-json", f"it cannot be read: {error}", path, "Repair the file")
+            self._add_problem("bad-json", f"it cannot be read: {error}", path, "Repair the file")
             return {}
         return value if isinstance(value, dict) else {}
 
-    def _complain(self, code: str, message: str, path: Path, fix: str) -> None:
+    def _add_problem(self, code: str, message: str, path: Path, fix: str) -> None:
         fix = f"{fix}, or remove the plugin." if fix else "Report it to its author."
-        self.problems.append(Problem("warning", code, message, fix, str(path)))
+        self.problems.append(SkillProblem("warning", code, message, fix, str(path)))
 
 
 def _scope_rank(record: Mapping[str, Any]) -> int:
     scope = record.get("scope")
-    return SCOPES.index(scope) if isinstance(scope, str) and scope in SCOPES else len(SCOPES) - 1
+    return PLUGIN_SCOPES.index(scope) if isinstance(scope, str) and scope in PLUGIN_SCOPES else len(PLUGIN_SCOPES) - 1
 
 
-def _is_there(folder: Path) -> bool:
+def _is_folder(folder: Path) -> bool:
     return os.path.isdir(folder)  # noqa: PTH112 - a Path raises for a text that can be no path
 
 
-def _texts(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, str)]
+    return [item for item in values if isinstance(item, str)]
 
 
-def _is_inside(below: str) -> bool:
-    normal = posixpath.normpath(below)
-    named = is_speakable(below) and "\0" not in below
-    return named and not normal.startswith(("/", "../")) and normal != ".."
+def _is_inside(relative_path: str) -> bool:
+    normalized = posixpath.normpath(relative_path)
+    is_usable = is_encodable(relative_path) and "\0" not in relative_path
+    return is_usable and not normalized.startswith(("/", "../")) and normalized != ".."

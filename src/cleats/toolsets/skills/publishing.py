@@ -1,8 +1,8 @@
 """The catalogue as resources, as entries of the skills extension, and as prompts.
 
-Names are labels there and URIs are identity: `skill://<source>/<path>/<name>/SKILL.md`, the same
-for as long as the folder stays where it is. Only skills that keep the Agent Skills specification
-are published so, because hosts refuse the others; as a tool every skill can be loaded.
+Names are labels there and URIs are identities: `skill://<source>/<path>/<name>/SKILL.md`, the same
+for as long as the folder stays in place. Only skills that follow the Agent Skills specification are
+published this way, because hosts refuse the others; the tool loads every skill.
 """
 
 import hashlib
@@ -13,176 +13,185 @@ from urllib.parse import quote, unquote
 
 from anyio import to_thread
 
-from cleats.contract.listing import Page, page
-from cleats.contract.pathnames import LONGEST
-from cleats.contract.prompts import Prompt, PromptArgument
-from cleats.contract.resources import FOLDER, Contents, Resource, Template
-from cleats.contract.skills import MOST_BYTES, MOST_FILES, SkillEntry, SkillFile
-from cleats.toolsets.skills.catalogue import Catalogue
+from cleats.contract.pathnames import MAX_PATH_CHARACTERS
+from cleats.contract.resources import (
+    DIRECTORY_MIME_TYPE,
+    MAX_SKILL_BYTES,
+    MAX_SKILL_FILES,
+    ListPage,
+    Prompt,
+    PromptArgument,
+    Resource,
+    ResourceContents,
+    ResourceTemplate,
+    SkillEntry,
+    SkillFile,
+    slice_page,
+)
+from cleats.toolsets.skills.catalogue import SkillCatalogue
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
-from cleats.toolsets.skills.files import children, load_text, media_type, read_bundled, walk
-from cleats.toolsets.skills.frontmatter import BadHeaderError, parse
-from cleats.toolsets.skills.library import Library
-from cleats.toolsets.skills.skill import FILE, Problem, Skill
+from cleats.toolsets.skills.files import guess_media_type, list_children, list_files, load_skill_text, read_bundled_file
+from cleats.toolsets.skills.frontmatter import BadHeaderError, parse_front_matter
+from cleats.toolsets.skills.library import SkillLibrary
+from cleats.toolsets.skills.skill import SKILL_FILE_NAME, Skill, SkillProblem
 
 log = logging.getLogger(__name__)
 
-LONGEST_URI = 3 * LONGEST
-"""Characters: every one of a path may be written as three."""
+MAX_URI_CHARS = 3 * MAX_PATH_CHARACTERS
+"""The maximum length of a URI: every character of a path may be escaped as three."""
 
-MARKDOWN = "text/markdown"
-ARGUMENTS = "$ARGUMENTS"
-"""Where a skill wants what the person typed behind its name."""
+MARKDOWN_MEDIA_TYPE = "text/markdown"
+ARGUMENTS_PLACEHOLDER = "$ARGUMENTS"
+"""The place in a skill for the text that the person typed after its name."""
 
 
-class Shelf(NamedTuple):
-    """What one catalogue publishes: the listed skills by URI, and every skill by its root."""
+class PublishedSkills(NamedTuple):
+    """The published part of a catalogue: the listed skills by URI, every skill by its root."""
 
-    listed: Sequence[Skill]
+    skills: Sequence[Skill]
     uris: Sequence[str]
     roots: Mapping[str, Skill]
 
 
-def shelf(catalogue: Catalogue) -> Shelf:
-    listed = sorted((s for s in catalogue.skills if s.publishable), key=lambda s: s.uri)
-    hidden = [each.skill for each in catalogue.shadowed if each.skill.publishable]
-    roots = {skill.root_uri: skill for skill in [*hidden, *listed]}
-    return Shelf(listed, [skill.uri for skill in listed], roots)
+def collect_published(catalogue: SkillCatalogue) -> PublishedSkills:
+    skills = sorted((s for s in catalogue.skills if s.publishable), key=lambda s: s.uri)
+    hidden = [shadowed.skill for shadowed in catalogue.shadowed if shadowed.skill.publishable]
+    roots = {skill.root_uri: skill for skill in [*hidden, *skills]}
+    return PublishedSkills(skills, [skill.uri for skill in skills], roots)
 
 
-class Publications:
-    """Resources and entries, from whatever the library's catalogue is when they are asked for."""
+class SkillResources:
+    """The resources of the library's current catalogue."""
 
     templates = (
-        Template(
+        ResourceTemplate(
             uri="skill://{+path}",
             name="Skill file",
             description="A file of a skill, beside its SKILL.md; skills/list names them all.",
         ),
     )
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: SkillLibrary) -> None:
         self._library = library
-        self._shelved: tuple[Catalogue, Shelf] | None = None
-        self.problems: dict[str, Problem] = {}
-        """Why a skill that keeps the rules is not published all the same, by URI."""
+        self._cached: tuple[SkillCatalogue, PublishedSkills] | None = None
+        self.problems: dict[str, SkillProblem] = {}
+        """Reasons why a valid skill is not published, by URI."""
 
     @property
-    def shelf(self) -> Shelf:
+    def published_skills(self) -> PublishedSkills:
         catalogue = self._library.catalogue
-        if self._shelved is None or self._shelved[0] is not catalogue:
-            self._shelved = (catalogue, shelf(catalogue))
-        return self._shelved[1]
+        if self._cached is None or self._cached[0] is not catalogue:
+            self._cached = (catalogue, collect_published(catalogue))
+        return self._cached[1]
 
-    async def list(self, after: str, limit: int) -> Page[Resource]:
-        shelved = self.shelf
-        part = page(shelved.listed, shelved.uris, after, limit)
-        return Page([_resource(skill) for skill in part.items], part.after)
+    async def list(self, after: str, limit: int) -> ListPage[Resource]:
+        published = self.published_skills
+        skill_page = slice_page(published.skills, published.uris, after, limit)
+        return ListPage([_build_resource(skill) for skill in skill_page.items], skill_page.after)
 
-    async def read(self, uri: str) -> Contents | None:
-        skill, below = self._locate(uri)
-        if skill is None or not below:
+    async def read(self, uri: str) -> ResourceContents | None:
+        skill, relative_path = self._locate_uri(uri)
+        if skill is None or not relative_path:
             return None
         try:
-            data = await to_thread.run_sync(read_bundled, skill, below, abandon_on_cancel=True)
+            data = await to_thread.run_sync(read_bundled_file, skill, relative_path, abandon_on_cancel=True)
         except BundledFileError:
             return None
-        return Contents(uri, MARKDOWN if below == FILE else media_type(below), data)
+        return ResourceContents(
+            uri, MARKDOWN_MEDIA_TYPE if relative_path == SKILL_FILE_NAME else guess_media_type(relative_path), data
+        )
 
-    async def children(self, uri: str) -> Sequence[Resource] | None:
-        skill, below = self._locate(uri)
+    async def list_children(self, uri: str) -> Sequence[Resource] | None:
+        skill, relative_path = self._locate_uri(uri)
         if skill is None:
-            return self._above(uri)
-        found = await to_thread.run_sync(children, skill, below, abandon_on_cancel=True)
-        if found is None:
+            return self._list_virtual_folders(uri)
+        folder_entries = await to_thread.run_sync(list_children, skill, relative_path, abandon_on_cancel=True)
+        if folder_entries is None:
             return None
         return [
-            _resource(skill)
-            if not below and name == FILE
+            _build_resource(skill)
+            if not relative_path and name == SKILL_FILE_NAME
             else Resource(
                 uri=f"{uri}/{quote(name)}",
                 name=name,
-                mime_type=FOLDER if is_folder else media_type(name),
+                mime_type=DIRECTORY_MIME_TYPE if is_folder else guess_media_type(name),
                 size=None if is_folder else size,
             )
-            for name, is_folder, size in found
+            for name, is_folder, size in folder_entries
         ]
 
-    def _above(self, uri: str) -> Sequence[Resource] | None:
-        """The folders on the way to skills, which exist only in URIs."""
+    def _list_virtual_folders(self, uri: str) -> Sequence[Resource] | None:
+        """Return the folders on the way to skills, which exist only in URIs."""
         prefix = f"{uri}/"
         names = {
             root.removeprefix(prefix).partition("/")[0]
-            for root in self.shelf.roots
+            for root in self.published_skills.roots
             if root.startswith(prefix)
         }
         folders = [
-            Resource(uri=prefix + name, name=unquote(name), mime_type=FOLDER)
-            for name in sorted(names)
+            Resource(uri=prefix + name, name=unquote(name), mime_type=DIRECTORY_MIME_TYPE) for name in sorted(names)
         ]
         return folders or None
 
-    def _locate(self, uri: str) -> tuple[Skill | None, str]:
-        """The innermost skill that a URI is in, and the path within it."""
-        if len(uri) > LONGEST_URI:
+    def _locate_uri(self, uri: str) -> tuple[Skill | None, str]:
+        """Return the innermost skill that contains a URI, and the path relative to it."""
+        if len(uri) > MAX_URI_CHARS:
             return None, ""
-        roots = self.shelf.roots
-        root, below = uri, ""
+        roots = self.published_skills.roots
+        root, relative_path = uri, ""
         while root.count("/") > 2:
             if (skill := roots.get(root)) is not None:
-                return skill, unquote(below)
+                return skill, unquote(relative_path)
             root, _, last = root.rpartition("/")
-            below = f"{last}/{below}" if below else last
+            relative_path = f"{last}/{relative_path}" if relative_path else last
         return None, ""
 
 
-class Entries:
-    """The skills extension's view of the same shelf."""
+class SkillExtensionEntries:
+    """The published skills as entries of the skills extension."""
 
-    def __init__(self, publications: Publications) -> None:
-        self._publications = publications
+    def __init__(self, resources: SkillResources) -> None:
+        self._resources = resources
 
-    async def list(self, after: str, limit: int) -> Page[SkillEntry]:
-        shelved = self._publications.shelf
-        part = page(shelved.listed, shelved.uris, after, limit)
-        entries = await to_thread.run_sync(self._entries, part.items, abandon_on_cancel=True)
-        return Page(entries, part.after)
+    async def list(self, after: str, limit: int) -> ListPage[SkillEntry]:
+        published = self._resources.published_skills
+        skill_page = slice_page(published.skills, published.uris, after, limit)
+        entries = await to_thread.run_sync(self._build_entries, skill_page.items, abandon_on_cancel=True)
+        return ListPage(entries, skill_page.after)
 
     async def get(self, uri: str) -> SkillEntry | None:
-        skill = self._publications.shelf.roots.get(uri.removesuffix(f"/{FILE}"))
-        if skill is None or not uri.endswith(f"/{FILE}"):
+        skill = self._resources.published_skills.roots.get(uri.removesuffix(f"/{SKILL_FILE_NAME}"))
+        if skill is None or not uri.endswith(f"/{SKILL_FILE_NAME}"):
             return None
-        entries = await to_thread.run_sync(self._entries, [skill], abandon_on_cancel=True)
+        entries = await to_thread.run_sync(self._build_entries, [skill], abandon_on_cancel=True)
         return entries[0] if entries else None
 
-    def _entries(self, skills: Sequence[Skill]) -> Sequence[SkillEntry]:
-        return [entry for skill in skills if (entry := self._entry(skill)) is not None]
+    def _build_entries(self, skills: Sequence[Skill]) -> Sequence[SkillEntry]:
+        return [entry for skill in skills if (entry := self._build_entry(skill)) is not None]
 
-    def _entry(self, skill: Skill) -> SkillEntry | None:
-        files = walk(skill, MOST_FILES)
+    def _build_entry(self, skill: Skill) -> SkillEntry | None:
+        files = list_files(skill, MAX_SKILL_FILES)
         size = sum(file.size for file in files)
-        if len(files) > MOST_FILES or size > MOST_BYTES:
-            self._too_large(skill)
+        if len(files) > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
+            self._report_too_large(skill)
             return None
-        self._publications.problems.pop(skill.uri, None)
+        self._resources.problems.pop(skill.uri, None)
         try:
-            read = {file.below: read_bundled(skill, file.below) for file in files}
-            fields = parse(read[FILE].decode()).fields
+            contents = {file.relative_path: read_bundled_file(skill, file.relative_path) for file in files}
+            fields = parse_front_matter(contents[SKILL_FILE_NAME].decode()).fields
         except (BundledFileError, BadHeaderError, UnicodeDecodeError, KeyError):
-            return None  # it is being changed; the next catalogue knows what it has become
-        listed = [
-            SkillFile(
-                f"{skill.root_uri}/{quote(below)}", hashlib.sha256(data).hexdigest(), len(data)
-            )
-            for below, data in read.items()
+            return None  # it is being changed; the next catalogue will have the result
+        skill_files = [
+            SkillFile(f"{skill.root_uri}/{quote(relative_path)}", hashlib.sha256(data).hexdigest(), len(data))
+            for relative_path, data in contents.items()
         ]
-        return SkillEntry(skill.uri, fields, listed)
+        return SkillEntry(skill.uri, fields, skill_files)
 
-    def _too_large(self, skill: Skill) -> None:
-        self._publications.problems[skill.uri] = Problem(
+    def _report_too_large(self, skill: Skill) -> None:
+        self._resources.problems[skill.uri] = SkillProblem(
             "warning",
             "too-large",
-            f"it has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB, so it is not "
+            f"it has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB, so it is not "
             "published as a resource; the skill tool loads it",
             "Move what is not needed out of its folder.",
             skill.path,
@@ -192,51 +201,51 @@ class Entries:
 class SkillPrompts:
     """One prompt for each skill that a person may ask for."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: SkillLibrary) -> None:
         self._library = library
 
-    async def list(self, after: str, limit: int) -> Page[Prompt]:
-        named = self._library.catalogue.for_people
-        return page([*map(_prompt, named.values())], [*named], after, limit)
+    async def list(self, after: str, limit: int) -> ListPage[Prompt]:
+        skills_by_name = self._library.catalogue.for_people
+        return slice_page([*map(_build_prompt, skills_by_name.values())], [*skills_by_name], after, limit)
 
     async def get(self, name: str, arguments: Mapping[str, str]) -> str | None:
         skill = self._library.catalogue.for_people.get(name)
         if skill is None:
             return None
         try:
-            text = await to_thread.run_sync(load_text, skill, abandon_on_cancel=True)
+            text = await to_thread.run_sync(load_skill_text, skill, abandon_on_cancel=True)
         except (FileNotFoundError, UnreadableSkillError):
             return None
-        given = arguments.get("arguments", "")
-        if ARGUMENTS in text:
-            text = text.replace(ARGUMENTS, given)
-        elif given:
-            text = f"{text}\n\nARGUMENTS: {given}"
-        return loaded(skill, text)
+        typed_text = arguments.get("arguments", "")
+        if ARGUMENTS_PLACEHOLDER in text:
+            text = text.replace(ARGUMENTS_PLACEHOLDER, typed_text)
+        elif typed_text:
+            text = f"{text}\n\nARGUMENTS: {typed_text}"
+        return render_skill(skill, text)
 
 
-def loaded(skill: Skill, text: str) -> str:
-    """A skill as an agent gets it: where its files are, then the file itself, untouched."""
+def render_skill(skill: Skill, text: str) -> str:
+    """Render a skill for an agent: its base directory, then the unchanged text of the file."""
     return f"Loading: {skill.full_name}\nBase directory: {skill.folder}\n\n{text}"
 
 
-def fingerprint(catalogue: Catalogue) -> tuple[Iterator[object], Iterator[object]]:
-    """What the lists of resources and prompts show of a catalogue, to tell two of them apart."""
-    resources = ((s.uri, s.description, s.stamp.size) for s in catalogue.skills if s.publishable)
-    prompts = ((name, s.description) for name, s in catalogue.for_people.items())
+def fingerprint_lists(catalogue: SkillCatalogue) -> tuple[Iterator[object], Iterator[object]]:
+    """Return what the lists of resources and prompts show of a catalogue, for comparison."""
+    resources = ((skill.uri, skill.description, skill.stamp.size) for skill in catalogue.skills if skill.publishable)
+    prompts = ((name, skill.description) for name, skill in catalogue.for_people.items())
     return resources, prompts
 
 
-def _resource(skill: Skill) -> Resource:
+def _build_resource(skill: Skill) -> Resource:
     return Resource(
         uri=skill.uri,
         name=skill.name,
-        mime_type=MARKDOWN,
+        mime_type=MARKDOWN_MEDIA_TYPE,
         description=skill.verbatim or skill.description,
         size=skill.stamp.size,
     )
 
 
-def _prompt(skill: Skill) -> Prompt:
+def _build_prompt(skill: Skill) -> Prompt:
     argument = PromptArgument("arguments", "What the skill should work on.")
     return Prompt(skill.full_name, skill.description, (argument,))

@@ -1,6 +1,6 @@
-"""Where skills lie on a machine, the strongest place first.
+"""The folders of skills on a machine, the strongest first.
 
-What a place is called is told here once; nothing is looked up on disk but the way from the
+Only this module knows the names of the folders; the disk is read only to find the way from the
 project's folder up to the root of its repository.
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cleats.settings import Settings
-from cleats.toolsets.skills.skill import Source
+from cleats.toolsets.skills.skill import SkillSource
 
-OWN = (".agent", ".agents", ".claude")
-"""The folders that belong to no one agent, and Claude's, in the order of their strength."""
+SHARED_FOLDERS = (".agent", ".agents", ".claude")
+"""The folders that belong to no single agent, and Claude's, the strongest first."""
 
 PROJECT_AGENTS = {
     "codex": ".codex/skills",
@@ -36,60 +36,67 @@ CONFIG_AGENTS = {
 }
 SYSTEM_AGENTS = {"codex": "/etc/codex/skills"}
 
-NOWHERE = Path()
-"""A folder that the settings do not know."""
+UNKNOWN_FOLDER = Path()
+"""The value of a folder that the settings do not have."""
 
 
-def sources(settings: Settings) -> list[Source]:
-    """Every place but the plugins, in order; a folder that is two of them is the stronger one."""
-    found: dict[str, Source] = {}
-    for source in _sources(settings):
-        found.setdefault(source.path, source)
-    return list(found.values())
+def list_sources(settings: Settings) -> list[SkillSource]:
+    """Return every source except plugins, in order; a repeated folder keeps its stronger role."""
+    sources_by_path: dict[str, SkillSource] = {}
+    for source in _iter_sources(settings):
+        sources_by_path.setdefault(source.path, source)
+    return list(sources_by_path.values())
 
 
-def _sources(settings: Settings) -> Iterator[Source]:
+def _iter_sources(settings: Settings) -> Iterator[SkillSource]:
     for number, folder in enumerate(settings.skill_dirs, 1):
         label = "custom" if number == 1 else f"custom-{number}"
-        yield Source(path=str(folder), scope="custom", label=label, expected=True)
-    project = list(enumerate(project_folders(settings)))
-    own = {name.removeprefix("."): f"{name}/skills" for name in OWN}
-    at_home = settings.home != NOWHERE
+        yield SkillSource(path=str(folder), scope="custom", label=label, expected=True)
+    project = list(enumerate(list_project_folders(settings)))
+    shared_folders = {name.removeprefix("."): f"{name}/skills" for name in SHARED_FOLDERS}
+    has_home = settings.home != UNKNOWN_FOLDER
     for level, folder in project:
-        yield from _project(folder, level, own)
-    if at_home:
-        yield from _user(settings.home, {n: b for n, b in own.items() if n != "claude"})
-        yield from _user(settings.claude_dir, {"claude": "skills"})
+        yield from _project_sources(folder, level, shared_folders)
+    if has_home:
+        yield from _user_sources(
+            settings.home,
+            {
+                agent_name: relative_path
+                for agent_name, relative_path in shared_folders.items()
+                if agent_name != "claude"
+            },
+        )
+        yield from _user_sources(settings.claude_dir, {"claude": "skills"})
     for level, folder in project:
-        yield from _project(folder, level, PROJECT_AGENTS)
-    if at_home:
-        yield from _user(settings.home, USER_AGENTS)
-        yield from _user(settings.config_home, CONFIG_AGENTS)
+        yield from _project_sources(folder, level, PROJECT_AGENTS)
+    if has_home:
+        yield from _user_sources(settings.home, USER_AGENTS)
+        yield from _user_sources(settings.config_home, CONFIG_AGENTS)
         for agent, path in SYSTEM_AGENTS.items():
-            yield Source(path=path, scope="system", label=f"system/{agent}", agent=agent)
+            yield SkillSource(path=path, scope="system", label=f"system/{agent}", agent=agent)
 
 
-def project_folders(settings: Settings) -> list[Path]:
-    """From the project's folder up to the root of its repository; outside one only itself.
+def list_project_folders(settings: Settings) -> list[Path]:
+    """Return the folders from the project up to its repository root; without one only the project.
 
-    The home folder is never a project: what lies there is the user's.
+    The home folder is never a project: skills there belong to the user.
     """
     start = settings.project_dir
-    if start == NOWHERE:
+    if start == UNKNOWN_FOLDER:
         return []
     chain = [start, *start.parents]
-    root = next((n for n, folder in enumerate(chain) if (folder / ".git").exists()), 0)
+    root = next((index for index, folder in enumerate(chain) if (folder / ".git").exists()), 0)
     folders = chain[: root + 1]
     return folders[: folders.index(settings.home)] if settings.home in folders else folders
 
 
-def _project(folder: Path, level: int, agents: Mapping[str, str]) -> Iterator[Source]:
+def _project_sources(folder: Path, level: int, agents: Mapping[str, str]) -> Iterator[SkillSource]:
     prefix = "project" if level == 0 else f"project/up{level}"
-    for agent, below in agents.items():
-        path = str(folder / below)
-        yield Source(path=path, scope="project", label=f"{prefix}/{agent}", agent=agent)
+    for agent, relative_path in agents.items():
+        path = str(folder / relative_path)
+        yield SkillSource(path=path, scope="project", label=f"{prefix}/{agent}", agent=agent)
 
 
-def _user(base: Path, agents: Mapping[str, str]) -> Iterator[Source]:
-    for agent, below in agents.items():
-        yield Source(path=str(base / below), scope="user", label=f"user/{agent}", agent=agent)
+def _user_sources(base: Path, agents: Mapping[str, str]) -> Iterator[SkillSource]:
+    for agent, relative_path in agents.items():
+        yield SkillSource(path=str(base / relative_path), scope="user", label=f"user/{agent}", agent=agent)

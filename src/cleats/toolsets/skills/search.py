@@ -1,7 +1,7 @@
-"""Find skills by what they are about: name first, then description, then the text itself.
+"""Skill search by name first, then description, then text.
 
-Each word of the query counts for as much as it is rare. Texts are read when they are searched and
-not kept: a hundred take two milliseconds, and ten thousand would be a lot to hold for ever.
+Each word of the query is weighted by its rarity. Texts are read when they are searched and not
+cached: a hundred take two milliseconds, and ten thousand would use much memory for ever.
 """
 
 import math
@@ -9,103 +9,110 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cleats.toolsets.skills.likeness import alike
-from cleats.toolsets.skills.reading import read_stamped
+from cleats.toolsets.skills.errors import find_similar
 from cleats.toolsets.skills.skill import Skill
+from cleats.toolsets.skills.skill_reader import read_stamped
 
-WORD = re.compile(r"\w+")
-TYPO = 75.0
-"""Per cent of two words that must agree for one to be taken for the other."""
+WORD_PATTERN = re.compile(r"\w+")
+MIN_TYPO_SIMILARITY = 75.0
+"""The minimum similarity, in per cent, of a word and its correction."""
 
-NAME, NAME_PART, NAME_TYPO, ABOUT, ABOUT_PART, TEXT = 8.0, 5.0, 3.0, 3.0, 2.0, 1.0
-"""What a word is worth by where it stands."""
+NAME_WEIGHT, NAME_PART_WEIGHT, NAME_TYPO_WEIGHT, DESCRIPTION_WEIGHT, DESCRIPTION_PART_WEIGHT, TEXT_WEIGHT = (
+    8.0,
+    5.0,
+    3.0,
+    3.0,
+    2.0,
+    1.0,
+)
+"""The weights of a word by where it occurs."""
 
-MOST_WORDS = 100
-"""Different words of a query that are looked for: every one is looked for in every text, and a
-question that needs more of them is a document."""
+MAX_QUERY_WORDS = 100
+"""The maximum number of distinct query words: each one is searched in every text, and a query with
+more of them is a document."""
 
-AROUND = 60
-"""Characters shown on each side of a hit in the text."""
+EXCERPT_CONTEXT_CHARS = 60
+"""The length of the text shown on each side of a hit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A skill that fits, how well, and where in its text when only that says so."""
+class SkillMatch:
+    """A matching skill, its score, and an excerpt if only its text matches."""
 
     skill: Skill
     score: float
     excerpt: str = ""
 
 
-def search(skills: Sequence[Skill], query: str, limit: int) -> list[Match]:
-    """The skills that fit a query best, best first."""
-    words = list(dict.fromkeys(WORD.findall(query.casefold())))[:MOST_WORDS]
+def search_skills(skills: Sequence[Skill], query: str, limit: int) -> list[SkillMatch]:
+    """Return the skills that match a query best, best first."""
+    words = list(dict.fromkeys(WORD_PATTERN.findall(query.casefold())))[:MAX_QUERY_WORDS]
     if not words:
         return []
-    pages = [_Page(skill) for skill in skills]
-    known = sorted({each for page in pages for each in (*page.names, *page.words)})
-    typos = {word: _misspelt(word, pages, known) for word in words}
-    scores = [[page.score(word, typos[word]) for word in words] for page in pages]
+    pages = [_SearchableSkill(skill) for skill in skills]
+    vocabulary = sorted({item for page in pages for item in (*page.name_words, *page.description_words)})
+    corrections = {word: _correct_word(word, pages, vocabulary) for word in words}
+    scores = [[page.score_word(word, corrections[word]) for word in words] for page in pages]
     rarity = [
-        math.log(1 + len(pages) / (1 + sum(row[n] > 0 for row in scores)))
-        for n in range(len(words))
+        math.log(1 + len(pages) / (1 + sum(word_scores[word_index] > 0 for word_scores in scores)))
+        for word_index in range(len(words))
     ]
     ranked = []
-    for page, row in zip(pages, scores, strict=True):
-        covered = sum(score > 0 for score in row) / len(words)
-        total = covered * sum(score * rare for score, rare in zip(row, rarity, strict=True))
+    for page, word_scores in zip(pages, scores, strict=True):
+        coverage = sum(score > 0 for score in word_scores) / len(words)
+        total = coverage * sum(score * weight for score, weight in zip(word_scores, rarity, strict=True))
         if total > 0:
-            ranked.append((-total, page.skill.full_name, page, max(row)))
-    ranked.sort(key=lambda each: each[:2])
+            ranked.append((-total, page.skill.full_name, page, max(word_scores)))
+    ranked.sort(key=lambda item: item[:2])
     return [
-        Match(page.skill, -total, page.excerpt(words) if best < ABOUT_PART else "")
+        SkillMatch(page.skill, -total, page.find_excerpt(words) if best < DESCRIPTION_PART_WEIGHT else "")
         for total, _, page, best in ranked[:limit]
     ]
 
 
-class _Page:
-    """A skill as the search sees it."""
+class _SearchableSkill:
+    """A skill prepared for the search."""
 
     def __init__(self, skill: Skill) -> None:
         self.skill = skill
         self.name = skill.full_name.casefold()
-        self.names = set(re.split(r"[^\w]+|_", self.name))
-        self.about = skill.description.casefold()
-        self.words = set(WORD.findall(self.about))
+        self.name_words = set(re.split(r"[^\w]+|_", self.name))
+        self.description = skill.description.casefold()
+        self.description_words = set(WORD_PATTERN.findall(self.description))
         try:
-            self.original = read_stamped(skill.path)[0].decode(errors="replace")
+            self.source_text = read_stamped(skill.path)[0].decode(errors="replace")
         except OSError:
-            self.original = ""
-        self.text = self.original.casefold()
+            self.source_text = ""
+        self.folded_text = self.source_text.casefold()
 
-    def score(self, word: str, meant: str | None) -> float:
-        if word in self.names:
-            return NAME
+    def score_word(self, word: str, correction: str | None) -> float:
+        if word in self.name_words:
+            return NAME_WEIGHT
         if word in self.name:
-            return NAME_PART
+            return NAME_PART_WEIGHT
         score = 0.0
-        if word in self.about:
-            whole = re.search(rf"\b{word}\b", self.about)
-            score = ABOUT if whole else ABOUT_PART
-        if meant in self.names:
-            score = max(score, NAME_TYPO)
-        elif meant in self.words:
-            score = max(score, ABOUT_PART)
-        if not score and (times := self.text.count(word)):
-            score = TEXT + 0.2 * min(math.log2(times), 4)
+        if word in self.description:
+            whole_word = re.search(rf"\b{word}\b", self.description)
+            score = DESCRIPTION_WEIGHT if whole_word else DESCRIPTION_PART_WEIGHT
+        if correction in self.name_words:
+            score = max(score, NAME_TYPO_WEIGHT)
+        elif correction in self.description_words:
+            score = max(score, DESCRIPTION_PART_WEIGHT)
+        if not score and (times := self.folded_text.count(word)):
+            score = TEXT_WEIGHT + 0.2 * min(math.log2(times), 4)
         return score
 
-    def excerpt(self, words: Sequence[str]) -> str:
+    def find_excerpt(self, words: Sequence[str]) -> str:
         for word in words:
-            found = re.search(re.escape(word), self.original, re.IGNORECASE)
-            if found:
-                start, end = max(0, found.start() - AROUND), found.end() + AROUND
-                return "…" + " ".join(self.original[start:end].split()) + "…"
+            match = re.search(re.escape(word), self.source_text, re.IGNORECASE)
+            if match:
+                start, end = max(0, match.start() - EXCERPT_CONTEXT_CHARS), match.end() + EXCERPT_CONTEXT_CHARS
+                return "…" + " ".join(self.source_text[start:end].split()) + "…"
         return ""
 
 
-def _misspelt(word: str, pages: Sequence[_Page], known: Sequence[str]) -> str | None:
-    """The word that was most likely meant; None when this one is used somewhere."""
-    if any(word in page.name or word in page.about for page in pages):
+def _correct_word(word: str, pages: Sequence[_SearchableSkill], vocabulary: Sequence[str]) -> str | None:
+    """Return the most likely correction of a word, or None if the word occurs somewhere."""
+    if any(word in page.name or word in page.description for page in pages):
         return None
-    return next(iter(alike(word, known, least=TYPO, limit=1)), None)
+    return next(iter(find_similar(word, vocabulary, min_percent=MIN_TYPO_SIMILARITY, limit=1)), None)

@@ -1,18 +1,18 @@
-"""The values that everything here is made of: where skills lie, what each is, what is wrong."""
+"""The basic values of the toolset: skill sources, skills and problems."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-FILE = "SKILL.md"
-DISABLED_FILE = ".SKILL.md"
-"""Other managers of skills switch one off by this name; so it stays off here too."""
+SKILL_FILE_NAME = "SKILL.md"
+DISABLED_FILE_NAME = ".SKILL.md"
+"""The file name by which other skill managers disable a skill; it is disabled here too."""
 
-Scope = Literal["custom", "project", "user", "system", "plugin"]
-Severity = Literal["error", "warning", "info"]
+SkillScope = Literal["custom", "project", "user", "system", "plugin"]
+ProblemSeverity = Literal["error", "warning", "info"]
 
 
-def is_speakable(text: str) -> bool:
-    """Whether a text can be said in UTF-8: the name of a file may hold any bytes."""
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be encoded as UTF-8: a file name may hold any bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -20,27 +20,27 @@ def is_speakable(text: str) -> bool:
     return True
 
 
-def speakable(text: str) -> str:
-    """The text, with a question mark for every byte of it that is none."""
-    return text if is_speakable(text) else text.encode(errors="replace").decode()
+def make_encodable(text: str) -> str:
+    """Return the text with a question mark for every byte that is not UTF-8."""
+    return text if is_encodable(text) else text.encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing to know about a skill or a folder, and what to do about it.
+class SkillProblem:
+    """A problem of a skill or a folder, and how to fix it.
 
-    An error means that it is not loaded, a warning that it is, and info that all is as it should
-    be and still worth knowing.
+    After an error the skill is not loaded, after a warning it is; info is for correct but
+    noteworthy facts.
     """
 
-    severity: Severity
+    severity: ProblemSeverity
     code: str
     message: str
     fix: str
     path: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", speakable(self.path))
+        object.__setattr__(self, "path", make_encodable(self.path))
 
     def as_json(self) -> dict[str, str]:
         return {
@@ -53,62 +53,62 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A folder in which skills are looked for.
+class SkillSource:
+    """A folder that is searched for skills.
 
     `label` is unique among the sources and the first part of the URIs of their skills.
     """
 
     path: str
-    scope: Scope
+    scope: SkillScope
     label: str
     agent: str = ""
     plugin: str = ""
     marketplace: str = ""
     expected: bool = False
-    """Somebody named it, so its absence is worth a word."""
+    """True if the user named the folder, so that its absence is reported."""
 
 
-class Stamp(NamedTuple):
-    """What a file looked like when it was read; another stamp means another content."""
+class FileStamp(NamedTuple):
+    """The state of a file when it was read; a different stamp means different content."""
 
     inode: int
     size: int
     modified: int
-    """Nanoseconds; -1 when it was so fresh that a later write could leave the same stamp."""
+    """Nanoseconds; -1 if the file was so fresh that a later write could leave the same stamp."""
 
 
 class Skill(NamedTuple):
-    """A skill that can be loaded. A tuple, because ten thousand are made at a time."""
+    """A skill that can be loaded. A tuple, because ten thousand are created at a time."""
 
     name: str
     description: str
     """On one line."""
 
     folder: str
-    source: Source
-    place: str
-    """The folder within the source, with `/` between its parts."""
+    source: SkillSource
+    uri_path: str
+    """The folder relative to the source, with `/` between its parts."""
 
-    stamp: Stamp
+    stamp: FileStamp
     identity: tuple[int, int]
-    """Device and inode of the folder: the same for every way that leads to it."""
+    """Device and inode of the folder: the same for every path that leads to it."""
 
     verbatim: str = ""
-    """The description as the file has it, when that is not on one line."""
+    """The description as written in the file, if it is not on one line."""
 
-    file: str = FILE
+    file: str = SKILL_FILE_NAME
     for_models: bool = True
     for_people: bool = True
     publishable: bool = True
-    """Whether it keeps the rules of the specification, as other hosts demand."""
+    """True if it follows the specification, as other hosts require."""
 
-    off: bool = False
-    problems: tuple[Problem, ...] = ()
+    disabled: bool = False
+    problems: tuple[SkillProblem, ...] = ()
 
     @property
     def full_name(self) -> str:
-        """The name that no other skill can take away."""
+        """The name that no other skill can take over."""
         plugin = self.source.plugin
         return f"{plugin}:{self.name}" if plugin else self.name
 
@@ -118,8 +118,8 @@ class Skill(NamedTuple):
 
     @property
     def root_uri(self) -> str:
-        return f"skill://{self.source.label}/{self.place}"
+        return f"skill://{self.source.label}/{self.uri_path}"
 
     @property
     def uri(self) -> str:
-        return f"{self.root_uri}/{FILE}"
+        return f"{self.root_uri}/{SKILL_FILE_NAME}"

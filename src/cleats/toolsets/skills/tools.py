@@ -1,4 +1,4 @@
-"""The skills toolset's table of contents."""
+"""The tools of the skills toolset."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,137 +10,133 @@ from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import CONTENT
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.settings import Settings
-from cleats.toolsets.skills.diagnostics import report
+from cleats.toolsets.skills.descriptions import render_report
 from cleats.toolsets.skills.errors import BundledFileError, SkillNotFoundError
-from cleats.toolsets.skills.files import children, load_text, media_type, read_bundled, walk
-from cleats.toolsets.skills.keeping import Keeper
-from cleats.toolsets.skills.library import Library
-from cleats.toolsets.skills.publishing import Entries, Publications, SkillPrompts, loaded
-from cleats.toolsets.skills.search import Match, search
+from cleats.toolsets.skills.files import guess_media_type, list_children, list_files, load_skill_text, read_bundled_file
+from cleats.toolsets.skills.library import SkillLibrary
+from cleats.toolsets.skills.publishing import SkillExtensionEntries, SkillPrompts, SkillResources, render_skill
+from cleats.toolsets.skills.refresh import LibraryRefresher
+from cleats.toolsets.skills.search import SkillMatch, search_skills
 from cleats.toolsets.skills.skill import Skill
 
-LISTED = 200
-"""Files that are named when a folder is asked for."""
+MAX_LISTED_FILES = 200
+"""The number of files that are listed for a folder."""
 
-MOST = 1 << 20
-"""Bytes of a bundled file that are put into an agent's context; larger ones are on disk."""
+MAX_INLINE_BYTES = 1 << 20
+"""The maximum size of a bundled file in an agent's context; larger ones are read from disk."""
 
-_NAME = {
+_NAME_SCHEMA = {
     "type": "string",
     "minLength": 1,
     "description": "Name of a skill as listed, full or short; case is ignored.",
 }
 
 
-class Skills:
+class SkillTools:
     """The four tools over one library."""
 
     def __init__(self, settings: Settings) -> None:
-        self.library = Library(settings)
-        self.keeper = Keeper(self.library, settings)
-        self.publications = Publications(self.library)
+        self.library = SkillLibrary(settings)
+        self.refresher = LibraryRefresher(self.library, settings)
+        self.resources = SkillResources(self.library)
 
-    def describe(self) -> str:
+    def describe_skills(self) -> str:
         return self.library.edition.description
 
-    def find(self, name: str) -> Skill:
-        """The skill with this name.
+    def find_skill(self, name: str) -> Skill:
+        """Return the skill with this name.
 
         Raises:
-            ToolError: there is none, or several.
+            ToolError: No skill has the name, or several do.
         """
         try:
             return self.library.catalogue.find(name)
         except SkillNotFoundError:
-            self.keeper.ask()  # it may have come after the last look
+            self.refresher.request_refresh()  # it may have been added after the last scan
             raise
 
-    async def load(self, given: Mapping[str, Any], _context: Context) -> str:
-        skill = self.find(given["name"])
+    async def load_skill(self, args: Mapping[str, Any], _context: Context) -> str:
+        skill = self.find_skill(args["name"])
         try:
-            text = await to_thread.run_sync(load_text, skill, abandon_on_cancel=True)
+            text = await to_thread.run_sync(load_skill_text, skill, abandon_on_cancel=True)
         except FileNotFoundError:
-            self.keeper.ask()
+            self.refresher.request_refresh()
             catalogue = self.library.catalogue
-            near = [name for name in catalogue.near(skill.name) if name != skill.full_name]
-            raise SkillNotFoundError(given["name"], near) from None
-        return loaded(skill, text)
+            suggestions = [name for name in catalogue.suggest_names(skill.name) if name != skill.full_name]
+            raise SkillNotFoundError(args["name"], suggestions) from None
+        return render_skill(skill, text)
 
-    async def search(self, given: Mapping[str, Any], _context: Context) -> str:
+    async def search_skills(self, args: Mapping[str, Any], _context: Context) -> str:
         skills = self.library.catalogue.for_models
-        found = await to_thread.run_sync(
-            search, skills, given["query"], given["limit"], abandon_on_cancel=True
-        )
-        return "\n".join(_matches(found)) or f"None of {len(skills)} skills fits."
+        matches = await to_thread.run_sync(search_skills, skills, args["query"], args["limit"], abandon_on_cancel=True)
+        return "\n".join(_format_matches(matches)) or f"None of {len(skills)} skills fits."
 
-    async def file(
-        self, given: Mapping[str, Any], _context: Context
-    ) -> str | Sequence[Mapping[str, Any]]:
-        skill = self.find(given["name"])
-        below: str = given["path"].removeprefix("./").rstrip("/")
-        if below in {"", "."}:
-            files = await to_thread.run_sync(walk, skill, LISTED)
-            names = [file.below for file in files[:LISTED]]
-            return "\n".join([*names, "..."] if len(files) > LISTED else names)
-        inside = await to_thread.run_sync(children, skill, below)
-        if inside is not None:
-            return "\n".join(name + "/" * folder for name, folder, _ in inside)
-        data = await to_thread.run_sync(read_bundled, skill, below, abandon_on_cancel=True)
-        if len(data) > MOST:
+    async def read_file(self, args: Mapping[str, Any], _context: Context) -> str | Sequence[Mapping[str, Any]]:
+        skill = self.find_skill(args["name"])
+        relative_path: str = args["path"].removeprefix("./").rstrip("/")
+        if relative_path in {"", "."}:
+            files = await to_thread.run_sync(list_files, skill, MAX_LISTED_FILES)
+            names = [file.relative_path for file in files[:MAX_LISTED_FILES]]
+            return "\n".join([*names, "..."] if len(files) > MAX_LISTED_FILES else names)
+        listing = await to_thread.run_sync(list_children, skill, relative_path)
+        if listing is not None:
+            return "\n".join(name + "/" * folder for name, folder, _ in listing)
+        data = await to_thread.run_sync(read_bundled_file, skill, relative_path, abandon_on_cancel=True)
+        if len(data) > MAX_INLINE_BYTES:
             raise BundledFileError(
                 ErrorCode.INVALID_REQUEST,
-                f"{below!r} has {len(data)} bytes; up to {MOST} can be read here.",
+                f"{relative_path!r} has {len(data)} bytes; up to {MAX_INLINE_BYTES} can be read here.",
                 hint=f"It lies in {skill.folder}.",
             )
-        return _content(skill, below, data)
+        return _render_content(skill, relative_path, data)
 
-    async def diagnose(self, given: Mapping[str, Any], _context: Context) -> str:
+    async def diagnose_skills(self, args: Mapping[str, Any], _context: Context) -> str:
         catalogue = self.library.catalogue
-        return report(catalogue, self.publications.problems.values(), given.get("name", ""))
+        return render_report(catalogue, self.resources.problems.values(), args.get("name", ""))
 
 
-def _matches(found: Sequence[Match]) -> Iterator[str]:
-    for match in found:
+def _format_matches(matches: Sequence[SkillMatch]) -> Iterator[str]:
+    for match in matches:
         yield f"- {match.skill.full_name}: {match.skill.description}"
         if match.excerpt:
             yield f"  {match.excerpt}"
 
 
-def _content(skill: Skill, below: str, data: bytes) -> str | Sequence[Mapping[str, Any]]:
-    """Text as text, a picture as a picture, anything else as it is."""
+def _render_content(skill: Skill, relative_path: str, data: bytes) -> str | Sequence[Mapping[str, Any]]:
+    """Return text as text, images and audio as such, and anything else as a resource."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        kind, encoded = media_type(below), base64.b64encode(data).decode()
+        kind, encoded = guess_media_type(relative_path), base64.b64encode(data).decode()
     if kind.startswith(("image/", "audio/")):
         return [{"type": kind.partition("/")[0], "data": encoded, "mimeType": kind}]
-    uri = f"{skill.root_uri}/{below}"
+    uri = f"{skill.root_uri}/{relative_path}"
     return [{"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": encoded}}]
 
 
 def toolset(settings: Settings) -> Toolset:
-    """The tools, over the skills of this machine."""
-    skills = Skills(settings)
-    asking = (ErrorCode.NOT_FOUND,)
+    """Return the toolset over the skills of this machine."""
+    skills = SkillTools(settings)
+    lookup_errors = (ErrorCode.NOT_FOUND,)
     return Toolset(
         name="skills",
         purpose="Find and load the skills installed on this machine.",
-        running=skills.keeper.running,
+        running=skills.refresher.run,
         changes=True,
-        resources=skills.publications,
-        skills=Entries(skills.publications),
+        resources=skills.resources,
+        skills=SkillExtensionEntries(skills.resources),
         prompts=SkillPrompts(skills.library),
         tools=(
             Tool(
                 name="skill",
                 version=2,
                 title="Load a skill",
-                description=skills.describe,
-                input=arguments({"name": _NAME}, required=("name",)),
+                description=skills.describe_skills,
+                input=arguments({"name": _NAME_SCHEMA}, required=("name",)),
                 payload=CONTENT,
-                run=skills.load,
+                run=skills.load_skill,
                 timeout=10.0,
-                errors=asking,
+                errors=lookup_errors,
                 examples=({"arguments": {"name": "pdf"}},),
             ),
             Tool(
@@ -170,7 +166,7 @@ def toolset(settings: Settings) -> Toolset:
                     required=("query",),
                 ),
                 payload=CONTENT,
-                run=skills.search,
+                run=skills.search_skills,
                 timeout=30.0,
                 examples=({"arguments": {"query": "fill in a PDF form"}},),
             ),
@@ -185,7 +181,7 @@ def toolset(settings: Settings) -> Toolset:
                 ),
                 input=arguments(
                     {
-                        "name": _NAME,
+                        "name": _NAME_SCHEMA,
                         "path": {
                             "type": "string",
                             "default": ".",
@@ -195,9 +191,9 @@ def toolset(settings: Settings) -> Toolset:
                     required=("name",),
                 ),
                 payload=CONTENT,
-                run=skills.file,
+                run=skills.read_file,
                 timeout=10.0,
-                errors=(*asking, ErrorCode.FORBIDDEN),
+                errors=(*lookup_errors, ErrorCode.FORBIDDEN),
                 examples=({"arguments": {"name": "pdf", "path": "references/forms.md"}},),
             ),
             Tool(
@@ -218,7 +214,7 @@ def toolset(settings: Settings) -> Toolset:
                     }
                 ),
                 payload=CONTENT,
-                run=skills.diagnose,
+                run=skills.diagnose_skills,
                 timeout=10.0,
                 examples=({"arguments": {}},),
             ),

@@ -1,6 +1,6 @@
-"""Tool calls for routes: one answer or a stream of events, and a client that may leave.
+"""Tool calls for routes: one answer or a stream of events.
 
-A client that disconnects withdraws its call; the work is stopped and nobody is told.
+A client that disconnects cancels its call; the work is stopped and nothing is sent.
 """
 
 import asyncio
@@ -17,142 +17,142 @@ from starlette.types import Receive
 
 from cleats.contract.errors import ToolError
 from cleats.contract.outcome import Done, Outcome
-from cleats.contract.payload import ENVELOPE, Meta, error_of
+from cleats.contract.payload import ENVELOPE, AnswerMeta, get_outcome_error
 from cleats.contract.tools import Tool
-from cleats.runtime.call import Call
+from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
-from cleats.runtime.progress import Progress, Report
-from cleats.transports.http import replies
-from cleats.transports.http.requests import request_id
-from cleats.transports.http.sse import Emit, Stream
+from cleats.runtime.progress import ProgressReport, ProgressReporter
+from cleats.transports.http import responses
+from cleats.transports.http.requests import read_request_id
+from cleats.transports.http.responses import EmitEvent, EventStream
 
 log = logging.getLogger(__name__)
 
-WATCH_AFTER = 0.02
-"""Seconds before we listen for a client that leaves: most calls are over by then."""
+WATCH_DELAY_SECONDS = 0.02
+"""The delay before we watch for a disconnect: most calls are over by then."""
 
-Shape: TypeAlias = Callable[[Any, Call], Mapping[str, Any]]
-"""From what a tool's own payload says to a route's `result`."""
+ShapeResult: TypeAlias = Callable[[Any, ToolCall], Mapping[str, Any]]
+"""A function from a tool's payload to a route's `result`."""
 
 
-def as_it_is(payload: Any, _call: Call) -> Mapping[str, Any]:
-    """The tool's payload is the result."""
+def keep_payload(payload: Any, _call: ToolCall) -> Mapping[str, Any]:
+    """Return the tool's payload unchanged."""
     result: Mapping[str, Any] = payload
     return result
 
 
-class Caller:
-    """Runs every call that comes over a route."""
+class CallRunner:
+    """The runner of every call that comes over a route."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        self._open: set[Call] = set()
+        self._open_calls: set[ToolCall] = set()
         self._prefix = token_hex(4)
-        self._numbers = count(1)
+        self._call_numbers = count(1)
 
-    def cancel(self) -> None:
-        """Withdraw whatever still runs."""
-        for call in self._open:
+    def cancel_all(self) -> None:
+        """Cancel every call that still runs."""
+        for call in self._open_calls:
             call.cancel()
 
-    async def answer(
-        self, request: Request, tool: Tool, arguments: Mapping[str, Any], shape: Shape = as_it_is
+    async def answer_call(
+        self, request: Request, tool: Tool, arguments: Mapping[str, Any], shape: ShapeResult = keep_payload
     ) -> Response:
-        """Run a call and answer with its end."""
-        call = self._call(request, tool.name, arguments)
-        with self._attended(call, request.receive):
+        """Run a call and return its outcome as a response."""
+        call = self._create_call(request, tool.name, arguments)
+        with self._cancel_on_disconnect(call, request.receive):
             outcome = await self._dispatcher.dispatch(call)
-        return replies.reply(_shaped(tool, outcome, call, shape), call.meta)
+        return responses.outcome_response(_shape_outcome(tool, outcome, call, shape), call.meta)
 
-    async def missed(self, request: Request, name: str) -> ToolError:
-        """What is wrong with a call of a tool that is not there; it is recorded like any other."""
-        call = self._call(request, name, {})
-        error = error_of(await self._dispatcher.dispatch(call))
+    async def record_missing_tool(self, request: Request, name: str) -> ToolError:
+        """Record a call of an unknown tool like any other, and return its error."""
+        call = self._create_call(request, name, {})
+        error = get_outcome_error(await self._dispatcher.dispatch(call))
         assert error is not None  # noqa: S101 - there is no such tool
         return error
 
-    def stream(
+    def stream_call(
         self,
         request: Request,
         tool: Tool,
         arguments: Mapping[str, Any],
-        shape: Shape = as_it_is,
+        shape: ShapeResult = keep_payload,
         start: Mapping[str, Any] | None = None,
         *,
-        steps: bool = True,
-    ) -> Stream:
-        """Run a call and tell of it as it goes: start, progress, result or error, done.
+        with_progress: bool = True,
+    ) -> EventStream:
+        """Run a call as a stream of events: start, progress, result or error, done.
 
-        Without `steps` there is no progress.
+        Without `with_progress` there are no progress events.
         """
-        call = self._call(request, tool.name, arguments)
+        call = self._create_call(request, tool.name, arguments)
 
-        async def work(emit: Emit, receive: Receive) -> None:
-            async def report(report: Report) -> None:
+        async def produce_events(emit: EmitEvent, receive: Receive) -> None:
+            async def send_progress(report: ProgressReport) -> None:
                 step = {"phase": report.phase, "message": report.message}
-                await emit("progress", replies.body(Done(step), self._meta(call)))
+                await emit("progress", responses.encode_outcome(Done(step), self._build_meta(call)))
 
-            await emit("start", replies.body(Done(dict(start or {})), self._meta(call)))
-            call.reporter = Progress(report) if steps else None
-            with self._attended(call, receive):
+            await emit("start", responses.encode_outcome(Done(dict(start or {})), self._build_meta(call)))
+            call.reporter = ProgressReporter(send_progress) if with_progress else None
+            with self._cancel_on_disconnect(call, receive):
                 outcome = await self._dispatcher.dispatch(call)
-            data, error = replies.sealed(_shaped(tool, outcome, call, shape), call.meta)
+            data, error = responses.seal_outcome(_shape_outcome(tool, outcome, call, shape), call.meta)
             await emit("result" if error is None else "error", data)
-            await emit("done", replies.body(Done({}), self._meta(call)))
+            await emit("done", responses.encode_outcome(Done({}), self._build_meta(call)))
 
-        return Stream(work)
+        return EventStream(produce_events)
 
-    def _call(self, request: Request, tool: str, arguments: Mapping[str, Any]) -> Call:
-        shown = request_id(request) or f"{self._prefix}-{next(self._numbers)}"
-        return Call(
-            tool=request.path_params.get("name", tool),  # an alias is to be told so
+    def _create_call(self, request: Request, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+        call_id = read_request_id(request) or f"{self._prefix}-{next(self._call_numbers)}"
+        return ToolCall(
+            tool=request.path_params.get("name", tool),  # keeps an alias, which the answer reports as deprecated
             arguments=arguments,
-            id=shown,
+            id=call_id,
             surface="http",
             traceparent=request.headers.get("traceparent"),
-            meta=Meta(request_id=shown),
+            meta=AnswerMeta(request_id=call_id),
         )
 
-    def _meta(self, call: Call) -> Meta:
-        return Meta(request_id=call.id, repo=call.meta.repo)
+    def _build_meta(self, call: ToolCall) -> AnswerMeta:
+        return AnswerMeta(request_id=call.id, repo=call.meta.repo)
 
     @contextmanager
-    def _attended(self, call: Call, receive: Receive) -> Iterator[None]:
-        """Withdraw the call when its client leaves while the block runs."""
-        watching: asyncio.Task[None] | None = None
+    def _cancel_on_disconnect(self, call: ToolCall, receive: Receive) -> Iterator[None]:
+        """Cancel the call if its client disconnects while the block runs."""
+        watcher: asyncio.Task[None] | None = None
 
-        def watch() -> None:
-            nonlocal watching
-            watching = loop.create_task(_gone(receive, call))
+        def start_watching() -> None:
+            nonlocal watcher
+            watcher = loop.create_task(_watch_disconnect(receive, call))
 
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(WATCH_AFTER, watch)
-        self._open.add(call)
+        timer = loop.call_later(WATCH_DELAY_SECONDS, start_watching)
+        self._open_calls.add(call)
         try:
             yield
         finally:
-            self._open.discard(call)
+            self._open_calls.discard(call)
             timer.cancel()
-            if watching is not None:
-                watching.cancel()
+            if watcher is not None:
+                watcher.cancel()
 
 
-async def _gone(receive: Receive, call: Call) -> None:
+async def _watch_disconnect(receive: Receive, call: ToolCall) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     log.info("client.gone id=%s tool=%s", call.id, call.tool)
     call.cancel()
 
 
-def _shaped(tool: Tool, outcome: Outcome, call: Call, shape: Shape) -> Outcome:
+def _shape_outcome(tool: Tool, outcome: Outcome, call: ToolCall, shape: ShapeResult) -> Outcome:
     if isinstance(outcome, Done):
-        return Done(shape(_payload(tool, outcome, call.meta), call))
+        return Done(shape(_extract_payload(tool, outcome, call.meta), call))
     return outcome
 
 
-def _payload(tool: Tool, outcome: Done, meta: Meta) -> Any:
-    """What the tool answers on every surface, without the envelope that goes around it here."""
+def _extract_payload(tool: Tool, outcome: Done, meta: AnswerMeta) -> Any:
+    """Return the tool's payload as on every surface, without the envelope of this one."""
     if tool.payload is ENVELOPE:
         return outcome.result
-    answer = tool.payload.seal(outcome, meta)
+    answer = tool.payload.render_outcome(outcome, meta)
     return answer.body if answer.content is None else {"content": list(answer.content)}

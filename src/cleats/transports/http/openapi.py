@@ -1,4 +1,4 @@
-"""The API as OpenAPI 3.1, made from the registry and the table of routes."""
+"""The API as OpenAPI 3.1, generated from the registry and the table of routes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, FLAT, envelope_schema
+from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, FLAT, build_envelope_schema
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.transports.http.fence import REPOSITORY
-from cleats.transports.http.rows import ROUTES, Row
-from cleats.transports.http.toolset_routes import operations
+from cleats.transports.http.path_access import REPOSITORY_ARGUMENT
+from cleats.transports.http.routes import API_ROUTES, ApiRoute
+from cleats.transports.http.toolset_routes import build_operations
 
 MEDIA_TYPE = "application/vnd.oai.openapi+json;version=3.1"
-JSON = "application/json"
+JSON_MEDIA_TYPE = "application/json"
 
-_CONTENT = {
+_CONTENT_SCHEMA = {
     "type": "object",
     "required": ["content"],
     "properties": {"content": {"type": "array", "items": {"type": "object"}}},
 }
-_ANY = {"type": "object"}
-_EVENT = {
+_ANY_OBJECT_SCHEMA = {"type": "object"}
+_EVENT_SCHEMA = {
     "type": "object",
     "description": "One event of the stream.",
     "required": ["event", "data"],
@@ -33,7 +33,7 @@ _EVENT = {
     },
 }
 
-_RESULTS: Mapping[str, Mapping[str, Any]] = {
+_RESULT_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "/health": {
         "type": "object",
         "required": ["uptimeMs"],
@@ -54,29 +54,29 @@ _RESULTS: Mapping[str, Mapping[str, Any]] = {
         "properties": {"tools": {"type": "array", "items": {"type": "object"}}},
     },
 }
-_MEDIA = {"/metrics": "text/plain", "/docs": "text/html", "/openapi.json": MEDIA_TYPE}
+_MEDIA_TYPES = {"/metrics": "text/plain", "/docs": "text/html", "/openapi.json": MEDIA_TYPE}
 
-_DOOR = (
+_GUARD_ERRORS = (
     ErrorCode.UNAUTHORIZED,
     ErrorCode.FORBIDDEN,
     ErrorCode.NOT_FOUND,
     ErrorCode.RATE_LIMITED,
     ErrorCode.INTERNAL,
 )
-"""What any route may answer."""
+"""Errors that any route may answer with."""
 
-encoded = msgspec.json.Encoder().encode
+encode_document = msgspec.json.Encoder().encode
 
 
-def definition(registry: Registry, tool: Tool) -> dict[str, Any]:
-    """A tool as `GET /tools` shows it."""
+def describe_tool(registry: Registry, tool: Tool) -> dict[str, Any]:
+    """Return a tool as `GET /tools` lists it."""
     return {
         "name": tool.name,
-        "toolset": registry.home(tool),
+        "toolset": registry.find_toolset_name(tool),
         "title": tool.title,
-        "description": tool.text,
+        "description": tool.current_description,
         "inputSchema": dict(tool.input),
-        "outputSchema": _output(tool),
+        "outputSchema": _output_schema(tool),
         "schemaVersion": tool.version,
         "toolingVersion": TOOLING_VERSION,
         "annotations": tool.hints.as_json(),
@@ -86,24 +86,24 @@ def definition(registry: Registry, tool: Tool) -> dict[str, Any]:
     }
 
 
-def document(registry: Registry, *, secured: bool) -> dict[str, Any]:
-    """The whole document."""
-    schemas: dict[str, Any] = {"Error": _error()}
+def build_document(registry: Registry, *, secured: bool) -> dict[str, Any]:
+    """Return the complete OpenAPI document."""
+    schemas: dict[str, Any] = {"Error": _error_schema()}
     paths: dict[str, Any] = {}
-    for row in ROUTES:
+    for row in API_ROUTES:
         if "{name}" in row.path:
             for tool in registry:
                 path = row.path.replace("{name}", tool.name)
                 paths[path] = {"post": _tool_operation(registry, row, tool, schemas)}
-        elif not row.tools or (stands := _stands_for(registry, row)) is not None:
+        elif not row.tools or (route_tool := _find_route_tool(registry, row)) is not None:
             paths[row.path] = {
-                method.lower(): _operation(row)
-                if not row.tools or stands is None
-                else _named_operation(row, method, stands, schemas)
+                method.lower(): _server_operation(row)
+                if not row.tools or route_tool is None
+                else _route_operation(row, method, route_tool, schemas)
                 for method in row.methods
             }
-    paths |= operations(registry.toolsets, _failures(()))
-    made: dict[str, Any] = {
+    paths |= build_operations(registry.toolsets, _failure_responses(()))
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "Cleats",
@@ -113,17 +113,17 @@ def document(registry: Registry, *, secured: bool) -> dict[str, Any]:
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "servers": [{"url": "/"}],
         "tags": [{"name": "server"}]
-        + [{"name": each.name, "description": each.purpose} for each in registry.toolsets],
+        + [{"name": toolset.name, "description": toolset.purpose} for toolset in registry.toolsets],
         "paths": paths,
         "components": {"schemas": schemas},
     }
     if secured:
-        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        made["security"] = [{"token": []}]
-    return made
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document
 
 
-def _stands_for(registry: Registry, row: Row) -> Tool | None:
+def _find_route_tool(registry: Registry, row: ApiRoute) -> Tool | None:
     for name in row.tools:
         try:
             return registry.find(name)
@@ -132,27 +132,25 @@ def _stands_for(registry: Registry, row: Row) -> Tool | None:
     return None
 
 
-def _operation(row: Row) -> dict[str, Any]:
-    if row.gives == "envelope":
-        content = {JSON: {"schema": envelope_schema(_RESULTS[row.path])}}
+def _server_operation(row: ApiRoute) -> dict[str, Any]:
+    if row.response_kind == "envelope":
+        content = {JSON_MEDIA_TYPE: {"schema": build_envelope_schema(_RESULT_SCHEMAS[row.path])}}
     else:
-        content = {_MEDIA[row.path]: {"schema": {"type": ["string", "object"]}}}
+        content = {_MEDIA_TYPES[row.path]: {"schema": {"type": ["string", "object"]}}}
     return {
         "operationId": row.endpoint,
         "summary": row.about,
         "tags": ["server"],
         "responses": {
             "200": {"description": "Done.", "content": content},
-            **_failures([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ()),
+            **_failure_responses([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ()),
         },
     }
 
 
-def _tool_operation(
-    registry: Registry, row: Row, tool: Tool, schemas: dict[str, Any]
-) -> dict[str, Any]:
-    stream = row.gives == "stream"
-    body: dict[str, Any] = {"schema": _hoisted(tool.input, tool.name, schemas)}
+def _tool_operation(registry: Registry, row: ApiRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+    stream = row.response_kind == "stream"
+    body: dict[str, Any] = {"schema": _hoist_definitions(tool.input, tool.name, schemas)}
     if tool.examples:
         body["examples"] = {
             f"example{number}": {"value": example.get("arguments", {})}
@@ -161,49 +159,49 @@ def _tool_operation(
     return {
         "operationId": f"{tool.name}_stream" if stream else tool.name,
         "summary": tool.title or tool.name,
-        "description": tool.text,
-        "tags": [registry.home(tool)],
-        "requestBody": {"required": True, "content": {JSON: body}},
+        "description": tool.current_description,
+        "tags": [registry.find_toolset_name(tool)],
+        "requestBody": {"required": True, "content": {JSON_MEDIA_TYPE: body}},
         "responses": {
-            "200": _answer(row, _result(tool), tool.name, schemas),
-            **_failures(tool.codes),
+            "200": _success_response(row, _result_schema(tool), tool.name, schemas),
+            **_failure_responses(tool.codes),
         },
     }
 
 
-def _named_operation(row: Row, method: str, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
-    """A route that stands for a tool: the same arguments, and a result of its own."""
+def _route_operation(row: ApiRoute, method: str, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation of a route that calls a tool: the same arguments, a different result."""
     key = row.path.split("/")[1]
     result = {
         "type": "object",
         "required": ["repo", key],
-        "properties": {"repo": {"type": "string"}, key: _result(tool)},
+        "properties": {"repo": {"type": "string"}, key: _result_schema(tool)},
     }
-    arguments = _with_repo(tool.input)
-    made: dict[str, Any] = {
+    arguments = _add_repo_argument(tool.input)
+    operation: dict[str, Any] = {
         "operationId": f"{row.endpoint}_{method.lower()}",
         "summary": row.about,
-        "description": f"The same as calling `{tool.name}`; `repo` is short for `{REPOSITORY}`.",
+        "description": f"The same as calling `{tool.name}`; `repo` is short for `{REPOSITORY_ARGUMENT}`.",
         "tags": ["server"],
-        "responses": {"200": _answer(row, result, tool.name, schemas), **_failures(tool.codes)},
+        "responses": {"200": _success_response(row, result, tool.name, schemas), **_failure_responses(tool.codes)},
     }
     if method == "POST":
-        schema = _hoisted(arguments, f"{row.endpoint}_body", schemas)
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        schema = _hoist_definitions(arguments, f"{row.endpoint}_body", schemas)
+        operation["requestBody"] = {"required": True, "content": {JSON_MEDIA_TYPE: {"schema": schema}}}
     else:
-        made["parameters"] = list(_parameters(arguments))
-    return made
+        operation["parameters"] = list(_query_parameters(arguments))
+    return operation
 
 
-def _with_repo(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _add_repo_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = dict(schema.get("properties", {}))
-    if REPOSITORY not in properties:
+    if REPOSITORY_ARGUMENT not in properties:
         return dict(schema)
-    properties["repo"] = {"type": "string", "description": f"Short for {REPOSITORY}."}
-    return {**schema, "properties": properties, "not": {"required": ["repo", REPOSITORY]}}
+    properties["repo"] = {"type": "string", "description": f"Short for {REPOSITORY_ARGUMENT}."}
+    return {**schema, "properties": properties, "not": {"required": ["repo", REPOSITORY_ARGUMENT]}}
 
 
-def _parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _query_parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     required = schema.get("required", ())
     for name, rule in schema.get("properties", {}).items():
         yield {
@@ -215,45 +213,41 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _answer(
-    row: Row, result: Mapping[str, Any], name: str, schemas: dict[str, Any]
-) -> dict[str, Any]:
-    if row.gives == "stream":
-        about = "Events start, progress, result or error, done; the data of each is an envelope."
+def _success_response(row: ApiRoute, result: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> dict[str, Any]:
+    if row.response_kind == "stream":
+        description = "Events start, progress, result or error, done; the data of each is an envelope."
         return {
-            "description": about,
-            "content": {"text/event-stream": {"schema": _EVENT}},
+            "description": description,
+            "content": {"text/event-stream": {"schema": _EVENT_SCHEMA}},
         }
-    schema = _hoisted(envelope_schema(result), f"{name}_answer", schemas)
-    return {"description": "Done.", "content": {JSON: {"schema": schema}}}
+    schema = _hoist_definitions(build_envelope_schema(result), f"{name}_answer", schemas)
+    return {"description": "Done.", "content": {JSON_MEDIA_TYPE: {"schema": schema}}}
 
 
-def _result(tool: Tool) -> Mapping[str, Any]:
-    """The schema of `result`: the tool's own payload."""
+def _result_schema(tool: Tool) -> Mapping[str, Any]:
+    """Return the schema of `result`: the tool's payload."""
     if tool.payload in (ENVELOPE, FLAT):
-        return tool.output or _ANY
-    return _CONTENT if tool.payload.name == "content" else tool.output or _ANY
+        return tool.output or _ANY_OBJECT_SCHEMA
+    return _CONTENT_SCHEMA if tool.payload.name == "content" else tool.output or _ANY_OBJECT_SCHEMA
 
 
-def _output(tool: Tool) -> dict[str, Any]:
-    return envelope_schema(_result(tool))
+def _output_schema(tool: Tool) -> dict[str, Any]:
+    return build_envelope_schema(_result_schema(tool))
 
 
-def _failures(codes: Sequence[ErrorCode] | frozenset[ErrorCode]) -> dict[str, Any]:
-    """Every status that an answer may have besides 200, and the codes that come with it."""
-    by_status: dict[int, set[str]] = {
-        status: {ErrorCode.INVALID_REQUEST.name} for status in (400, 413, 415)
-    }
-    for code in (*_DOOR, *codes):
+def _failure_responses(codes: Sequence[ErrorCode] | frozenset[ErrorCode]) -> dict[str, Any]:
+    """Return every status besides 200, with the codes that occur with it."""
+    by_status: dict[int, set[str]] = {status: {ErrorCode.INVALID_REQUEST.name} for status in (400, 413, 415)}
+    for code in (*_GUARD_ERRORS, *codes):
         by_status.setdefault(code.http, set()).add(code.name)
-    error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    error = {JSON_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         str(status): {"description": ", ".join(sorted(names)), "content": error}
         for status, names in sorted(by_status.items())
     }
 
 
-def _error() -> dict[str, Any]:
+def _error_schema() -> dict[str, Any]:
     properties = {**ENVELOPE_SCHEMA["properties"]}
     del properties["result"]
     return {
@@ -264,26 +258,26 @@ def _error() -> dict[str, Any]:
     }
 
 
-def _hoisted(schema: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> Any:
-    """The schema where its local references still hold.
+def _hoist_definitions(schema: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> Any:
+    """Return the schema with local references that are valid in the document.
 
     In a document `#` is the document, so `$defs` move to the components under the schema's name.
     """
     local = schema.get("$defs")
     if not local:
         return schema
-    place = f"#/components/schemas/{name}."
-    for each, rule in local.items():
-        schemas[f"{name}.{each}"] = _moved(rule, place)
-    return _moved({key: rule for key, rule in schema.items() if key != "$defs"}, place)
+    prefix = f"#/components/schemas/{name}."
+    for definition_name, rule in local.items():
+        schemas[f"{name}.{definition_name}"] = _move_references(rule, prefix)
+    return _move_references({key: rule for key, rule in schema.items() if key != "$defs"}, prefix)
 
 
-def _moved(value: Any, place: str) -> Any:
+def _move_references(value: Any, prefix: str) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: each.replace("#/$defs/", place)
-            if key == "$ref" and isinstance(each, str)
-            else _moved(each, place)
-            for key, each in value.items()
+            key: item.replace("#/$defs/", prefix)
+            if key == "$ref" and isinstance(item, str)
+            else _move_references(item, prefix)
+            for key, item in value.items()
         }
-    return [_moved(each, place) for each in value] if isinstance(value, list | tuple) else value
+    return [_move_references(item, prefix) for item in value] if isinstance(value, list | tuple) else value

@@ -1,21 +1,22 @@
-"""Who may speak to the API: values and questions, no I/O."""
+"""The access policy of the API: values and predicates, no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address
+from time import monotonic
 from urllib.parse import urlsplit
 
-from cleats.transports.http.tokens import ANYONE, Token, bearer
+from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessToken, match_bearer_token
 
-PROBES = frozenset({"/health", "/ready"})
-"""Routes that tell nothing but how the server is."""
+PROBE_PATHS = frozenset({"/health", "/ready"})
+"""Routes that reveal only the health of the server."""
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-def is_local(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
+def is_local_host(host: str) -> bool:
+    """Return whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -25,43 +26,43 @@ def is_local(host: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
-    """What the operator decided about callers.
+class AccessPolicy:
+    """The operator's decisions about callers.
 
-    `origins` are whole origins or bare hosts, `*` for any. `hosts` are the names that the server
-    goes by. Without any, a local server answers to local names only, because a page of a foreign
-    site can make its own name lead here; a server for the network has its token against that.
+    `origins` are full origins or bare hosts, `*` for any. `hosts` are the names of the server.
+    Without any, a local server accepts local names only, because a page of a foreign site can make
+    its own name resolve to this machine; a server for the network has its token against that.
     """
 
     host: str
-    tokens: Sequence[Token] = ()
+    tokens: Sequence[AccessToken] = ()
     origins: Sequence[str] = ()
     hosts: Sequence[str] = ()
     open_probes: bool = False
-    """Whether anybody may ask how the server is; a load balancer often has no token to show."""
+    """True if probes need no token; a load balancer often has none."""
 
-    def caller(self, authorization: str) -> Token | None:
-        """Whose request it is; None when its token is nobody's."""
-        return bearer(self.tokens, authorization) if self.tokens else ANYONE
+    def find_caller(self, authorization: str) -> AccessToken | None:
+        """Return the caller's token, or None if it is unknown."""
+        return match_bearer_token(self.tokens, authorization) if self.tokens else ANONYMOUS_TOKEN
 
-    def is_open(self, method: str, path: str) -> bool:
-        """Whether a request is answered without a token, under whatever name it came."""
-        return self.open_probes and path in PROBES and method in {"GET", "HEAD"}
+    def allows_anonymous(self, method: str, path: str) -> bool:
+        """Return whether a request is answered without a token and under any host name."""
+        return self.open_probes and path in PROBE_PATHS and method in {"GET", "HEAD"}
 
     def knows_host(self, header: str) -> bool:
-        """Whether a Host header names this server."""
-        names = self._names
-        return names is None or _without_port(header.lower()) in names
+        """Return whether a Host header names this server."""
+        names = self._host_names
+        return names is None or _strip_port(header.lower()) in names
 
     @cached_property
-    def _names(self) -> frozenset[str] | None:
-        """What the server goes by; None when every name will do."""
-        if not self.hosts and not is_local(self.host):
+    def _host_names(self) -> frozenset[str] | None:
+        """The host names of the server, or None if every name is accepted."""
+        if not self.hosts and not is_local_host(self.host):
             return None
         return LOCAL_NAMES | {self.host.lower(), *map(str.lower, self.hosts)}
 
     def allows_origin(self, origin: str, host: str) -> bool:
-        """Whether a page of this origin may speak to us; our own pages always may."""
+        """Return whether a page of this origin may call the API; our own pages always may."""
         if "*" in self.origins or origin in self.origins:
             return True
         try:
@@ -74,6 +75,32 @@ class Policy:
         return bool(parts.netloc) and parts.netloc == host and self.knows_host(host)
 
 
-def _without_port(header: str) -> str:
+def _strip_port(header: str) -> str:
     name, colon, port = header.rpartition(":")
     return name if colon and port.isdecimal() else header
+
+
+class RateLimiter:
+    """A limit of `burst` requests at once and `per_minute` in the long run."""
+
+    def __init__(self, per_minute: float, burst: int | None = None, clock: Callable[[], float] = monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._capacity = float(burst if burst is not None else max(1, int(per_minute)))
+        self._available = self._capacity
+        self._clock = clock
+        self._updated_at = clock()
+
+    def take(self) -> float:
+        """Take one request and return 0, or return the seconds until one is available."""
+        now = self._clock()
+        self._available = min(self._capacity, self._available + (now - self._updated_at) * self._per_second)
+        self._updated_at = now
+        if self._available >= 1:
+            self._available -= 1
+            return 0.0
+        return (1 - self._available) / self._per_second
+
+
+def create_limiter(token: AccessToken) -> RateLimiter | None:
+    """Return the rate limiter of a caller, or None if it has no limit."""
+    return None if token.per_minute is None else RateLimiter(token.per_minute, token.burst)

@@ -1,16 +1,16 @@
-"""Tokens of the API: the file that says what each may do, and whose token a request brings.
+"""Access tokens of the API: the file that defines their rights, and the check of a request.
 
-The file is TOML. It holds no token, only the SHA-256 of each, so that who reads it cannot use it:
+The file is TOML. It holds no token, only the SHA-256 of each, so that reading it gives no access:
 
     [[token]]
     name = "ci"
     sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-    toolsets = ["code"]            # all that are served, when left out
-    repositories = ["/srv/repos"]  # the server's own and those of `http_roots`, when left out
-    per_minute = 120               # requests; any number, when left out
-    burst = 20                     # how many of them at once; `per_minute`, when left out
+    toolsets = ["code"]            # default: all that are served
+    repositories = ["/srv/repos"]  # default: the server's own and those of `http_roots`
+    per_minute = 120               # requests; default: no limit
+    burst = 20                     # requests at once; default: `per_minute`
 
-A plain hash will do, because tokens are made by us from 256 random bits: there is nothing to guess.
+A plain hash is enough, because we generate tokens from 256 random bits: they cannot be guessed.
 """
 
 import hmac
@@ -27,12 +27,12 @@ from typing import Any
 from cleats.contract.violations import Validator
 from cleats.settings import SettingError
 
-PREFIX = "cleats_"
-"""What our tokens begin with, so that a scanner finds one that was committed by mistake."""
+TOKEN_PREFIX = "cleats_"
+"""The start of every generated token, so that a scanner finds one that was committed by mistake."""
 
-_NAME = "^[A-Za-z0-9_.@-]{1,64}$"
+_TOKEN_NAME_PATTERN = "^[A-Za-z0-9_.@-]{1,64}$"
 
-_SCHEMA = {
+_TOKENS_FILE_SCHEMA = {
     "type": "object",
     "required": ["token"],
     "additionalProperties": False,
@@ -45,7 +45,7 @@ _SCHEMA = {
                 "required": ["name", "sha256"],
                 "additionalProperties": False,
                 "properties": {
-                    "name": {"type": "string", "pattern": _NAME},
+                    "name": {"type": "string", "pattern": _TOKEN_NAME_PATTERN},
                     "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                     "toolsets": {"type": "array", "items": {"type": "string"}},
                     "repositories": {
@@ -63,8 +63,8 @@ _SCHEMA = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """What one caller may do. None is no limit but the server's own."""
+class AccessToken:
+    """The rights of one caller. None means no limit except the server's own."""
 
     name: str = ""
     sha256: str = ""
@@ -74,35 +74,35 @@ class Token:
     burst: int | None = None
 
 
-SINGLE = "http_token"
-"""The name of the token that is a setting of its own."""
+SINGLE_TOKEN_NAME = "http_token"
+"""The name of the token that the setting `http_token` holds."""
 
-ANYONE = Token()
+ANONYMOUS_TOKEN = AccessToken()
 """The caller of a server without tokens."""
 
 
-def is_name(text: str) -> bool:
-    """Whether a token may be called so."""
-    return re.fullmatch(_NAME, text) is not None and text != SINGLE
+def is_token_name(text: str) -> bool:
+    """Return whether a text is a valid name for a token."""
+    return re.fullmatch(_TOKEN_NAME_PATTERN, text) is not None and text != SINGLE_TOKEN_NAME
 
 
-def hashed(token: str | bytes) -> str:
-    """What the file has for a token."""
+def hash_token(token: str | bytes) -> str:
+    """Return the hash of a token as stored in the file."""
     return sha256(token.encode() if isinstance(token, str) else token).hexdigest()
 
 
-def fresh() -> str:
-    """A token that nobody has."""
-    return PREFIX + token_urlsafe(32)
+def generate_token() -> str:
+    """Return a new random token."""
+    return TOKEN_PREFIX + token_urlsafe(32)
 
 
-def entry(token: Token) -> str:
-    """A token as the file has it."""
+def format_entry(token: AccessToken) -> str:
+    """Format a token as an entry of the file."""
     lines = ["[[token]]", f'name = "{token.name}"', f'sha256 = "{token.sha256}"']
     if token.toolsets is not None:
-        lines.append(f"toolsets = {_list(token.toolsets)}")
+        lines.append(f"toolsets = {_format_list(token.toolsets)}")
     if token.repositories is not None:
-        lines.append(f"repositories = {_list(map(str, token.repositories))}")
+        lines.append(f"repositories = {_format_list(map(str, token.repositories))}")
     if token.per_minute is not None:
         lines.append(f"per_minute = {token.per_minute:g}")
     if token.burst is not None:
@@ -110,83 +110,87 @@ def entry(token: Token) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _list(texts: Any) -> str:
-    quoted = ('"' + each.replace("\\", "\\\\").replace('"', '\\"') + '"' for each in texts)
+def _format_list(texts: Any) -> str:
+    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
     return f"[{', '.join(quoted)}]"
 
 
-def configured(single: str, file: str, served: Sequence[str]) -> tuple[Token, ...]:
-    """Every token that opens the server; none when everybody may come in.
+def load_tokens(single: str, file: str, served_names: Sequence[str]) -> tuple[AccessToken, ...]:
+    """Return every token that grants access; an empty tuple means that anyone may call.
 
     Raises:
-        SettingError: the file cannot be read or is not what it should be, names a toolset that is
-            not among `served`, or others than its owner can write it.
+        SettingError: The file cannot be read or is invalid, names a toolset that is not among
+            `served_names`, or can be written by others than its owner.
     """
-    own = [Token(name=SINGLE, sha256=hashed(single))] if single else []
-    return (*own, *_read(Path(file).expanduser().absolute(), served)) if file else tuple(own)
+    single_tokens = [AccessToken(name=SINGLE_TOKEN_NAME, sha256=hash_token(single))] if single else []
+    return (
+        (*single_tokens, *_read_tokens_file(Path(file).expanduser().absolute(), served_names))
+        if file
+        else tuple(single_tokens)
+    )
 
 
-def _read(path: Path, served: Sequence[str]) -> list[Token]:
+def _read_tokens_file(path: Path, served_names: Sequence[str]) -> list[AccessToken]:
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(path.stat().st_mode)
-            given = tomllib.load(file)
+            document = tomllib.load(file)
     except OSError as error:
         raise SettingError(f"http_tokens: cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"http_tokens: {path} is no TOML: {error}") from None
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingError(f"http_tokens: others can write {path}; run: chmod go-w {path}")
-    if (wrong := _wrong(given)) is not None:
-        raise SettingError(f"http_tokens: {path}: {wrong}")
-    tokens = [_token(row) for row in given["token"]]
-    _check(path, tokens, served)
+    if (problem := _find_problem(document)) is not None:
+        raise SettingError(f"http_tokens: {path}: {problem}")
+    tokens = [_parse_token(row) for row in document["token"]]
+    _check_tokens(path, tokens, served_names)
     return tokens
 
 
-def _wrong(given: Mapping[str, Any]) -> str | None:
+def _find_problem(document: Mapping[str, Any]) -> str | None:
     try:
-        found = Validator(_SCHEMA).violations(given)
+        violations = Validator(_TOKENS_FILE_SCHEMA).find_violations(document)
     except (TypeError, ValueError):  # TOML has dates, JSON does not
         return "there is a value that no entry can have"
-    return f"{found[0].path or 'the file'}: {found[0].message}" if found else None
+    return f"{violations[0].path or 'the file'}: {violations[0].message}" if violations else None
 
 
-def _token(row: Mapping[str, Any]) -> Token:
+def _parse_token(row: Mapping[str, Any]) -> AccessToken:
     toolsets, repositories = row.get("toolsets"), row.get("repositories")
-    return Token(
+    return AccessToken(
         name=row["name"],
         sha256=row["sha256"],
         toolsets=None if toolsets is None else tuple(toolsets),
         repositories=None
         if repositories is None
-        else tuple(Path(each).expanduser().resolve() for each in repositories),
+        else tuple(Path(folder).expanduser().resolve() for folder in repositories),
         per_minute=row.get("per_minute"),
         burst=row.get("burst"),
     )
 
 
-def _check(path: Path, tokens: Sequence[Token], served: Sequence[str]) -> None:
+def _check_tokens(path: Path, tokens: Sequence[AccessToken], served_names: Sequence[str]) -> None:
     names = [token.name for token in tokens]
-    for name in {name for name in names if names.count(name) > 1 or name == SINGLE}:
+    for name in {name for name in names if names.count(name) > 1 or name == SINGLE_TOKEN_NAME}:
         raise SettingError(f"http_tokens: {path}: the name {name!r} is taken")
     hashes = [token.sha256 for token in tokens]
     if len(set(hashes)) < len(hashes):
         raise SettingError(f"http_tokens: {path}: two names have the same token")
-    for name in {each for token in tokens for each in token.toolsets or ()} - set(served):
+    for name in {toolset_name for token in tokens for toolset_name in token.toolsets or ()} - set(served_names):
         raise SettingError(f"http_tokens: {path}: no toolset {name!r} is served")
 
 
-def bearer(tokens: Sequence[Token], header: str) -> Token | None:
-    """Whose token an Authorization header has; None when it is nobody's.
+def match_bearer_token(tokens: Sequence[AccessToken], header: str) -> AccessToken | None:
+    """Return the token in an Authorization header, or None if it is unknown.
 
     Every entry is compared, and each comparison takes as long for any wrong token.
     """
-    scheme, _, given = header.partition(" ")
+    scheme, _, credential = header.partition(" ")
     # Headers are read as Latin-1; the bytes are what the caller sent.
-    digest = hashed(given.strip().encode("latin-1", "replace")).encode()
-    found = None
+    digest = hash_token(credential.strip().encode("latin-1", "replace")).encode()
+    matched = None
     for token in tokens:
         if hmac.compare_digest(digest, token.sha256.encode()):
-            found = token
-    return found if scheme.lower() == "bearer" else None
+            matched = token
+    return matched if scheme.lower() == "bearer" else None

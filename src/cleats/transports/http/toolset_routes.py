@@ -1,6 +1,6 @@
-"""Routes that toolsets bring: from a request to plain values, and from plain values to a response.
+"""Routes of toolsets: from a request to plain values, and from plain values to a response.
 
-`contract.routes` says what such a route may expect.
+`contract.routes` documents what such a route may expect.
 """
 
 import re
@@ -12,113 +12,113 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cleats.contract.errors import ToolError
-from cleats.contract.routes import BODILESS, Route, RouteRequest
+from cleats.contract.routes import BODILESS_METHODS, Route, RouteRequest
 from cleats.contract.tools import Toolset
-from cleats.transports.http.replies import Refusal, invalid
-from cleats.transports.http.requests import json_value
-from cleats.transports.http.rows import MCP_PATH, ROUTES
+from cleats.transports.http.requests import read_json_value
+from cleats.transports.http.responses import ApiError, invalid_request
+from cleats.transports.http.routes import API_ROUTES, MCP_PATH
 
 _encode = msgspec.json.Encoder().encode
 
-SECRETS = frozenset({"authorization", "cookie", "proxy-authorization"})
-"""Headers that are for the door alone."""
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers that only the guard may read."""
 
-_NAME = re.compile(r"\{([a-z_]+)\}")
-_PATH = re.compile(r"(?:/(?:[\w.-]+|\{[a-z_]+\}))+")
+_PARAMETER_PATTERN = re.compile(r"\{([a-z_]+)\}")
+_ROUTE_PATH_PATTERN = re.compile(r"(?:/(?:[\w.-]+|\{[a-z_]+\}))+")
 
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+RouteEndpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def brought(toolsets: Iterable[Toolset]) -> list[Route]:
-    """Every route of the toolsets.
+def collect_routes(toolsets: Iterable[Toolset]) -> list[Route]:
+    """Return every route of the toolsets.
 
     Raises:
-        ValueError: a path cannot be read, or a route would stand where another one does.
+        ValueError: A path is invalid, or a route conflicts with another one.
     """
-    taken = {(method, _shape(row.path)) for row in ROUTES for method in row.methods}
-    found: list[Route] = []
+    used_keys = {(method, _normalize_path(row.path)) for row in API_ROUTES for method in row.methods}
+    routes: list[Route] = []
     for toolset in toolsets:
         for route in toolset.routes:
-            shape = _shape(route.path)
-            if not _PATH.fullmatch(route.path) or shape.split("/")[1] in {"tools", MCP_PATH[1:]}:
+            shape = _normalize_path(route.path)
+            if not _ROUTE_PATH_PATTERN.fullmatch(route.path) or shape.split("/")[1] in {"tools", MCP_PATH[1:]}:
                 raise ValueError(f"{toolset.name} cannot have a route at {route.path!r}")
-            if (route.method, shape) in taken:
+            if (route.method, shape) in used_keys:
                 raise ValueError(f"two routes are {route.method} {route.path}")
-            taken.add((route.method, shape))
-            found.append(route)
-    return found
+            used_keys.add((route.method, shape))
+            routes.append(route)
+    return routes
 
 
-def _shape(path: str) -> str:
-    """A path without the names in it, which do not tell two of them apart."""
-    return _NAME.sub("{}", path)
+def _normalize_path(path: str) -> str:
+    """Return a path without its parameter names, which do not distinguish two routes."""
+    return _PARAMETER_PATTERN.sub("{}", path)
 
 
-def endpoint(route: Route, *, limit: int, caller: str = "") -> Endpoint:
-    """The route as the application serves it; a body may have `limit` bytes."""
+def build_endpoint(route: Route, *, limit: int, caller: str = "") -> RouteEndpoint:
+    """Return the route as an endpoint of the application; a body may have `limit` bytes."""
 
-    async def answer(request: Request) -> Response:
-        body = None if route.method in BODILESS else await json_value(request, limit)
-        asked = RouteRequest(
+    async def serve_route(request: Request) -> Response:
+        body = None if route.method in BODILESS_METHODS else await read_json_value(request, limit)
+        route_request = RouteRequest(
             path=dict(request.path_params),
-            query=_once(request),
-            headers={k: v for k, v in request.headers.items() if k not in SECRETS},
+            query=_read_query(request),
+            headers={name: value for name, value in request.headers.items() if name not in SECRET_HEADERS},
             body=body,
             caller=caller,
         )
         try:
-            told = await route.run(asked)
+            route_answer = await route.run(route_request)
         except ToolError as error:
-            raise Refusal(error) from None
-        return Response(_encode(told.body), told.status, dict(told.headers), "application/json")
+            raise ApiError(error) from None
+        return Response(_encode(route_answer.body), route_answer.status, dict(route_answer.headers), "application/json")
 
-    return answer
+    return serve_route
 
 
-def _once(request: Request) -> dict[str, str]:
+def _read_query(request: Request) -> dict[str, str]:
     pairs = request.query_params.multi_items()
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        raise invalid("A name in the query is given more than once.")
-    return given
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise invalid_request("A name in the query is given more than once.")
+    return values
 
 
-class Addresses:
-    """Which route a path belongs to, for metrics, logs and preflights; foreign paths are one."""
+class ToolsetRouteIndex:
+    """An index from paths to toolset routes, for metrics, logs and preflights."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._methods: dict[str, set[str]] = {}
         for route in routes:
             self._methods.setdefault(route.path, set()).add(route.method)
-        self._patterns = [(_pattern(path), path) for path in self._methods]
+        self._patterns = [(_compile_pattern(path), path) for path in self._methods]
 
-    def label(self, path: str) -> str | None:
-        """The path of the route as the toolset wrote it; None when it is not one of theirs."""
+    def find_label(self, path: str) -> str | None:
+        """Return the path of the route as the toolset wrote it, or None if no route matches."""
         return next((label for pattern, label in self._patterns if pattern.fullmatch(path)), None)
 
-    def methods(self, path: str) -> Sequence[str] | None:
-        """The methods that a path has; None when it is not one of theirs."""
-        label = self.label(path)
+    def list_methods(self, path: str) -> Sequence[str] | None:
+        """Return the methods of a path, or None if no route matches."""
+        label = self.find_label(path)
         return None if label is None else sorted(self._methods[label])
 
 
-def _pattern(path: str) -> "re.Pattern[str]":
-    words = _NAME.split(path)  # every second one is a name
-    return re.compile("".join("[^/]+" if n % 2 else re.escape(w) for n, w in enumerate(words)))
+def _compile_pattern(path: str) -> "re.Pattern[str]":
+    words = _PARAMETER_PATTERN.split(path)  # every second one is a name
+    return re.compile("".join("[^/]+" if index % 2 else re.escape(word) for index, word in enumerate(words)))
 
 
-def operations(toolsets: Iterable[Toolset], failures: Mapping[str, Any]) -> dict[str, Any]:
-    """The paths of these routes for `/openapi.json`."""
+def build_operations(toolsets: Iterable[Toolset], failures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the paths of these routes for `/openapi.json`."""
     paths: dict[str, Any] = {}
     for toolset in toolsets:
         for route in toolset.routes:
-            shown = paths.setdefault(route.path, {})
-            shown[route.method.lower()] = _operation(toolset.name, route, failures)
+            path_item = paths.setdefault(route.path, {})
+            path_item[route.method.lower()] = _build_operation(toolset.name, route, failures)
     return paths
 
 
-def _operation(home: str, route: Route, failures: Mapping[str, Any]) -> dict[str, Any]:
-    answers = {
+def _build_operation(toolset_name: str, route: Route, failures: Mapping[str, Any]) -> dict[str, Any]:
+    responses = {
         str(status): {
             "description": "Done." if status < 400 else "Refused.",
             "content": {"application/json": {"schema": schema}},
@@ -126,24 +126,23 @@ def _operation(home: str, route: Route, failures: Mapping[str, Any]) -> dict[str
         for status, schema in (route.answers or {200: {}}).items()
     }
     words = [word.strip("{}") for word in route.path.split("/")[1:]]
-    made: dict[str, Any] = {
-        "operationId": "_".join([home, route.method.lower(), *words]),
+    operation: dict[str, Any] = {
+        "operationId": "_".join([toolset_name, route.method.lower(), *words]),
         "summary": route.about,
-        "tags": [home],
-        "responses": {**failures, **answers},
+        "tags": [toolset_name],
+        "responses": {**failures, **responses},
     }
     schema = {"type": "string"}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": schema}
-        for name in _NAME.findall(route.path)
+        for name in _PARAMETER_PATTERN.findall(route.path)
     ]
     parameters += [
-        {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in route.query.items()
+        {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in route.query.items()
     ]
     if parameters:
-        made["parameters"] = parameters
-    if route.method not in BODILESS:
+        operation["parameters"] = parameters
+    if route.method not in BODILESS_METHODS:
         content = {"application/json": {"schema": route.takes}}
-        made["requestBody"] = {"required": True, "content": content}
-    return made
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation

@@ -1,8 +1,8 @@
 """The surface of any MCP server, read with the official client.
 
-For `cleats contract`: what a server lists becomes a snapshot, which can be kept and compared. The
-server is a stranger, so everything is bounded: the time it has, the length of a line, the number
-of pages. A server that is started here runs under `runtime.process` and does not outlive the call.
+For `cleats contract`: the listing of a server becomes a snapshot, which can be stored and compared.
+The server is untrusted, so everything is bounded: its time, the length of a line, the number of
+pages. A server that is started here runs under `runtime.process` and does not outlive the call.
 """
 
 import logging
@@ -29,99 +29,100 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from cleats.contract.snapshot import FORMAT
-from cleats.runtime import process
+from cleats.contract.snapshot import SNAPSHOT_FORMAT
+from cleats.system.processes import process
 
-PATIENCE: Final = 30.0
-"""Seconds for the whole conversation. Interpreted servers take seconds to start."""
+DEFAULT_TIMEOUT_SECONDS: Final = 30.0
+"""The time limit for the whole exchange. Interpreted servers take seconds to start."""
 
-LINE_LIMIT: Final = 16 << 20
-"""Bytes of one message: a listing of hundreds of tools is one line."""
+MAX_LINE_BYTES: Final = 16 << 20
+"""The maximum size of one message: a listing of hundreds of tools is one line."""
 
-PAGES: Final = 1000
-"""Pages of one listing; a server whose pages never end is broken."""
+MAX_LISTING_PAGES: Final = 1000
+"""The maximum number of pages in one listing; a server whose pages never end is broken."""
 
-FAREWELL: Final = 2.0
-"""Seconds for a server to leave by itself once its input has ended."""
+EXIT_WAIT_SECONDS: Final = 2.0
+"""The time for a server to exit by itself once its input has ended."""
 
-Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
-Connect = Callable[[], AbstractAsyncContextManager[Any]]
+MessageStreams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
+OpenTransport = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 class ServerFaultError(Exception):
-    """Raised when a server cannot be read: it does not start, hangs, or speaks something else."""
+    """Raised when a server cannot be read: it does not start, hangs, or is not an MCP server."""
 
 
 @dataclass(slots=True)
-class Heard:
-    """What a started server did besides answering; it explains a failure."""
+class ServerDiagnostics:
+    """Other observations about a started server, which explain a failure."""
 
-    noise: str = ""
+    stray_output: str = ""
     exit_code: int | None = None
 
     def __str__(self) -> str:
         ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
-        noise = f"; it wrote to stdout what is no JSON-RPC message: {self.noise!r}"
-        return ended + (noise if self.noise else "")
+        suffix = f"; it wrote to stdout what is no JSON-RPC message: {self.stray_output!r}"
+        return ended + (suffix if self.stray_output else "")
 
 
-async def surface(
+async def read_surface(
     *,
     command: str | None = None,
     url: str | None = None,
     env: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
-    timeout: float = PATIENCE,  # noqa: ASYNC109 - the caller gets an error that explains itself
-    grace: float = process.GRACE,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 - the caller gets an error that explains itself
+    grace: float = process.GRACE_SECONDS,
 ) -> dict[str, Any]:
     """Read everything a server lists into a snapshot.
 
-    Give a `command` to start (its stderr is ours, `env` its whole environment) or the `url` of one
-    that runs. Takes `timeout` seconds at most, and `grace` more to end a command that will not end.
+    Give a `command` to start (it shares our stderr, and `env` is its whole environment) or the
+    `url` of a running server. Takes `timeout` seconds at most, and `grace` more to terminate a
+    command that does not exit.
 
     Raises:
-        ServerFaultError: the server cannot be read; the message says why.
+        ServerFaultError: The server cannot be read; the message gives the reason.
     """
-    heard = Heard()
+    diagnostics = ServerDiagnostics()
     if command is not None:
-        argv = _words(command)
-        who, connect = argv[0], lambda: _started(argv, env, heard, grace)
+        argv = _split_command(command)
+        server_name, connect = argv[0], lambda: _start_server(argv, env, diagnostics, grace)
     else:
-        who, connect = url or "", lambda: _remote(url or "", headers)
+        server_name, connect = url or "", lambda: _open_remote(url or "", headers)
     try:
-        with _hushed("mcp"), anyio.fail_after(timeout):
-            return await _read(connect)
+        with _silence_logger("mcp"), anyio.fail_after(timeout):
+            return await _read_snapshot(connect)
     except TimeoutError:
-        raise ServerFaultError(f"{who} did not answer within {timeout:g} s{heard}") from None
-    except Exception as error:  # noqa: BLE001 - whatever a stranger makes the SDK raise
-        raise ServerFaultError(f"{who}: {_reason(error)}{heard}") from None
+        raise ServerFaultError(f"{server_name} did not answer within {timeout:g} s{diagnostics}") from None
+    except Exception as error:  # noqa: BLE001 - an untrusted server can make the SDK raise anything
+        raise ServerFaultError(f"{server_name}: {_describe_error(error)}{diagnostics}") from None
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
     try:
         words = shlex.split(command, posix=sys.platform != "win32")
-    except ValueError as error:  # a quotation that does not end
+    except ValueError as error:  # an unterminated quotation
         raise ServerFaultError(f"{command}: {error}") from None
     if not words:
         raise ServerFaultError("there is no command to start")
     return words
 
 
-async def _read(connect: Connect) -> dict[str, Any]:
-    """Shake hands first: some servers end when anything else comes first."""
+async def _read_snapshot(connect: OpenTransport) -> dict[str, Any]:
+    """Read a snapshot, with the handshake first: some servers exit if anything else comes first."""
     try:
-        return await _listed(connect, "legacy")
+        return await _take_snapshot(connect, "legacy")
     except Exception as error:
-        codes = {cause.code for cause in _causes(error) if isinstance(cause, MCPError)}
+        codes = {cause.code for cause in _iter_causes(error) if isinstance(cause, MCPError)}
         if codes.isdisjoint({UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND}):
             raise
-    return await _listed(connect, "auto")
+    return await _take_snapshot(connect, "auto")
 
 
-async def _listed(connect: Connect, mode: Literal["legacy", "auto"]) -> dict[str, Any]:
+async def _take_snapshot(connect: OpenTransport, mode: Literal["legacy", "auto"]) -> dict[str, Any]:
     tools: dict[str, Any] = {}
     async with Client(connect(), mode=mode, cache=None) as client:
-        snapshot: dict[str, Any] = {"snapshot": FORMAT, "tools": tools}
+        snapshot: dict[str, Any] = {"snapshot": SNAPSHOT_FORMAT, "tools": tools}
         if client.server_info is not None:
             snapshot["server"] = {
                 "name": client.server_info.name,
@@ -129,26 +130,26 @@ async def _listed(connect: Connect, mode: Literal["legacy", "auto"]) -> dict[str
             }
         if client.instructions:
             snapshot["instructions"] = client.instructions
-        async for tool in _tools(client):
+        async for tool in _list_tools(client):
             if tool.name in tools:
                 raise ServerFaultError(f"it lists two tools called {tool.name!r}")
-            tools[tool.name] = _entry(tool)
+            tools[tool.name] = _describe_tool(tool)
     return snapshot
 
 
-async def _tools(client: Client) -> AsyncIterator[Tool]:
+async def _list_tools(client: Client) -> AsyncIterator[Tool]:
     cursor = None
-    for _ in range(PAGES):
+    for _ in range(MAX_LISTING_PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             yield tool
         if page.next_cursor is None:
             return
         cursor = page.next_cursor
-    raise ServerFaultError(f"its list of tools has more than {PAGES} pages")
+    raise ServerFaultError(f"its list of tools has more than {MAX_LISTING_PAGES} pages")
 
 
-def _entry(tool: Tool) -> dict[str, Any]:
+def _describe_tool(tool: Tool) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "description": tool.description or "",
         "inputSchema": tool.input_schema,
@@ -162,11 +163,11 @@ def _entry(tool: Tool) -> dict[str, Any]:
     return entry
 
 
-# The two ways to a server
+# Transports to a server
 
 
 @asynccontextmanager
-async def _remote(url: str, headers: Mapping[str, str] | None) -> AsyncIterator[Any]:
+async def _open_remote(url: str, headers: Mapping[str, str] | None) -> AsyncIterator[Any]:
     async with (
         create_mcp_http_client(headers=dict(headers or {})) as http,
         streamable_http_client(url, http_client=http) as streams,
@@ -175,92 +176,92 @@ async def _remote(url: str, headers: Mapping[str, str] | None) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _started(
-    argv: list[str], env: Mapping[str, str] | None, heard: Heard, grace: float
-) -> AsyncIterator[Streams]:
-    """A transport for the SDK over a command of ours."""
+async def _start_server(
+    argv: list[str], env: Mapping[str, str] | None, diagnostics: ServerDiagnostics, grace: float
+) -> AsyncIterator[MessageStreams]:
+    """Start a command and open a transport for the SDK to it."""
     received, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbox, sending = anyio.create_memory_object_stream[SessionMessage](0)
 
-    async def listen() -> None:
+    async def read_until_exit() -> None:
         with received:  # its end is how the session learns that the server is gone
-            await _listen(child.stdout, received, heard)
-            heard.exit_code = await child.wait()
+            await _read_messages(child.stdout, received, diagnostics)
+            diagnostics.exit_code = await child.wait()
 
     with received, inbox, outbox, sending:
         async with (
-            process.start(argv, env=env, grace=grace) as child,
+            process.start_command(argv, env=env, grace=grace) as child,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(listen)
-            tasks.start_soon(_speak, child.stdin, sending)
+            tasks.start_soon(read_until_exit)
+            tasks.start_soon(_write_messages, child.stdin, sending)
             yield inbox, outbox
-            with anyio.move_on_after(FAREWELL):
+            with anyio.move_on_after(EXIT_WAIT_SECONDS):
                 await child.stdin.aclose()
                 await child.wait()
             tasks.cancel_scope.cancel()
 
 
-async def _listen(
-    stdout: ByteReceiveStream, received: ObjectSendStream[SessionMessage | Exception], heard: Heard
+async def _read_messages(
+    stdout: ByteReceiveStream, received: ObjectSendStream[SessionMessage | Exception], diagnostics: ServerDiagnostics
 ) -> None:
     lines = BufferedByteReceiveStream(stdout)
     with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
         while True:
-            line = await lines.receive_until(b"\n", LINE_LIMIT)
+            line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # a banner, a stray print: harmless unless nothing else comes
-                heard.noise = heard.noise or line[:80].decode(errors="replace").strip()
+                diagnostics.stray_output = diagnostics.stray_output or line[:80].decode(errors="replace").strip()
                 continue
             await received.send(SessionMessage(message))
 
 
-async def _speak(stdin: ByteSendStream, sending: ObjectReceiveStream[SessionMessage]) -> None:
+async def _write_messages(stdin: ByteSendStream, sending: ObjectReceiveStream[SessionMessage]) -> None:
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for item in sending:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await stdin.send(text.encode() + b"\n")
 
 
-# What went wrong
+# Error descriptions
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The errors inside the groups that task groups wrap around them."""
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors inside the groups that task groups wrap around them."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _causes(inner)
+            yield from _iter_causes(inner)
     else:
         yield error
 
 
-def _reason(error: BaseException) -> str:
-    cause = next(_causes(error))
+def _describe_error(error: BaseException) -> str:
+    cause = next(_iter_causes(error))
     if isinstance(cause, process.StartError):
         return f"cannot be started: {cause.reason}"
     if isinstance(cause, MCPError):
         return cause.message
     if isinstance(cause, ValidationError):
-        return _wrong(cause)
+        return _describe_validation_error(cause)
     return next(iter(str(cause).splitlines()), type(cause).__name__)
 
 
-def _wrong(error: ValidationError) -> str:
-    """Where an answer is not what MCP has there; its author has to know the place."""
-    first, *more = error.errors(include_url=False)
-    where = "".join(f"/{step}" for step in first["loc"])
-    others = f" (and {len(more)} more)" if more else ""
-    return f"its {error.title} does not fit MCP: {where}: {first['msg']}{others}"
+def _describe_validation_error(error: ValidationError) -> str:
+    """Describe where a response does not match MCP, for the server's author."""
+    first, *further_errors = error.errors(include_url=False)
+    pointer = "".join(f"/{step}" for step in first["loc"])
+    suffix = f" (and {len(further_errors)} more)" if further_errors else ""
+    return f"its {error.title} does not fit MCP: {pointer}: {first['msg']}{suffix}"
 
 
 @contextmanager
-def _hushed(name: str) -> Iterator[None]:
-    """Keep the SDK's tracebacks off the screen; we tell the story ourselves."""
+def _silence_logger(name: str) -> Iterator[None]:
+    """Suppress the SDK's tracebacks; we report errors ourselves."""
     logger = logging.getLogger(name)
-    before = logger.level
+    previous_level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        logger.setLevel(previous_level)

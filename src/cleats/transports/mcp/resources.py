@@ -1,103 +1,188 @@
-"""`resources/*`: what toolsets offer to be read."""
+"""The `resources/*` methods: resources that toolsets offer."""
 
 import base64
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import binascii
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.resources import Contents, Resource, Resources
-from cleats.transports.mcp.paging import cursor_of, paged
+from cleats.contract.resources import ListPage, Prompt, PromptProvider, Resource, ResourceContents, ResourceProvider
+from cleats.transports.mcp.messages import invalid_request_error
 
 if TYPE_CHECKING:
     from cleats.transports.mcp.server import McpServer
 
-PAGE = 500
-"""Resources on a page: some 100 kB."""
-
-NOT_FOUND_2025 = -32002
-"""What handshake clients know as "resource not found"; stateless ones get -32602."""
-
-Ctx = ServerRequestContext[Any, Any]
+ItemT = TypeVar("ItemT")
+PageLister = Callable[[str, int], Awaitable[ListPage[ItemT]]]
 
 
-class ResourceMethods:
-    """The handlers."""
+def read_cursor(params: PaginatedRequestParams | None) -> str | None:
+    """Return the requested cursor, or None for the first page."""
+    return None if params is None else params.cursor
 
-    def __init__(self, providers: Sequence[Resources]) -> None:
+
+async def collect_page(
+    listers: Sequence[PageLister[ItemT]], cursor: str | None, size: int
+) -> tuple[list[ItemT], str | None]:
+    """Return one page and the cursor of the next.
+
+    Raises:
+        MCPError: The cursor is invalid.
+    """
+    lister_index, after = _decode_cursor(cursor, len(listers))
+    items: list[ItemT] = []
+    while lister_index < len(listers):
+        page = await listers[lister_index](after, size - len(items))
+        items += page.items
+        if page.after:
+            return items, _encode_cursor(lister_index, page.after)
+        lister_index, after = lister_index + 1, ""
+        if len(items) >= size and lister_index < len(listers):
+            return items, _encode_cursor(lister_index, "")
+    return items, None
+
+
+def _encode_cursor(lister_index: int, after: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([lister_index, after]).encode()).decode()
+
+
+def _decode_cursor(cursor: str | None, count: int) -> tuple[int, str]:
+    if cursor is None:
+        return 0, ""
+    try:
+        value: Any = json.loads(base64.b64decode(cursor, b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        value = None
+    match value:
+        case [int(lister_index), str(after)] if 0 <= lister_index < count:
+            return lister_index, after
+    raise invalid_request_error("There is no such page: use the cursor of the page before, or none.")
+
+
+RESOURCES_PER_PAGE = 500
+"""The page size of listings; a page is about 100 kB."""
+
+HANDSHAKE_NOT_FOUND_CODE = -32002
+"""The code that handshake clients know as "resource not found"; stateless ones get -32602."""
+
+SdkContext = ServerRequestContext[Any, Any]
+
+
+class ResourceHandlers:
+    """The handlers of the `resources/*` methods."""
+
+    def __init__(self, providers: Sequence[ResourceProvider]) -> None:
         self._providers = providers
 
-    def add_to(self, server: "McpServer") -> None:
+    def register(self, server: "McpServer") -> None:
         add = server.add_request_handler
-        add("resources/list", types.PaginatedRequestParams, self.list)
-        add("resources/templates/list", types.PaginatedRequestParams, self.templates)
-        add("resources/read", types.ReadResourceRequestParams, self.read)
+        add("resources/list", types.PaginatedRequestParams, self.list_resources)
+        add("resources/templates/list", types.PaginatedRequestParams, self.list_templates)
+        add("resources/read", types.ReadResourceRequestParams, self.read_resource)
 
-    async def list(
-        self, _ctx: Ctx, params: types.PaginatedRequestParams | None
+    async def list_resources(
+        self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         listers = [provider.list for provider in self._providers]
-        found, cursor = await paged(listers, cursor_of(params), PAGE)
+        resources, cursor = await collect_page(listers, read_cursor(params), RESOURCES_PER_PAGE)
         return types.ListResourcesResult(
-            resources=[types.Resource(**as_json(each)) for each in found], next_cursor=cursor
+            resources=[types.Resource(**render_resource(resource)) for resource in resources], next_cursor=cursor
         )
 
-    async def templates(
-        self, _ctx: Ctx, _params: types.PaginatedRequestParams | None
+    async def list_templates(
+        self, _ctx: SdkContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=each.uri, name=each.name, description=each.description
-                )
+                types.ResourceTemplate(uri_template=template.uri, name=template.name, description=template.description)
                 for provider in self._providers
-                for each in provider.templates
+                for template in provider.templates
             ]
         )
 
-    async def read(
-        self, ctx: Ctx, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read_resource(self, ctx: SdkContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         for provider in self._providers:
             if (contents := await provider.read(uri)) is not None:
-                return types.ReadResourceResult(contents=[_contents(contents)])
-        raise not_found(ctx, uri)
+                return types.ReadResourceResult(contents=[_render_contents(contents)])
+        raise not_found_error(ctx, uri)
 
 
-def not_found(ctx: Ctx, uri: str) -> MCPError:
-    """There is nothing behind a URI."""
-    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    number = types.INVALID_PARAMS if modern else NOT_FOUND_2025
-    return MCPError(
-        number, f"There is no resource at {uri}", {"code": ErrorCode.NOT_FOUND.name, "uri": uri}
-    )
+def not_found_error(ctx: SdkContext, uri: str) -> MCPError:
+    """Return the error for a URI without a resource."""
+    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    code = types.INVALID_PARAMS if is_modern else HANDSHAKE_NOT_FOUND_CODE
+    return MCPError(code, f"There is no resource at {uri}", {"code": ErrorCode.NOT_FOUND.name, "uri": uri})
 
 
-def as_json(resource: Resource) -> dict[str, Any]:
-    """A resource as MCP lists it."""
-    shown: dict[str, Any] = {
+def render_resource(resource: Resource) -> dict[str, Any]:
+    """Return a resource as MCP lists it."""
+    fields: dict[str, Any] = {
         "uri": resource.uri,
         "name": resource.name,
         "mimeType": resource.mime_type,
     }
     if resource.description:
-        shown["description"] = resource.description
+        fields["description"] = resource.description
     if resource.size is not None:
-        shown["size"] = resource.size
-    return shown
+        fields["size"] = resource.size
+    return fields
 
 
-def _contents(contents: Contents) -> types.TextResourceContents | types.BlobResourceContents:
-    """Text when the bytes are text, so that nothing of them is lost; else base64."""
+def _render_contents(contents: ResourceContents) -> types.TextResourceContents | types.BlobResourceContents:
+    """Return text if the bytes are valid UTF-8, so that nothing is lost; otherwise base64."""
     try:
-        return types.TextResourceContents(
-            uri=contents.uri, mime_type=contents.mime_type, text=contents.data.decode()
-        )
+        return types.TextResourceContents(uri=contents.uri, mime_type=contents.mime_type, text=contents.data.decode())
     except UnicodeDecodeError:
         blob = base64.b64encode(contents.data).decode()
         return types.BlobResourceContents(uri=contents.uri, mime_type=contents.mime_type, blob=blob)
+
+
+PROMPTS_PER_PAGE = 200
+
+
+class PromptHandlers:
+    """The handlers of the `prompts/*` methods."""
+
+    def __init__(self, providers: Sequence[PromptProvider]) -> None:
+        self._providers = providers
+
+    def register(self, server: "McpServer") -> None:
+        add = server.add_request_handler
+        add("prompts/list", types.PaginatedRequestParams, self.list_prompts)
+        add("prompts/get", types.GetPromptRequestParams, self.get_prompt)
+
+    async def list_prompts(
+        self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        listers = [provider.list for provider in self._providers]
+        prompts, cursor = await collect_page(listers, read_cursor(params), PROMPTS_PER_PAGE)
+        return types.ListPromptsResult(
+            prompts=[types.Prompt(**_render_prompt(prompt)) for prompt in prompts], next_cursor=cursor
+        )
+
+    async def get_prompt(self, _ctx: SdkContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        for provider in self._providers:
+            text = await provider.get(params.name, params.arguments or {})
+            if text is not None:
+                content = types.TextContent(type="text", text=text)
+                return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+        raise invalid_request_error(f"There is no prompt {params.name!r}.")
+
+
+def _render_prompt(prompt: Prompt) -> dict[str, Any]:
+    return {
+        "name": prompt.name,
+        "description": prompt.description,
+        "arguments": [
+            {"name": argument.name, "description": argument.description, "required": argument.required}
+            for argument in prompt.arguments
+        ],
+    }

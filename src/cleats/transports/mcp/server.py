@@ -1,4 +1,4 @@
-"""The official SDK's low-level server, carrying our tools and our capability block."""
+"""The official SDK's low-level server with our tools and our capability block."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
@@ -18,22 +18,21 @@ from mcp.server.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from cleats.contract.listing import ListName
+from cleats.contract.resources import ListName
 from cleats.contract.tools import Toolset
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.dispatcher import Dispatcher
-from cleats.transports.mcp.prompts import PromptMethods
-from cleats.transports.mcp.refusals import from_exception
-from cleats.transports.mcp.resources import ResourceMethods
+from cleats.transports.mcp.messages import error_from_exception
+from cleats.transports.mcp.resources import PromptHandlers, ResourceHandlers
 from cleats.transports.mcp.skills_extension import SkillsExtension
-from cleats.transports.mcp.surface import ToolSurface, Validation
+from cleats.transports.mcp.tool_api import ToolSurface, ValidationMode
 
-NAME = "cleats"
-BLOCK = "pairofcleats"
-"""Our block under `capabilities.experimental`."""
+SERVER_NAME = "cleats"
+CAPABILITY_BLOCK_NAME = "pairofcleats"
+"""The key of our block under `capabilities.experimental`."""
 
 
-_EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
+_LIST_CHANGED_EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
     "tools": ToolsListChanged,
     "resources": ResourcesListChanged,
     "prompts": PromptsListChanged,
@@ -41,7 +40,7 @@ _EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
 
 
 class McpServer(Server[None]):
-    """One for the whole process; every connection of every transport shares it."""
+    """The server of one caller, shared by every connection of every transport."""
 
     def __init__(
         self,
@@ -49,53 +48,49 @@ class McpServer(Server[None]):
         *,
         capabilities: Mapping[str, Any],
         instructions: str,
-        validation: Validation = "protocol",
+        validation: ValidationMode = "protocol",
     ) -> None:
         self.tools: ToolSurface
         super().__init__(
-            NAME,
+            SERVER_NAME,
             version=TOOLING_VERSION,
             title="Cleats",
             instructions=instructions,
-            on_list_tools=cast("Any", self._handle),
-            on_call_tool=cast("Any", self._handle),
-            get_tool_input_schema=self._input_schema,
+            on_list_tools=cast("Any", self._handle_tools),
+            on_call_tool=cast("Any", self._handle_tools),
+            get_tool_input_schema=self._find_input_schema,
         )
-        self.tools = ToolSurface(
-            dispatcher, server_info=self.server_info_stamp, validation=validation
-        )
-        self._block = {
+        self.tools = ToolSurface(dispatcher, server_info=self.server_info_stamp, validation=validation)
+        self._capability_block = {
             "schemaVersion": SCHEMA_VERSION,
             "toolingVersion": TOOLING_VERSION,
             "transport": "sdk",
             "capabilities": dict(capabilities),
         }
         # A span per message is the dispatcher's job here, and it is cheaper at it.
-        self.middleware = [self._middleware]
+        self.middleware = [self._handle_message]
         self._connections: set[Connection] = set()
         self.bus = InMemorySubscriptionBus()
         self.streams: ListenHandler | None = None
         if any(toolset.changes for toolset in dispatcher.registry.toolsets):
             self.streams = ListenHandler(self.bus)
-            self.add_request_handler(
-                "subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams
-            )
-        self._offers: set[ListName] = set()
-        self._add_offers(dispatcher.registry.toolsets)
+            self.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams)
+        self._offered_lists: set[ListName] = set()
+        self._register_offers(dispatcher.registry.toolsets)
 
-    def _add_offers(self, toolsets: Sequence[Toolset]) -> None:
-        """Serve what toolsets offer besides tools; what none offers is not announced."""
-        resources = [each.resources for each in toolsets if each.resources is not None]
-        prompts = [each.prompts for each in toolsets if each.prompts is not None]
-        skills = [each.skills for each in toolsets if each.skills is not None]
+    def _register_offers(self, toolsets: Sequence[Toolset]) -> None:
+        """Serve the resources, prompts and skills of toolsets; announce only what exists."""
+        resources = [toolset.resources for toolset in toolsets if toolset.resources is not None]
+        prompts = [toolset.prompts for toolset in toolsets if toolset.prompts is not None]
+        skills = [toolset.skills for toolset in toolsets if toolset.skills is not None]
         if resources:
-            ResourceMethods(resources).add_to(self)
-            self._offers.add("resources")
+            ResourceHandlers(resources).register(self)
+            self._offered_lists.add("resources")
         if prompts:
-            PromptMethods(prompts).add_to(self)
-            self._offers.add("prompts")
+            PromptHandlers(prompts).register(self)
+            self._offered_lists.add("prompts")
         if skills:
-            SkillsExtension(skills, resources).add_to(self)
+            SkillsExtension(skills, resources).register(self)
 
     def get_capabilities(
         self,
@@ -105,84 +100,80 @@ class McpServer(Server[None]):
         *,
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
-        """The same block in `initialize`, over every transport, and in `server/discover`."""
+        """Return the same block in `initialize`, over every transport, and in `server/discover`."""
         return super().get_capabilities(
             NotificationOptions(
                 tools_changed=self.streams is not None,
-                resources_changed="resources" in self._offers,
-                prompts_changed="prompts" in self._offers,
+                resources_changed="resources" in self._offered_lists,
+                prompts_changed="prompts" in self._offered_lists,
             ),
-            {BLOCK: self._block, **(experimental_capabilities or {})},
+            {CAPABILITY_BLOCK_NAME: self._capability_block, **(experimental_capabilities or {})},
             extensions,
             protocol_version=protocol_version,
         )
 
-    async def changed(self, lists: Collection[ListName]) -> None:
-        """Tell every connected client which lists changed, each in the way of its era."""
+    async def notify_changed(self, lists: Collection[ListName]) -> None:
+        """Notify every connected client which lists changed, in the form of its protocol era."""
         if "tools" in lists:
-            self.tools.changed()
+            self.tools.invalidate_listings()
         for name in lists:
             for connection in list(self._connections):
                 if connection.initialized.is_set():
                     await connection.notify(f"notifications/{name}/list_changed", None)
-            await self.bus.publish(_EVENTS[name]())
+            await self.bus.publish(_LIST_CHANGED_EVENTS[name]())
 
-    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        return self.tools.input_schema(name)
+    def _find_input_schema(self, name: str) -> Mapping[str, Any] | None:
+        return self.tools.find_input_schema(name)
 
-    def stopping(self) -> None:
-        """End the open subscription streams, each with its last word."""
+    def close_streams(self) -> None:
+        """End the open subscription streams, each with its final message."""
         if self.streams is not None:
             self.streams.close()
 
-    async def _middleware(
-        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
-    ) -> HandlerResult:
-        """Around every message that takes the SDK's road: errors leave with their code."""
+    async def _handle_message(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Handle a message that the SDK dispatches; errors leave with their code."""
         try:
-            if ctx.method in {"tools/call", "tools/list"} and _ready(ctx):
-                return await self._handle(ctx, None)
+            if ctx.method in {"tools/call", "tools/list"} and _is_ready(ctx):
+                return await self._handle_tools(ctx, None)
             if ctx.method == "notifications/initialized":
-                self._join(ctx.session)
+                self._add_connection(ctx.session)
             return await call_next(ctx)
         except Exception as crash:
-            raise from_exception(crash, ctx.method) from crash
+            raise error_from_exception(crash, ctx.method) from crash
 
-    def _join(self, session: ServerSession) -> None:
-        """From now on the client behind a handshake connection hears of changes."""
+    def _add_connection(self, session: ServerSession) -> None:
+        """Register the client of a handshake connection for change notifications."""
         # The SDK has no public way from a session to its connection, and no other hook that every
-        # transport runs; the pin below the next minor version keeps this true.
+        # transport runs; the dependency is pinned below the next minor version for this reason.
         connection = session._connection  # noqa: SLF001
         if connection not in self._connections:
             self._connections.add(connection)
             connection.exit_stack.callback(self._connections.discard, connection)
 
-    async def _handle(self, ctx: ServerRequestContext[Any, Any], _params: Any) -> HandlerResult:
-        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    async def _handle_tools(self, ctx: ServerRequestContext[Any, Any], _params: Any) -> HandlerResult:
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         if ctx.method == "tools/list":
-            return self.tools.list(ctx.params, modern=modern)
-        return await self.tools.call(
+            return self.tools.list_tools(ctx.params, modern=is_modern)
+        return await self.tools.call_tool(
             ctx.params,
             request_id=str(ctx.request_id),
             channel=SessionChannel(ctx),
-            modern=modern,
+            modern=is_modern,
             raw=False,
         )
 
 
-def _ready(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Whether the handshake is done; if not, the SDK's own gate refuses the request."""
+def _is_ready(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether the handshake is done; if not, the SDK's own gate refuses the request."""
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.client_params is not None
 
 
 class SessionChannel:
-    """The way back through a session of the SDK."""
+    """A channel back to the client through a session of the SDK."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self.ctx = ctx
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         if method == "notifications/progress" and params is not None:
-            await self.ctx.session.report_progress(
-                params["progress"], params.get("total"), params.get("message")
-            )
+            await self.ctx.session.report_progress(params["progress"], params.get("total"), params.get("message"))

@@ -12,26 +12,23 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.listing import Page, page
-from cleats.contract.resources import Resource, Resources
-from cleats.contract.skills import SkillEntries, SkillEntry
-from cleats.transports.mcp.paging import cursor_of, paged
-from cleats.transports.mcp.resources import as_json
+from cleats.contract.resources import ListPage, Resource, ResourceProvider, SkillEntry, SkillProvider, slice_page
+from cleats.transports.mcp.resources import collect_page, read_cursor, render_resource
 
 if TYPE_CHECKING:
     from cleats.transports.mcp.server import McpServer
 
-ID = "io.modelcontextprotocol/skills"
-PAGE = 50
-"""Skills on a page. Each is read and hashed for it, with all of its files."""
+EXTENSION_ID = "io.modelcontextprotocol/skills"
+SKILLS_PER_PAGE = 50
+"""The page size of listings. Each skill is read and hashed for it, with all of its files."""
 
-CHILDREN = 500
+CHILDREN_PER_PAGE = 500
 
-Ctx = ServerRequestContext[Any, Any]
+SdkContext = ServerRequestContext[Any, Any]
 
 
 class UriParams(types.RequestParams):
-    """Params that name one thing."""
+    """Params that name one resource."""
 
     uri: str
 
@@ -45,68 +42,65 @@ class DirectoryParams(types.PaginatedRequestParams):
 class SkillsExtension:
     """The handlers, over the toolsets that publish skills and all that have resources."""
 
-    def __init__(self, providers: Sequence[SkillEntries], resources: Sequence[Resources]) -> None:
+    def __init__(self, providers: Sequence[SkillProvider], resources: Sequence[ResourceProvider]) -> None:
         self._providers = providers
         self._resources = resources
 
-    def add_to(self, server: "McpServer") -> None:
+    def register(self, server: "McpServer") -> None:
         add = server.add_request_handler
-        add("skills/list", types.PaginatedRequestParams, self.list)
-        add("skills/get", UriParams, self.get)
+        add("skills/list", types.PaginatedRequestParams, self.list_skills)
+        add("skills/get", UriParams, self.get_skill)
         add("resources/directory/read", DirectoryParams, self.read_directory)
-        server.extensions[ID] = {"directoryRead": True}
+        server.extensions[EXTENSION_ID] = {"directoryRead": True}
 
-    async def list(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+    async def list_skills(self, ctx: SdkContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         listers = [provider.list for provider in self._providers]
-        found, cursor = await paged(listers, cursor_of(params), PAGE)
-        result: dict[str, Any] = {"skills": [_entry(each) for each in found]}
+        entries, cursor = await collect_page(listers, read_cursor(params), SKILLS_PER_PAGE)
+        result: dict[str, Any] = {"skills": [_render_entry(entry) for entry in entries]}
         if cursor is not None:
             result["nextCursor"] = cursor
-        return result | _freshness(ctx)
+        return result | _cache_fields(ctx)
 
-    async def get(self, ctx: Ctx, params: UriParams) -> dict[str, Any]:
+    async def get_skill(self, ctx: SdkContext, params: UriParams) -> dict[str, Any]:
         for provider in self._providers:
             if (entry := await provider.get(params.uri)) is not None:
-                return {"skill": _entry(entry)} | _freshness(ctx)
-        raise _no("skill is served", params.uri)
+                return {"skill": _render_entry(entry)} | _cache_fields(ctx)
+        raise _not_found_error("skill is served", params.uri)
 
-    async def read_directory(self, _ctx: Ctx, params: DirectoryParams) -> dict[str, Any]:
+    async def read_directory(self, _ctx: SdkContext, params: DirectoryParams) -> dict[str, Any]:
         for provider in self._resources:
-            children = await provider.children(params.uri)
+            children = await provider.list_children(params.uri)
             if children is not None:
-                found, cursor = await paged([_lister(children)], params.cursor, CHILDREN)
-                result: dict[str, Any] = {"resources": [as_json(each) for each in found]}
+                resources, cursor = await collect_page([_build_lister(children)], params.cursor, CHILDREN_PER_PAGE)
+                result: dict[str, Any] = {"resources": [render_resource(resource) for resource in resources]}
                 return result | ({} if cursor is None else {"nextCursor": cursor})
-        raise _no("directory resource is", params.uri)
+        raise _not_found_error("directory resource is", params.uri)
 
 
-def _lister(children: Sequence[Resource]) -> Any:
-    ordered = sorted(children, key=lambda each: each.uri)
-    uris = [each.uri for each in ordered]
+def _build_lister(children: Sequence[Resource]) -> Any:
+    ordered = sorted(children, key=lambda child: child.uri)
+    uris = [child.uri for child in ordered]
 
-    async def lister(after: str, limit: int) -> Page[Resource]:
-        return page(ordered, uris, after, limit)
+    async def list_children(after: str, limit: int) -> ListPage[Resource]:
+        return slice_page(ordered, uris, after, limit)
 
-    return lister
+    return list_children
 
 
-def _entry(entry: SkillEntry) -> dict[str, Any]:
+def _render_entry(entry: SkillEntry) -> dict[str, Any]:
     return {
         "uri": entry.uri,
         "frontmatter": dict(entry.front_matter),
-        "resources": [
-            {"uri": file.uri, "digest": f"sha256:{file.sha256}", "size": file.size}
-            for file in entry.files
-        ],
+        "resources": [{"uri": file.uri, "digest": f"sha256:{file.sha256}", "size": file.size} for file in entry.files],
     }
 
 
-def _freshness(ctx: Ctx) -> dict[str, Any]:
-    """Stateless clients are told how long an answer holds: files may change at any time."""
-    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return {"ttlMs": 0, "cacheScope": "private"} if modern else {}
+def _cache_fields(ctx: SdkContext) -> dict[str, Any]:
+    """Return the caching fields for stateless clients: files may change at any time."""
+    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return {"ttlMs": 0, "cacheScope": "private"} if is_modern else {}
 
 
-def _no(what: str, uri: str) -> MCPError:
+def _not_found_error(subject: str, uri: str) -> MCPError:
     data = {"code": ErrorCode.NOT_FOUND.name, "uri": uri}
-    return MCPError(types.INVALID_PARAMS, f"No {what} at {uri}", data)
+    return MCPError(types.INVALID_PARAMS, f"No {subject} at {uri}", data)

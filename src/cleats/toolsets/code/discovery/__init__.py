@@ -1,1 +1,1 @@
-"""Which files are worth reading, as what, and which are not and why."""
+"""Discovery of the files to index, and of the reasons to skip the others."""

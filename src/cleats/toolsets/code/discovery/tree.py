@@ -1,29 +1,59 @@
-"""A folder being looked through: what was found so far, what was left out, and the ignore rules.
+"""The state of a discovery: the files found, the paths skipped, and the ignore rules.
 
-Both ways of listing a folder, git's and the walk, put everything they see in here, so that what
-becomes of a file does not depend on which of them saw it.
+Both ways of listing a folder, git and the directory walk, add everything they see here, so the
+treatment of a file does not depend on which of them saw it.
 """
 
 import os
 import stat
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from cleats.toolsets.code.discovery.ignore import IgnoreTree
-from cleats.toolsets.code.discovery.naming import judge
-from cleats.toolsets.code.discovery.reasons import Limits
-from cleats.toolsets.code.facts import Mode
-from cleats.toolsets.code.languages.names import UNKNOWN
+from cleats.toolsets.code.analysis.facts import Mode
+from cleats.toolsets.code.analysis.languages.language_names import UNKNOWN_LANGUAGE
+from cleats.toolsets.code.discovery.file_names import classify_name
+from cleats.toolsets.code.discovery.ignore_rules import IgnoreTree
 
-IGNORE_FILE: Final = ".cleatsignore"
+SKIP_REASONS: Final[Mapping[str, str]] = {
+    "binary": "It is not text.",
+    "generated": "A program wrote it and will write it again.",
+    "ignored": "An ignore file excludes it. These are counted, not listed.",
+    "lockfile": "It pins versions for a package manager and says nothing a person wrote.",
+    "long_line": "It has a line that nobody can read.",
+    "minified": "It was squeezed by a program; its source is elsewhere.",
+    "secret": "By its name it holds passwords or keys, which no answer should repeat.",
+    "special": "It is a pipe, a socket or a device.",
+    "symlink": "It is a link. What it leads to is indexed if it is inside.",
+    "too_large": "It is larger than the limit for one file.",
+    "too_many_files": "There are more files than the limit allows.",
+    "too_many_lines": "It has more lines than the limit for one file.",
+    "tool_output": "A tool made this folder and can make it again.",
+    "unnameable": "Its name cannot be told from another's once it is written as text.",
+    "unreadable": "The system does not let it be read.",
+    "version_control": "It is the store of a version control system.",
+}
 
-MOST_IGNORE_BYTES: Final = 1024 * 1024
-"""More than any ignore file a person wrote."""
+
+class DiscoveryLimits(Struct, frozen=True):
+    """Limits for files and lines. A limit of 0 means unlimited."""
+
+    max_file_bytes: int = 5 * 1024 * 1024
+    max_lines: int = 200_000
+    """Far above what people write; data and logs of that length would crowd out everything else."""
+    max_line_bytes: int = 512 * 1024
+    max_files: int = 0
 
 
-class Found(NamedTuple):
-    """A file to read. Language and mode are what its name says; its bytes may say better."""
+IGNORE_FILE_NAME: Final = ".cleatsignore"
+
+MAX_IGNORE_FILE_BYTES: Final = 1024 * 1024
+"""More than any ignore file that a person wrote."""
+
+
+class DiscoveredFile(NamedTuple):
+    """A file to read. Language and mode come from its name; its bytes may correct them."""
 
     path: str
     """Relative to the root, with `/`. Bytes that are not UTF-8 are written `%FF`."""
@@ -32,63 +62,63 @@ class Found(NamedTuple):
     lang: str
     mode: Mode
     fs_path: str
-    """What to open."""
+    """The path to open."""
 
 
-class Skipped(NamedTuple):
-    """A file or folder that is not indexed. The reason is one of `reasons.REASONS`."""
+class SkippedPath(NamedTuple):
+    """A file or folder that is not indexed. The reason is a key of `reasons.SKIP_REASONS`."""
 
     path: str
     reason: str
     detail: str
 
 
-class Tree(Struct):
+class DiscoveredTree(Struct):
     """Everything seen below one root."""
 
     root: str
-    limits: Limits
-    files: dict[str, Found] = {}
-    skipped: list[Skipped] = []
+    limits: DiscoveryLimits
+    files: dict[str, DiscoveredFile] = {}
+    skipped: list[SkippedPath] = []
     ignored: int = 0
-    """Files and folders that an ignore file excludes, as far as the listing tells."""
-    marks: IgnoreTree = field(default_factory=IgnoreTree)
-    """What the ignore files of our own say."""
+    """Number of files and folders that an ignore file excludes, as far as the listing shows."""
+    ignore_files: IgnoreTree = field(default_factory=IgnoreTree)
+    """The rules of the `.cleatsignore` files."""
 
     def skip(self, path: str, reason: str, detail: str = "") -> None:
-        self.skipped.append(Skipped(readable(path), reason, detail))
+        self.skipped.append(SkippedPath(escape_path(path), reason, detail))
 
-    def take(self, path: str, status: os.stat_result) -> None:
-        """Judge a path that is no folder, and keep it if it is worth reading."""
-        if reason := _unfit(status, self.limits):
+    def add_file(self, path: str, status: os.stat_result) -> None:
+        """Classify a path that is not a folder, and add or skip it."""
+        if reason := _find_skip_reason(status, self.limits):
             self.skip(path, *reason)
             return
-        named = judge(path)
-        if named.reason:
-            self.skip(path, named.reason)
+        name_verdict = classify_name(path)
+        if name_verdict.reason:
+            self.skip(path, name_verdict.reason)
             return
         fs_path = f"{self.root}/{path}"
-        # Asking for each file would double the work; most are open to all and need no question.
+        # Checking each file would double the work; most are readable by everyone.
         if not status.st_mode & stat.S_IROTH and not os.access(fs_path, os.R_OK):
             self.skip(path, "unreadable")
             return
-        text = readable(path)
-        if text in self.files:
+        text_path = escape_path(path)
+        if text_path in self.files:
             self.skip(path, "unnameable")
             return
-        self.files[text] = Found(
-            text,
+        self.files[text_path] = DiscoveredFile(
+            text_path,
             status.st_size,
             status.st_mtime_ns,
-            named.lang or UNKNOWN,
-            named.mode,
+            name_verdict.lang or UNKNOWN_LANGUAGE,
+            name_verdict.mode,
             fs_path,
         )
 
     def read_ignore_file(self, path: str) -> str:
-        """The text of an ignore file; empty when it cannot be read, which is reported."""
+        """Return the text of an ignore file; empty if it cannot be read, which is reported."""
         try:
-            descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)
+            descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | _NO_FOLLOW_FLAG | _NO_WAIT_FLAG)
         except (FileNotFoundError, NotADirectoryError):  # .git may be a file
             return ""
         except OSError as error:
@@ -97,15 +127,15 @@ class Tree(Struct):
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return ""
-            return os.fsdecode(file.read(MOST_IGNORE_BYTES))
+            return os.fsdecode(file.read(MAX_IGNORE_FILE_BYTES))
 
 
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""A pipe with the name of an ignore file would block until somebody writes to it."""
+_NO_FOLLOW_FLAG = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT_FLAG = getattr(os, "O_NONBLOCK", 0)
+"""A pipe with the name of an ignore file would otherwise block until somebody writes to it."""
 
 
-def _unfit(status: os.stat_result, limits: Limits) -> tuple[str, str] | None:
+def _find_skip_reason(status: os.stat_result, limits: DiscoveryLimits) -> tuple[str, str] | None:
     if stat.S_ISLNK(status.st_mode):
         return "symlink", ""
     if not stat.S_ISREG(status.st_mode):
@@ -115,16 +145,13 @@ def _unfit(status: os.stat_result, limits: Limits) -> tuple[str, str] | None:
     return None
 
 
-def readable(path: str) -> str:
-    """A path as text that everything can store, whatever bytes the name is made of."""
+def escape_path(path: str) -> str:
+    """Return a path as text that can be stored anywhere, whatever bytes its name consists of."""
     if path.isascii():
         return path
-    raw = os.fsencode(path)
+    raw_path = os.fsencode(path)
     try:
-        return raw.decode()
+        return raw_path.decode()
     except UnicodeDecodeError:
-        escaped = raw.replace(b"%", b"%25").decode("utf-8", "surrogateescape")
-        return "".join(
-            f"%{ord(char) - 0xDC00:02X}" if 0xDC80 <= ord(char) <= 0xDCFF else char
-            for char in escaped
-        )
+        escaped = raw_path.replace(b"%", b"%25").decode("utf-8", "surrogateescape")
+        return "".join(f"%{ord(char) - 0xDC00:02X}" if 0xDC80 <= ord(char) <= 0xDCFF else char for char in escaped)

@@ -1,1 +1,1 @@
-"""What is fetched from elsewhere: sources, archives, and the tools that keep what they bring."""
+"""Downloads: sources, archives, and the tools that store the downloaded files."""

@@ -1,11 +1,11 @@
-"""Archives: checked whole before a byte is written, then put in place whole.
+"""Archives: checked completely before a byte is written, then moved into place in one step.
 
 Laws:
 
-- An archive that any rule refuses leaves no trace, inside the target or outside.
-- What is written is what was checked: the file stays open between the two, and every limit is
-  applied again.
-- The target appears with everything in it, or not at all.
+- An archive that any rule rejects leaves no trace, inside the target or outside.
+- The written data is the checked data: the file stays open between the two passes, and every limit
+  is applied again.
+- The target appears with all its contents, or not at all.
 """
 
 import os
@@ -15,104 +15,117 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from cleats.system.atomic_files import sync_path, sync_tree
 from cleats.toolsets.code.downloads import tars, zips
-from cleats.toolsets.code.downloads.entries import LIMITS, Entry, Ledger, Limits, unsafe
-from cleats.toolsets.code.downloads.unpacking import compressed
-from cleats.toolsets.code.store.files import sync, sync_tree
+from cleats.toolsets.code.downloads.entries import (
+    DEFAULT_ARCHIVE_LIMITS,
+    ArchiveEntry,
+    ArchiveLimits,
+    ArchiveTally,
+    unsafe_archive_error,
+)
+from cleats.toolsets.code.downloads.unpacking import is_compressed
 
-UNFINISHED: Final = ".unpacking-"
-"""How the folder is called that will be the target."""
+STAGING_FOLDER_PREFIX: Final = ".unpacking-"
+"""Name prefix of the temporary folder that is renamed to the target."""
 
-_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_SAFE_OPEN_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
-Alive = Callable[[], object]
-"""Called now and then; raises when nobody waits for the work any more."""
+CancellationCheck = Callable[[], object]
+"""Called at intervals; raises when the caller no longer waits for the result."""
 
 
 def is_archive(file: BinaryIO) -> bool:
-    """Whether it looks like one that can be unpacked here: zip, or tar in whatever wrapping."""
+    """Return whether a file looks like a supported archive: a zip, or a tar, compressed or not."""
     file.seek(0)
-    beginning = file.read(512)
-    return zips.is_zip(beginning) or compressed(beginning) or tars.is_tar(file)
+    header = file.read(512)
+    return zips.is_zip(header) or is_compressed(header) or tars.is_tar(file)
 
 
-def check(file: BinaryIO, limits: Limits = LIMITS, alive: Alive = lambda: None) -> list[Entry]:
-    """Read an archive to its end and write nothing; return what is in it.
+def check_archive(
+    file: BinaryIO, limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS, check_cancelled: CancellationCheck = lambda: None
+) -> list[ArchiveEntry]:
+    """Read an archive to its end without writing anything, and return its entries.
 
     Raises:
         ToolError: ARCHIVE_UNSAFE or ARCHIVE_TOO_LARGE.
     """
-    found = []
-    for entry, content in _entries(file, limits):
+    entries = []
+    for entry, content in _iterate_admitted_entries(file, limits):
         for _ in content:
-            alive()
-        found.append(entry)
-    return found
+            check_cancelled()
+        entries.append(entry)
+    return entries
 
 
-def extract(
-    file: BinaryIO, target: Path, limits: Limits = LIMITS, alive: Alive = lambda: None
-) -> list[Entry]:
-    """Check an archive, and unpack it into a folder that is not there yet.
+def extract_archive(
+    file: BinaryIO,
+    target: Path,
+    limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS,
+    check_cancelled: CancellationCheck = lambda: None,
+) -> list[ArchiveEntry]:
+    """Check an archive and unpack it into a folder that does not exist yet.
 
     Raises:
         ToolError: ARCHIVE_UNSAFE or ARCHIVE_TOO_LARGE.
-        OSError: the target is there, or cannot be written.
+        OSError: the target exists already or cannot be written.
     """
-    check(file, limits, alive)
+    check_archive(file, limits, check_cancelled)
     if os.path.lexists(target):
         raise FileExistsError(17, "it is there already", str(target))
-    unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
+    staging_folder = Path(tempfile.mkdtemp(prefix=STAGING_FOLDER_PREFIX, dir=target.parent))
     try:
-        found = []
-        for entry, content in _entries(file, limits):
-            _write(unfinished, entry, content, alive)
-            found.append(entry)
-        unfinished.chmod(0o755)
-        sync_tree(unfinished)
-        unfinished.rename(target)
+        entries = []
+        for entry, content in _iterate_admitted_entries(file, limits):
+            _write_entry(staging_folder, entry, content, check_cancelled)
+            entries.append(entry)
+        staging_folder.chmod(0o755)
+        sync_tree(staging_folder)
+        staging_folder.rename(target)
     except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(staging_folder, ignore_errors=True)
         raise
-    sync(target.parent)
-    return found
+    sync_path(target.parent)
+    return entries
 
 
-def _entries(file: BinaryIO, limits: Limits) -> Iterator[tuple[Entry, Iterator[bytes]]]:
-    """Each entry that the rules admit, with a content that is counted as it comes."""
-    packed = file.seek(0, os.SEEK_END)
-    ledger = Ledger(limits, packed)
-    for entry, content in _read(file, limits):
-        ledger.admit(entry)
-        yield entry, _counted(content, ledger)
+def _iterate_admitted_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[tuple[ArchiveEntry, Iterator[bytes]]]:
+    """Yield each entry that the rules admit, with content that is counted while it is read."""
+    archive_bytes = file.seek(0, os.SEEK_END)
+    tally = ArchiveTally(limits, archive_bytes)
+    for entry, content in _read_entries(file, limits):
+        tally.admit(entry)
+        yield entry, _count_content(content, tally)
 
 
-def _read(file: BinaryIO, limits: Limits) -> Iterator[tuple[Entry, Iterator[bytes]]]:
+def _read_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[tuple[ArchiveEntry, Iterator[bytes]]]:
     file.seek(0)
     if zips.is_zip(file.read(4)):
-        return zips.entries(file, limits)
+        return zips.read_entries(file, limits)
     if is_archive(file):
-        return tars.entries(file, limits)
-    raise unsafe("it is neither a zip nor a tar")
+        return tars.read_entries(file, limits)
+    raise unsafe_archive_error("it is neither a zip nor a tar")
 
 
-def _counted(content: Iterator[bytes], ledger: Ledger) -> Iterator[bytes]:
+def _count_content(content: Iterator[bytes], tally: ArchiveTally) -> Iterator[bytes]:
     for piece in content:
-        ledger.count(len(piece))
+        tally.add_bytes(len(piece))
         yield piece
 
 
-def _write(folder: Path, entry: Entry, content: Iterator[bytes], alive: Alive) -> None:
-    place = folder.joinpath(*entry.parts)
+def _write_entry(
+    folder: Path, entry: ArchiveEntry, content: Iterator[bytes], check_cancelled: CancellationCheck
+) -> None:
+    path = folder.joinpath(*entry.parts)
     if entry.folder:
-        place.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         for _ in content:
-            alive()
+            check_cancelled()
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW
-    descriptor = os.open(place, flags, 0o755 if entry.executable else 0o644)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_OPEN_FLAGS
+    descriptor = os.open(path, flags, 0o755 if entry.executable else 0o644)
     with os.fdopen(descriptor, "wb") as file:
         for piece in content:
             file.write(piece)
-            alive()
+            check_cancelled()

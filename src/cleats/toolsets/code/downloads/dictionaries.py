@@ -1,10 +1,12 @@
-"""Word lists: fetched, counted, and kept with a manifest that says what each one is.
+"""Word lists: downloaded, counted, and stored with a manifest that describes each of them.
 
-The manifest pins: a list that is fetched again must be the one that it names, unless an update was
-asked for. So a manifest can be kept in a repository, and gives everybody the same lists.
+The manifest pins versions: a list that is downloaded again must have the recorded hash unless an
+update was requested. A manifest can therefore be committed to a repository so that everybody gets
+the same lists.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,24 +19,67 @@ from anyio import to_thread
 from msgspec import Meta, Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.downloads import models, sources
-from cleats.toolsets.code.downloads.fetching import Arrived, Order, fetched
-from cleats.toolsets.code.downloads.places import held
-from cleats.toolsets.code.downloads.sources import Policy, Source
-from cleats.toolsets.code.store.files import replace_text
+from cleats.system.atomic_files import replace_text
+from cleats.toolsets.code.analysis import embedding
+from cleats.toolsets.code.downloads import sources
+from cleats.toolsets.code.downloads.fetching import DownloadedFile, DownloadRequest, download_file
+from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
+from cleats.toolsets.code.downloads.targets import lock_folder
 
-MANIFEST: Final = "dictionaries.json"
-BUILT_IN: Final = "en"
-NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
-LONGEST_LINE: Final = 200
+MODEL_FOLDER: Final = Path(embedding.__file__).parent / "data"
+"""Folder of the model; importing the module that reads it would load numpy."""
 
-Reason = Literal["built-in", "present", "not-modified", "unchanged"]
-Report = Callable[[str, int, int], None]
-"""Told the name of a list, the bytes so far and, if that is known, of how many."""
+_MODEL_FILENAMES: Final = ("table.json", "vectors.npy", "words.txt")
 
 
-class Kept(Struct, frozen=True):
-    """What the manifest says about one list."""
+def describe_model(model: str | None) -> dict[str, Any]:
+    """Return the facts about the built-in model.
+
+    Raises:
+        ToolError: INVALID_REQUEST, another model was requested.
+    """
+    table = json.loads((MODEL_FOLDER / "table.json").read_text("utf-8"))
+    name = str(table["model"])
+    if model is not None and model.lower() not in _model_aliases(name):
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"{model!r} cannot be used: vectors are made with a table of words from {name}.",
+            hint="It comes with this program, so nothing has to be downloaded; leave out model.",
+        )
+    return {
+        "model": name,
+        "available": True,
+        "shipped": True,
+        "downloaded": False,
+        "output": str(MODEL_FOLDER),
+        "dims": table["dims"],
+        "words": table["words"],
+        "bytes": sum((MODEL_FOLDER / file).stat().st_size for file in _MODEL_FILENAMES),
+        "fingerprint": table["fingerprint"],
+    }
+
+
+def count_words() -> int:
+    """Return the number of words in the table; they are also the built-in dictionary."""
+    return int(describe_model(None)["words"])
+
+
+def _model_aliases(name: str) -> set[str]:
+    return {name.lower(), name.rpartition("/")[2].lower()}
+
+
+MANIFEST_FILENAME: Final = "dictionaries.json"
+BUILTIN_DICTIONARY: Final = "en"
+DICTIONARY_NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+MAX_LINE_CHARS: Final = 200
+
+SkipReason = Literal["built-in", "present", "not-modified", "unchanged"]
+DictionaryProgressCallback = Callable[[str, int, int], None]
+"""Receives the name of a list, the bytes read so far, and the total if it is known."""
+
+
+class DictionaryRecord(Struct, frozen=True):
+    """The manifest entry of one list."""
 
     url: str
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -44,117 +89,121 @@ class Kept(Struct, frozen=True):
     modified: str = ""
 
 
-_NOTHING: Final = Kept("", "", 0, 0)
+_EMPTY_RECORD: Final = DictionaryRecord("", "", 0, 0)
 
 
-class Manifest(Struct):
-    """All the lists in a folder."""
+class DictionaryManifest(Struct):
+    """The lists in a folder."""
 
     format: Literal[1] = 1
-    dictionaries: dict[Annotated[str, Meta(pattern=NAME)], Kept] = {}
+    dictionaries: dict[Annotated[str, Meta(pattern=DICTIONARY_NAME_PATTERN)], DictionaryRecord] = {}
 
 
-# At import: two threads that show msgspec a type for the first time bring the process down.
-_read = msgspec.json.Decoder(Manifest).decode
+# At import: the process crashes if two threads show msgspec a new type at the same time.
+_decode_manifest = msgspec.json.Decoder(DictionaryManifest).decode
 
 
 @dataclass
-class Shelf:
+class DictionaryFolder:
     """A folder with word lists."""
 
     folder: Path
     repository: Path
-    policy: Policy
+    policy: DownloadPolicy
     update: bool = False
     force: bool = False
     downloaded: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, Any]] = field(default_factory=list)
 
-    async def bring(
-        self, names: Sequence[str] | None, given: dict[str, Source], report: Report
+    async def ensure_dictionaries(
+        self, names: Sequence[str] | None, named_sources: dict[str, DownloadSource], report: DictionaryProgressCallback
     ) -> None:
-        """Have these lists, and those of the manifest when none is named.
+        """Download the named lists, or all lists of the manifest, unless they are up to date.
 
         Raises:
-            ToolError: one cannot be had; those before it are there.
+            ToolError: a list cannot be downloaded; the lists before it are in place.
         """
-        async with held(self.folder):
-            manifest = self._manifest()
-            wanted = [*given, *(name for name in names or () if name not in given)]
-            for name in wanted or [BUILT_IN, *manifest.dictionaries]:
-                source = given.get(name) or self._known(name, manifest)
+        async with lock_folder(self.folder):
+            manifest = self._read_manifest()
+            requested_names = [*named_sources, *(name for name in names or () if name not in named_sources)]
+            for name in requested_names or [BUILTIN_DICTIONARY, *manifest.dictionaries]:
+                source = named_sources.get(name) or self._find_source(name, manifest)
                 if source is None:
-                    self.skipped.append(_built_in(name))
+                    self.skipped.append(_describe_builtin(name))
                 else:
-                    await self._one(name, source, manifest, report)
+                    await self._ensure_dictionary(name, source, manifest, report)
 
-    def _known(self, name: str, manifest: Manifest) -> Source | None:
-        kept = manifest.dictionaries.get(name)
-        return sources.read(kept.url, self.repository) if kept else None
+    def _find_source(self, name: str, manifest: DictionaryManifest) -> DownloadSource | None:
+        record = manifest.dictionaries.get(name)
+        return sources.parse_source(record.url, self.repository) if record else None
 
-    async def _one(self, name: str, source: Source, manifest: Manifest, report: Report) -> None:
-        kept = manifest.dictionaries.get(name)
-        if kept is not None and kept.url != source.url:
-            kept = None
-        known = None if self.force else await to_thread.run_sync(self._intact, name, kept, source)
-        if known and not self.update:
-            self._skip(name, known, "present")
+    async def _ensure_dictionary(
+        self, name: str, source: DownloadSource, manifest: DictionaryManifest, report: DictionaryProgressCallback
+    ) -> None:
+        record = manifest.dictionaries.get(name)
+        if record is not None and record.url != source.url:
+            record = None
+        intact_record = None if self.force else await to_thread.run_sync(self._find_intact, name, record, source)
+        if intact_record and not self.update:
+            self._report_skip(name, intact_record, "present")
             return
-        order = Order(
+        request = DownloadRequest(
             source,
             self.folder / f"{name}.txt",
             self.repository,
-            sha256=kept.sha256 if kept and not self.update else "",
-            etag=known.etag if known else "",
-            modified=known.modified if known else "",
+            sha256=record.sha256 if record and not self.update else "",
+            etag=intact_record.etag if intact_record else "",
+            modified=intact_record.modified if intact_record else "",
         )
-        async with fetched(order, self.policy, partial(report, name)) as arrived:
-            if arrived is None:
-                self._skip(name, known or _NOTHING, "not-modified")
+        async with download_file(request, self.policy, partial(report, name)) as download:
+            if download is None:
+                self._report_skip(name, intact_record or _EMPTY_RECORD, "not-modified")
                 return
-            words = await to_thread.run_sync(_count, arrived.path, source)
-            if known and known.sha256 == arrived.sha256:
-                self._skip(name, known, "unchanged")
+            words = await to_thread.run_sync(_count_words, download.path, source)
+            if intact_record and intact_record.sha256 == download.sha256:
+                self._report_skip(name, intact_record, "unchanged")
             else:
-                arrived.place()
-                self._note(name, source, arrived, words)
-        about = (source.url, arrived.sha256, arrived.bytes, words, arrived.etag, arrived.modified)
-        manifest.dictionaries[name] = Kept(*about)
-        self._save(manifest)
+                download.move_to_target()
+                self._report_download(name, source, download, words)
+        record_values = (source.url, download.sha256, download.bytes, words, download.etag, download.modified)
+        manifest.dictionaries[name] = DictionaryRecord(*record_values)
+        self._write_manifest(manifest)
 
-    def _intact(self, name: str, kept: Kept | None, source: Source) -> Kept | None:
-        """What is kept, if the list is there, unchanged, and what the source says it must be."""
-        if kept is None or source.sha256 not in ("", kept.sha256):
+    def _find_intact(
+        self, name: str, record: DictionaryRecord | None, source: DownloadSource
+    ) -> DictionaryRecord | None:
+        """Return the record if the list is intact and has the hash that the source requires."""
+        if record is None or source.sha256 not in ("", record.sha256):
             return None
         try:
             with (self.folder / f"{name}.txt").open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
-        return kept if found == kept.sha256 else None
+        return record if digest == record.sha256 else None
 
-    def _skip(self, name: str, kept: Kept, reason: Reason) -> None:
-        self.skipped.append({"name": name, "reason": reason, "words": kept.words})
+    def _report_skip(self, name: str, record: DictionaryRecord, reason: SkipReason) -> None:
+        self.skipped.append({"name": name, "reason": reason, "words": record.words})
 
-    def _note(self, name: str, source: Source, arrived: Arrived, words: int) -> None:
+    def _report_download(self, name: str, source: DownloadSource, download: DownloadedFile, words: int) -> None:
         self.downloaded.append(
             {
                 "name": name,
-                "url": source.shown,
+                "url": source.public_url,
                 "path": str(self.folder / f"{name}.txt"),
-                "sha256": arrived.sha256,
-                "bytes": arrived.bytes,
+                "sha256": download.sha256,
+                "bytes": download.bytes,
                 "words": words,
-                "resumed": arrived.resumed,
+                "resumed": download.resumed,
             }
         )
 
-    def _manifest(self) -> Manifest:
-        path = self.folder / MANIFEST
+    def _read_manifest(self) -> DictionaryManifest:
+        path = self.folder / MANIFEST_FILENAME
         try:
-            return _read(path.read_bytes())
+            return _decode_manifest(path.read_bytes())
         except FileNotFoundError:
-            return Manifest()
+            return DictionaryManifest()
         except msgspec.MsgspecError as error:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
@@ -162,65 +211,65 @@ class Shelf:
                 hint="Correct it, or remove it and download the lists again.",
             ) from None
 
-    def _save(self, manifest: Manifest) -> None:
+    def _write_manifest(self, manifest: DictionaryManifest) -> None:
         ordered = dict(sorted(manifest.dictionaries.items()))
-        data = msgspec.json.encode(Manifest(dictionaries=ordered))
-        replace_text(self.folder / MANIFEST, msgspec.json.format(data).decode() + "\n")
+        data = msgspec.json.encode(DictionaryManifest(dictionaries=ordered))
+        replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.format(data).decode() + "\n")
 
 
-def named(given: str | Sequence[str], base: Path) -> dict[str, Source]:
-    """Sources by their names, from `name=url` each.
+def parse_named_sources(specs: str | Sequence[str], base: Path) -> dict[str, DownloadSource]:
+    """Parse one or more `name=url` specifications into sources by name.
 
     Raises:
         ToolError: INVALID_REQUEST.
     """
-    found: dict[str, Source] = {}
-    for each in [given] if isinstance(given, str) else given:
-        name, equals, address = each.partition("=")
-        if not equals or not re.fullmatch(NAME, name):
-            raise _bad(f"{each[:200]!r} is not name=url")
-        if name in found:
-            raise _bad(f"{name!r} is there twice")
-        if name == BUILT_IN:
-            raise _bad(f"{BUILT_IN!r} is the list that comes with this program")
-        found[name] = sources.read(address, base)
-    return found
+    named_sources: dict[str, DownloadSource] = {}
+    for spec in [specs] if isinstance(specs, str) else specs:
+        name, equals, address = spec.partition("=")
+        if not equals or not re.fullmatch(DICTIONARY_NAME_PATTERN, name):
+            raise _invalid_spec_error(f"{spec[:200]!r} is not name=url")
+        if name in named_sources:
+            raise _invalid_spec_error(f"{name!r} is there twice")
+        if name == BUILTIN_DICTIONARY:
+            raise _invalid_spec_error(f"{BUILTIN_DICTIONARY!r} is the list that comes with this program")
+        named_sources[name] = sources.parse_source(address, base)
+    return named_sources
 
 
-def _built_in(name: str) -> dict[str, Any]:
-    if name != BUILT_IN:
-        raise _bad(f"There is no source for the list {name!r}")
-    return {"name": name, "reason": "built-in", "words": models.words()}
+def _describe_builtin(name: str) -> dict[str, Any]:
+    if name != BUILTIN_DICTIONARY:
+        raise _invalid_spec_error(f"There is no source for the list {name!r}")
+    return {"name": name, "reason": "built-in", "words": count_words()}
 
 
-def _count(path: Path, source: Source) -> int:
-    """The words of a list: the first of each line, but for empty lines and comments."""
+def _count_words(path: Path, source: DownloadSource) -> int:
+    """Count the words of a list: the first of each line, ignoring empty lines and comments."""
     count = 0
     try:
         with path.open(encoding="utf-8-sig") as file:
             for line in file:
-                if len(line) > LONGEST_LINE or "\0" in line or line.startswith("<"):
-                    raise _no_list(source)
+                if len(line) > MAX_LINE_CHARS or "\0" in line or line.startswith("<"):
+                    raise _invalid_list_error(source)
                 count += bool(line.strip()) and not line.startswith("#")
     except UnicodeDecodeError:
-        raise _no_list(source) from None
+        raise _invalid_list_error(source) from None
     if not count:
-        raise _no_list(source)
+        raise _invalid_list_error(source)
     return count
 
 
-def _bad(why: str) -> ToolError:
+def _invalid_spec_error(problem: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"{why}.",
+        f"{problem}.",
         hint="Give lists as url: name=https://..., the name in lower case; en is built in.",
     )
 
 
-def _no_list(source: Source) -> ToolError:
+def _invalid_list_error(source: DownloadSource) -> ToolError:
     return ToolError(
         ErrorCode.DOWNLOAD_VERIFY_FAILED,
-        f"{source.shown} is no list of words. Nothing was put in place.",
+        f"{source.public_url} is no list of words. Nothing was put in place.",
         hint="A list is text in UTF-8 with one word on each line.",
         retryable=False,
     )

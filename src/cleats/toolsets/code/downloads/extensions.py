@@ -1,7 +1,7 @@
-"""Extensions of SQLite: fetched, unpacked and kept, one folder for each kind of machine.
+"""SQLite extensions: downloaded, unpacked and stored, in one folder per platform.
 
-`extension.json` in the folder says which library is meant, so that it is replaced all at once; the
-files of each download have a folder of their own.
+`extension.json` in the folder names the current library, so that a replacement takes effect at
+once; the files of each download are in a separate folder.
 """
 
 import hashlib
@@ -16,64 +16,69 @@ from anyio import from_thread, to_thread
 from msgspec import Meta, Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.atomic_files import replace_text, sync_tree
 from cleats.toolsets.code.downloads import archives, libraries, sources
-from cleats.toolsets.code.downloads.fetching import Arrived, Order, Report, fetched
-from cleats.toolsets.code.downloads.libraries import Machine
-from cleats.toolsets.code.downloads.places import LOCK, held
-from cleats.toolsets.code.downloads.sources import Policy, Source
-from cleats.toolsets.code.store.files import replace_text, sync_tree
+from cleats.toolsets.code.downloads.fetching import (
+    DownloadedFile,
+    DownloadProgressCallback,
+    DownloadRequest,
+    download_file,
+)
+from cleats.toolsets.code.downloads.libraries import LibraryPlatform
+from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
+from cleats.toolsets.code.downloads.targets import LOCK_FILENAME, lock_folder
 
-MANIFEST: Final = "extension.json"
-FILES: Final = "files-"
-_PARTIAL: Final = "download"
+MANIFEST_FILENAME: Final = "extension.json"
+FILES_FOLDER_PREFIX: Final = "files-"
+_DOWNLOAD_FILENAME: Final = "download"
 
-_Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_Sha256Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Installed(Struct, frozen=True):
-    """What the manifest says."""
+class ExtensionManifest(Struct, frozen=True):
+    """The contents of the manifest of an installed extension."""
 
     provider: str
     platform: str
     arch: str
     url: str
-    sha256: _Hash
+    sha256: _Sha256Digest
     bytes: int
-    folder: Annotated[str, Meta(pattern=f"^{FILES}[0-9a-f-]+$")]
+    folder: Annotated[str, Meta(pattern=f"^{FILES_FOLDER_PREFIX}[0-9a-f-]+$")]
     library: str
-    library_sha256: _Hash
+    library_sha256: _Sha256Digest
     etag: str = ""
     modified: str = ""
     format: Literal[1] = 1
 
-    def path(self, place: Path) -> Path | None:
-        """The library, if the manifest names a file in its folder."""
+    def resolve_library(self, extension_folder: Path) -> Path | None:
+        """Return the path of the library, or None if it is outside the folder."""
         parts = PurePosixPath(self.library).parts
         if ".." in parts or "\\" in self.library or self.library.startswith("/"):
             return None
-        return place / self.folder / Path(*parts)
+        return extension_folder / self.folder / Path(*parts)
 
 
-# At import: two threads that show msgspec a type for the first time bring the process down.
-_read = msgspec.json.Decoder(Installed).decode
+# At import: the process crashes if two threads show msgspec a new type at the same time.
+_decode_manifest = msgspec.json.Decoder(ExtensionManifest).decode
 
 
-def installed(place: Path) -> Installed | None:
-    """What a folder says that it has; None when it says nothing that can be read."""
+def read_manifest(folder: Path) -> ExtensionManifest | None:
+    """Return the manifest of a folder, or None if it is missing or unreadable."""
     try:
-        return _read((place / MANIFEST).read_bytes())
+        return _decode_manifest((folder / MANIFEST_FILENAME).read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def intact(place: Path, manifest: Installed) -> bool:
-    """Whether the library is the one that was put there."""
-    path = manifest.path(place)
-    return path is not None and not path.is_symlink() and digest(path) == manifest.library_sha256
+def is_intact(folder: Path, manifest: ExtensionManifest) -> bool:
+    """Return whether the library is unchanged since it was installed."""
+    path = manifest.resolve_library(folder)
+    return path is not None and not path.is_symlink() and hash_file(path) == manifest.library_sha256
 
 
-def digest(path: Path) -> str | None:
-    """The hash of a file, if it can be read."""
+def hash_file(path: Path) -> str | None:
+    """Return the SHA-256 of a file, or None if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -82,75 +87,78 @@ def digest(path: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The folder of an extension for one kind of machine."""
+class ExtensionFolder:
+    """The folder of an extension for one platform."""
 
     folder: Path
     provider: str
-    machine: Machine
+    machine: LibraryPlatform
     repository: Path
-    policy: Policy
+    policy: DownloadPolicy
 
-    async def bring(
-        self, source: Source | None, report: Report, *, update: bool, force: bool
-    ) -> tuple[Installed, dict[str, Any] | None, str]:
-        """Have the extension; what it is, what came, or why nothing had to.
+    async def ensure_extension(
+        self, source: DownloadSource | None, report: DownloadProgressCallback, *, update: bool, force: bool
+    ) -> tuple[ExtensionManifest, dict[str, Any] | None, str]:
+        """Download and install the extension unless it is up to date.
+
+        Returns the manifest, a description of the download if there was one, and otherwise the
+        reason why none was needed.
 
         Raises:
-            ToolError: it cannot be had; what was there is there.
+            ToolError: it cannot be downloaded or installed; an earlier installation is unchanged.
         """
-        async with held(self.folder):
-            await to_thread.run_sync(self._check_ours)
-            before = installed(self.folder)
-            source = source or self._known(before)
-            same = before if before is not None and before.url == source.url else None
-            # Without encryption only what is known is taken, also where an update is wanted.
-            pinned = same is not None and not (update and source.encrypted)
-            known = None if force else await to_thread.run_sync(self._intact, same, source)
-            if known is not None and not update:
-                return known, None, "present"
-            order = Order(
+        async with lock_folder(self.folder):
+            await to_thread.run_sync(self._check_ownership)
+            previous = read_manifest(self.folder)
+            source = source or self._read_recorded_source(previous)
+            same_source = previous if previous is not None and previous.url == source.url else None
+            # Without encryption only the recorded file is accepted, even if an update is requested.
+            is_pinned = same_source is not None and not (update and source.is_encrypted)
+            intact_manifest = None if force else await to_thread.run_sync(self._find_intact, same_source, source)
+            if intact_manifest is not None and not update:
+                return intact_manifest, None, "present"
+            request = DownloadRequest(
                 source,
-                self.folder / _PARTIAL,
+                self.folder / _DOWNLOAD_FILENAME,
                 self.repository,
-                same.sha256 if same is not None and pinned else "",
-                etag=known.etag if known else "",
-                modified=known.modified if known else "",
+                same_source.sha256 if same_source is not None and is_pinned else "",
+                etag=intact_manifest.etag if intact_manifest else "",
+                modified=intact_manifest.modified if intact_manifest else "",
             )
-            async with fetched(order, self.policy, report) as arrived:
-                if arrived is None and known is not None:
-                    return known, None, "not-modified"
-                assert arrived is not None  # noqa: S101 - nothing was known
-                if known is not None and known.sha256 == arrived.sha256:
-                    return known, None, "unchanged"
-                made, count = await to_thread.run_sync(self._install, source, arrived)
-        return made, self._told(source, arrived, count), ""
+            async with download_file(request, self.policy, report) as download:
+                if download is None and intact_manifest is not None:
+                    return intact_manifest, None, "not-modified"
+                assert download is not None  # noqa: S101 - nothing was known
+                if intact_manifest is not None and intact_manifest.sha256 == download.sha256:
+                    return intact_manifest, None, "unchanged"
+                manifest, file_count = await to_thread.run_sync(self._install_library, source, download)
+        return manifest, self._describe_download(source, download, file_count), ""
 
-    def _intact(self, same: Installed | None, source: Source) -> Installed | None:
-        """What is installed, if it is unchanged, and what the source says it must be."""
-        if same is None or source.sha256 not in ("", same.sha256):
+    def _find_intact(self, manifest: ExtensionManifest | None, source: DownloadSource) -> ExtensionManifest | None:
+        """Return the manifest if the library is intact and has the required hash."""
+        if manifest is None or source.sha256 not in ("", manifest.sha256):
             return None
-        return same if intact(self.folder, same) else None
+        return manifest if is_intact(self.folder, manifest) else None
 
-    def _check_ours(self) -> None:
-        """Refuse a folder with something else in it: its files would be mixed with those of others.
+    def _check_ownership(self) -> None:
+        """Reject a folder with other files, which would be mixed with the extension's.
 
         Raises:
             ToolError: INVALID_REQUEST.
         """
-        if (self.folder / MANIFEST).is_file():
+        if (self.folder / MANIFEST_FILENAME).is_file():
             return
-        others = [p.name for p in self.folder.iterdir() if not _is_ours(p.name)]
-        if others:
+        foreign_names = [path.name for path in self.folder.iterdir() if not _is_own_file(path.name)]
+        if foreign_names:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
-                f"{self.folder} has other files in it, such as {min(others)!r}.",
+                f"{self.folder} has other files in it, such as {min(foreign_names)!r}.",
                 hint="Name a folder that is new or empty.",
             )
 
-    def _known(self, before: Installed | None) -> Source:
-        if before is not None:
-            return sources.read(before.url, self.repository)
+    def _read_recorded_source(self, manifest: ExtensionManifest | None) -> DownloadSource:
+        if manifest is not None:
+            return sources.parse_source(manifest.url, self.repository)
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"There is no source for {self.provider} on {self.machine.key}.",
@@ -160,57 +168,62 @@ class Place:
             ),
         )
 
-    def _install(self, source: Source, arrived: Arrived) -> tuple[Installed, int]:
-        name = f"{FILES}{arrived.sha256[:12]}-{secrets.token_hex(4)}"
+    def _install_library(self, source: DownloadSource, download: DownloadedFile) -> tuple[ExtensionManifest, int]:
+        name = f"{FILES_FOLDER_PREFIX}{download.sha256[:12]}-{secrets.token_hex(4)}"
         target = self.folder / name
         try:
-            with arrived.path.open("rb") as file:
+            with download.path.open("rb") as file:
                 if archives.is_archive(file):
-                    found = archives.extract(file, target, alive=from_thread.check_cancelled)
-                    names = [entry.name for entry in found if not entry.folder]
-                    library = libraries.find(target, names, self.provider, self.machine)
+                    entries = archives.extract_archive(file, target, check_cancelled=from_thread.check_cancelled)
+                    names = [entry.name for entry in entries if not entry.folder]
+                    library = libraries.find_library(target, names, self.provider, self.machine)
                 else:
-                    libraries.check(arrived.path, self.machine)
-                    library = libraries.PROVIDERS[self.provider] + self.machine.ending
+                    libraries.check_library(download.path, self.machine)
+                    library = libraries.LIBRARY_NAMES_BY_PROVIDER[self.provider] + self.machine.library_suffix
                     target.mkdir()
-                    shutil.copyfile(arrived.path, target / library)
+                    shutil.copyfile(download.path, target / library)
                     sync_tree(target)
                     names = [library]
-            made = self._manifest(source, arrived, name, library)
-            replace_text(self.folder / MANIFEST, msgspec.json.encode(made).decode())
+            manifest = self._build_manifest(source, download, name, library)
+            replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.encode(manifest).decode())
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise
-        for old in self.folder.glob(f"{FILES}*"):
+        for old in self.folder.glob(f"{FILES_FOLDER_PREFIX}*"):
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
-        return made, len(names)
+        return manifest, len(names)
 
-    def _manifest(self, source: Source, arrived: Arrived, folder: str, library: str) -> Installed:
-        return Installed(
+    def _build_manifest(
+        self, source: DownloadSource, download: DownloadedFile, folder: str, library: str
+    ) -> ExtensionManifest:
+        return ExtensionManifest(
             provider=self.provider,
             platform=self.machine.platform,
             arch=self.machine.arch,
             url=source.url,
-            sha256=arrived.sha256,
-            bytes=arrived.bytes,
+            sha256=download.sha256,
+            bytes=download.bytes,
             folder=folder,
             library=library,
-            library_sha256=digest(self.folder / folder / library) or "",
-            etag=arrived.etag,
-            modified=arrived.modified,
+            library_sha256=hash_file(self.folder / folder / library) or "",
+            etag=download.etag,
+            modified=download.modified,
         )
 
-    def _told(self, source: Source, arrived: Arrived, count: int) -> dict[str, Any]:
+    def _describe_download(self, source: DownloadSource, download: DownloadedFile, file_count: int) -> dict[str, Any]:
         return {
             "name": self.provider,
-            "url": source.shown,
-            "sha256": arrived.sha256,
-            "bytes": arrived.bytes,
-            "files": count,
-            "resumed": arrived.resumed,
+            "url": source.public_url,
+            "sha256": download.sha256,
+            "bytes": download.bytes,
+            "files": file_count,
+            "resumed": download.resumed,
         }
 
 
-def _is_ours(name: str) -> bool:
-    return name.startswith((FILES, archives.UNFINISHED, f".{_PARTIAL}.part")) or name == LOCK
+def _is_own_file(name: str) -> bool:
+    return (
+        name.startswith((FILES_FOLDER_PREFIX, archives.STAGING_FOLDER_PREFIX, f".{_DOWNLOAD_FILENAME}.part"))
+        or name == LOCK_FILENAME
+    )

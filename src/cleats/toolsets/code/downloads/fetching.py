@@ -1,57 +1,167 @@
-"""A source becomes a checked file: as large as it may be, with the hash that it must have.
+"""Downloading a source to a verified file, within the size limit and with the expected hash.
 
-What arrives is handed to the caller, who looks into it and then puts it in place or does not. A
-call that is cancelled, or a connection that breaks, leaves the bytes for the next one to go on
-with; bytes that turn out to be wrong are removed.
+The caller receives the downloaded file, inspects it, and then moves it into place or drops it. A
+cancelled call or a broken connection keeps the bytes for the next attempt to resume; bytes that
+turn out to be wrong are removed.
 """
 
+import hashlib
 import os
 import re
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, Self
 
+import msgspec
 from anyio import from_thread, to_thread
+from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.atomic_files import replace_text, sync_path
 from cleats.toolsets.code.downloads import web
-from cleats.toolsets.code.downloads.partial import PIECE, Origin, Partial
-from cleats.toolsets.code.downloads.sources import Policy, Source
+from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
-Report = Callable[[int, int], None]
-"""Told the bytes so far and, if that is known, of how many; 0 otherwise."""
+READ_CHUNK_BYTES: Final = 1 << 20
+_WRITE_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
-_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
-_OPEN: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+class DownloadOrigin(Struct, frozen=True, omit_defaults=True):
+    """The file and version that the bytes come from."""
+
+    url: str
+    etag: str = ""
+    modified: str = ""
+    total: int = 0
+
+    @property
+    def resume_validator(self) -> str:
+        """The `If-Range` value that limits a resumed download to the same file, or empty."""
+        return self.etag if self.etag and not self.etag.startswith("W/") else self.modified
+
+
+# At import: the process crashes if two threads show msgspec a new type at the same time.
+_decode_origin = msgspec.json.Decoder(DownloadOrigin).decode
+
+
+class PartialDownload:
+    """The bytes downloaded so far."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(f".{target.name}.part")
+        self._origin_path = target.with_name(f".{target.name}.part.json")
+        self._hash = hashlib.sha256()
+        self._file: BinaryIO | None = None
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read_origin(self, url: str) -> DownloadOrigin | None:
+        """Return the origin of the existing bytes, or None if they cannot be reused."""
+        try:
+            origin = _decode_origin(self._origin_path.read_bytes())
+            size = self.path.lstat().st_size
+        except (OSError, msgspec.MsgspecError):
+            return None
+        can_continue = size > 0 and (not origin.total or size < origin.total)
+        return origin if origin.url == url and origin.resume_validator and can_continue else None
+
+    @property
+    def existing_bytes(self) -> int:
+        """The number of bytes on disk."""
+        return self.path.lstat().st_size
+
+    def restart(self, origin: DownloadOrigin) -> None:
+        """Start an empty download."""
+        self.discard()
+        replace_text(self._origin_path, msgspec.json.encode(origin).decode())
+        self._open()
+
+    def resume(self) -> None:
+        """Continue after the existing bytes."""
+        file = self._open()
+        while block := file.read(READ_CHUNK_BYTES):
+            self._hash.update(block)
+            self.size += len(block)
+
+    def _open(self) -> BinaryIO:
+        self._file = os.fdopen(os.open(self.path, _WRITE_FLAGS, 0o644), "r+b")
+        return self._file
+
+    def write(self, block: bytes) -> None:
+        assert self._file is not None  # noqa: S101 - it was restarted or resumed
+        self._file.write(block)
+        self._hash.update(block)
+        self.size += len(block)
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def finish(self) -> None:
+        """Flush the bytes to disk; they can then be read from the path."""
+        self.close()
+        sync_path(self.path)
+
+    def move_to_target(self) -> None:
+        """Replace the target with the downloaded file in one step."""
+        self.path.replace(self.target)
+        sync_path(self.target.parent)
+        self.discard()
+
+    def discard(self) -> None:
+        """Delete the downloaded bytes and their origin."""
+        self.close()
+        for path in (self._origin_path, self.path):
+            with suppress(FileNotFoundError):
+                path.unlink()
+        self._hash, self.size = hashlib.sha256(), 0
+
+    def close(self) -> None:
+        """Close the file and keep its bytes."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+DownloadProgressCallback = Callable[[int, int], None]
+"""Receives the bytes read so far and the total, or 0 if the total is unknown."""
+
+_CONTENT_RANGE_PATTERN = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+_OPEN_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What to fetch, and what is known about it."""
+class DownloadRequest:
+    """A file to download, and the facts known about it."""
 
-    source: Source
+    source: DownloadSource
     target: Path
     repository: Path
     sha256: str = ""
-    """What it must be; what the source itself says goes before."""
+    """The required hash; a hash in the source itself takes precedence."""
     etag: str = ""
     modified: str = ""
-    """Of the file that is in place: nothing comes when the source still has the same."""
+    """Validators of the file in place: nothing is downloaded if the source has the same version."""
 
     @property
-    def expected(self) -> str:
+    def expected_sha256(self) -> str:
         return self.source.sha256 or self.sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """A file that is what it should be, but not in place yet."""
+class DownloadedFile:
+    """A verified file that is not in place yet."""
 
     path: Path
     sha256: str
@@ -59,121 +169,123 @@ class Arrived:
     etag: str
     modified: str
     resumed: int
-    """Bytes that an earlier call had fetched."""
-    place: Callable[[], None]
-    """Puts it at its target."""
+    """Bytes that an earlier call had downloaded."""
+    move_to_target: Callable[[], None]
+    """Moves the file to its target."""
 
 
 @asynccontextmanager
-async def fetched(order: Order, policy: Policy, report: Report) -> AsyncIterator[Arrived | None]:
-    """Fetch a file; None when the one in place is still the newest.
+async def download_file(
+    request: DownloadRequest, policy: DownloadPolicy, on_progress: DownloadProgressCallback
+) -> AsyncIterator[DownloadedFile | None]:
+    """Download a file; yield None if the file in place is still current.
 
-    What is not placed is removed when the block is left.
+    A file that is not moved to its target is removed at the end of the block.
 
     Raises:
         ToolError: FORBIDDEN, NOT_FOUND, INVALID_REQUEST or DOWNLOAD_VERIFY_FAILED.
     """
-    with Partial(order.target) as partial:
-        fetch = _Fetch(order, policy, report, partial)
-        origin = await (fetch.from_web() if order.source.path is None else fetch.from_disk())
+    with PartialDownload(request.target) as partial:
+        transfer = _DownloadTransfer(request, policy, on_progress, partial)
+        origin = await (transfer.fetch_from_web() if request.source.path is None else transfer.copy_from_disk())
         if origin is None:
             yield None
             return
         try:
-            _check_hash(order, partial.sha256)
+            _check_hash(request, partial.sha256)
             await to_thread.run_sync(partial.finish)
-            yield Arrived(
+            yield DownloadedFile(
                 partial.path,
                 partial.sha256,
                 partial.size,
                 origin.etag,
                 origin.modified,
-                fetch.resumed,
-                partial.place,
+                transfer.resumed,
+                partial.move_to_target,
             )
         finally:
             partial.discard()
 
 
 @dataclass(slots=True)
-class _Fetch:
-    """Bytes on their way from a source to the partial file."""
+class _DownloadTransfer:
+    """The transfer of bytes from a source to the partial file."""
 
-    order: Order
-    policy: Policy
-    report: Report
-    partial: Partial
+    request: DownloadRequest
+    policy: DownloadPolicy
+    on_progress: DownloadProgressCallback
+    partial: PartialDownload
     resumed: int = 0
 
-    async def from_disk(self) -> Origin:
-        path = self.policy.check_file(self.order.source, self.order.repository)
+    async def copy_from_disk(self) -> DownloadOrigin:
+        path = self.policy.resolve_file(self.request.source, self.request.repository)
         try:
-            await to_thread.run_sync(self._copy, path)
+            await to_thread.run_sync(self._copy_file, path)
         except BaseException:
-            self.partial.discard()  # to copy it again is as fast as to check what is there
+            self.partial.discard()  # copying again is as fast as checking the existing bytes
             raise
-        self.report(self.partial.size, self.partial.size)
-        return Origin(self.order.source.url)
+        self.on_progress(self.partial.size, self.partial.size)
+        return DownloadOrigin(self.request.source.url)
 
-    def _copy(self, path: Path) -> None:
-        with _plain(path, self.order.source) as file:
+    def _copy_file(self, path: Path) -> None:
+        with _open_regular_file(path, self.request.source) as file:
             self._check_size(os.fstat(file.fileno()).st_size)
-            self.partial.restart(Origin(self.order.source.url))
-            while piece := file.read(PIECE):
+            self.partial.restart(DownloadOrigin(self.request.source.url))
+            while block := file.read(READ_CHUNK_BYTES):
                 from_thread.check_cancelled()
-                self._check_size(self.partial.size + len(piece))
-                self.partial.write(piece)
+                self._check_size(self.partial.size + len(block))
+                self.partial.write(block)
 
-    async def from_web(self) -> Origin | None:
-        """The bytes, by going on with those that are there if the server has the same file."""
-        source = self.order.source
-        earlier = self.partial.origin(source.url)
-        if earlier is not None:
-            at = self.partial.present
-            asked = {"range": f"bytes={at}-", "if-range": earlier.condition}
-            async with web.answered(source, self.policy, asked) as response:
-                if response.status_code == 206 and _continues(response, earlier, at):
+    async def fetch_from_web(self) -> DownloadOrigin | None:
+        """Download the file, resuming if the server still has the same version."""
+        source = self.request.source
+        origin = self.partial.read_origin(source.url)
+        if origin is not None:
+            offset = self.partial.existing_bytes
+            request_headers = {"range": f"bytes={offset}-", "if-range": origin.resume_validator}
+            async with web.open_response(source, self.policy, request_headers) as response:
+                if response.status_code == 206 and _can_resume(response, origin, offset):
                     await to_thread.run_sync(self.partial.resume)
-                    self.resumed = at
-                    await self._read(response, earlier.total)
-                    return earlier
+                    self.resumed = offset
+                    await self._read_body(response, origin.total)
+                    return origin
                 if response.status_code == 200:
-                    return await self._whole(response)
+                    return await self._read_full_response(response)
             self.partial.discard()
-        conditions = {"if-none-match": self.order.etag, "if-modified-since": self.order.modified}
-        asked = {name: value for name, value in conditions.items() if value}
-        async with web.answered(source, self.policy, asked) as response:
-            if response.status_code == 304 and asked:
+        conditions = {"if-none-match": self.request.etag, "if-modified-since": self.request.modified}
+        request_headers = {name: value for name, value in conditions.items() if value}
+        async with web.open_response(source, self.policy, request_headers) as response:
+            if response.status_code == 304 and request_headers:
                 return None
             if response.status_code != 200:
-                raise _wrong(source, f"the server says {response.status_code}, unasked")
-            return await self._whole(response)
+                raise _verification_error(source, f"the server says {response.status_code}, unasked")
+            return await self._read_full_response(response)
 
-    async def _whole(self, response: "Response") -> Origin:
+    async def _read_full_response(self, response: "Response") -> DownloadOrigin:
         headers = response.headers
         length = headers.get("content-length", "")
-        origin = Origin(
-            self.order.source.url,
+        origin = DownloadOrigin(
+            self.request.source.url,
             headers.get("etag", ""),
             headers.get("last-modified", ""),
             int(length) if length.isdigit() and len(length) < 19 else 0,
         )
         self._check_size(origin.total)
         await to_thread.run_sync(self.partial.restart, origin)
-        await self._read(response, origin.total)
+        await self._read_body(response, origin.total)
         return origin
 
-    async def _read(self, response: "Response", total: int) -> None:
+    async def _read_body(self, response: "Response", total: int) -> None:
         partial = self.partial
-        async for piece in response.aiter_raw():
-            self._check_size(partial.size + len(piece))
-            partial.write(piece)
-            self.report(partial.size, total)
+        async for block in response.aiter_raw():
+            self._check_size(partial.size + len(block))
+            partial.write(block)
+            self.on_progress(partial.size, total)
         if total and partial.size != total:
-            came = partial.size
-            if came > total:
+            received_bytes = partial.size
+            if received_bytes > total:
                 partial.discard()
-            raise _wrong(self.order.source, f"{came:,} bytes came instead of {total:,}")
+            raise _verification_error(self.request.source, f"{received_bytes:,} bytes came instead of {total:,}")
 
     def _check_size(self, size: int) -> None:
         if size <= self.policy.limit:
@@ -181,55 +293,52 @@ class _Fetch:
         self.partial.discard()
         raise ToolError(
             ErrorCode.DOWNLOAD_VERIFY_FAILED,
-            f"{self.order.source.shown} has more than {self.policy.limit:,} bytes. "
-            "Nothing was put in place.",
+            f"{self.request.source.public_url} has more than {self.policy.limit:,} bytes. Nothing was put in place.",
             hint="CLEATS_DOWNLOAD_LIMIT allows larger downloads.",
             retryable=False,
         )
 
 
-def _continues(response: "Response", earlier: Origin, at: int) -> bool:
-    """Whether an answer goes on where the bytes end, with the same file."""
-    found = _RANGE.fullmatch(response.headers.get("content-range", ""))
-    if found is None or int(found[1]) != at:
+def _can_resume(response: "Response", origin: DownloadOrigin, offset: int) -> bool:
+    """Return whether a response continues the same file exactly where the existing bytes end."""
+    match = _CONTENT_RANGE_PATTERN.fullmatch(response.headers.get("content-range", ""))
+    if match is None or int(match[1]) != offset:
         return False
-    total = 0 if found[3] == "*" else int(found[3])
-    known = not total or not earlier.total or total == earlier.total
-    return known and bool(response.headers.get("etag", earlier.etag) == earlier.etag)
+    total = 0 if match[3] == "*" else int(match[3])
+    same_total = not total or not origin.total or total == origin.total
+    return same_total and bool(response.headers.get("etag", origin.etag) == origin.etag)
 
 
-def _plain(path: Path, source: Source) -> BinaryIO:
+def _open_regular_file(path: Path, source: DownloadSource) -> BinaryIO:
     try:
-        descriptor = os.open(path, _OPEN)  # without waiting: it may be a pipe
+        descriptor = os.open(path, _OPEN_FLAGS)  # non-blocking: it may be a pipe
     except (FileNotFoundError, NotADirectoryError):
-        raise ToolError(
-            ErrorCode.NOT_FOUND, f"There is no file {source.shown}.", hint="Check the path."
-        ) from None
+        raise ToolError(ErrorCode.NOT_FOUND, f"There is no file {source.public_url}.", hint="Check the path.") from None
     except OSError as error:
         raise ToolError(
             ErrorCode.FORBIDDEN,
-            f"{source.shown} cannot be read: {error.strerror}.",
+            f"{source.public_url} cannot be read: {error.strerror}.",
             hint="Check who may read it.",
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{source.shown} is no plain file.",
+            f"{source.public_url} is no plain file.",
             hint="Give the path of a file.",
         )
     return os.fdopen(descriptor, "rb")
 
 
-def _check_hash(order: Order, sha256: str) -> None:
-    if order.expected and sha256 != order.expected:
-        why = f"its sha256 is {sha256}, not {order.expected}"
-        raise _wrong(order.source, why)
+def _check_hash(request: DownloadRequest, sha256: str) -> None:
+    if request.expected_sha256 and sha256 != request.expected_sha256:
+        reason = f"its sha256 is {sha256}, not {request.expected_sha256}"
+        raise _verification_error(request.source, reason)
 
 
-def _wrong(source: Source, why: str) -> ToolError:
+def _verification_error(source: DownloadSource, reason: str) -> ToolError:
     return ToolError(
         ErrorCode.DOWNLOAD_VERIFY_FAILED,
-        f"{source.shown} is not what it should be: {why}. Nothing was put in place.",
+        f"{source.public_url} is not what it should be: {reason}. Nothing was put in place.",
         hint="Try again; if it stays so, check the address and the sha256.",
     )

@@ -1,4 +1,4 @@
-"""Libraries that extend SQLite: for which machine they are, and where one lies in an archive."""
+"""SQLite extension libraries: their platforms, and the location of one in an archive."""
 
 import platform
 import sys
@@ -8,35 +8,35 @@ from typing import Final, NamedTuple
 
 from cleats.contract.errors import ErrorCode, ToolError
 
-PROVIDERS: Final = {"sqlite-vec": "vec0"}
-"""Those that are known, and what their library and its module are called."""
+LIBRARY_NAMES_BY_PROVIDER: Final = {"sqlite-vec": "vec0"}
+"""The known providers, with the name of their library and its module."""
 
-PLATFORMS: Final = {
+PLATFORM_ALIASES: Final = {
     "linux": "linux",
     "darwin": "darwin",
     "macos": "darwin",
     "win32": "windows",
     "windows": "windows",
 }
-ARCHES: Final = {
+ARCH_ALIASES: Final = {
     "x64": "x64",
     "x86_64": "x64",
     "amd64": "x64",
     "arm64": "arm64",
     "aarch64": "arm64",
 }
-"""The names that people and systems use, and ours."""
+"""Names that people and systems use, with the canonical name of each."""
 
-_ENDINGS: Final = {"linux": ".so", "darwin": ".dylib", "windows": ".dll"}
-_BEGINNINGS: Final = {
+_LIBRARY_SUFFIXES: Final = {"linux": ".so", "darwin": ".dylib", "windows": ".dll"}
+_LIBRARY_MAGIC_BYTES: Final = {
     "linux": (b"\x7fELF",),
     "darwin": (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"),
     "windows": (b"MZ",),
 }
 
 
-class Machine(NamedTuple):
-    """What a library is made for."""
+class LibraryPlatform(NamedTuple):
+    """The operating system and processor that a library is built for."""
 
     platform: str
     arch: str
@@ -46,66 +46,66 @@ class Machine(NamedTuple):
         return f"{self.platform}-{self.arch}"
 
     @property
-    def ending(self) -> str:
-        return _ENDINGS[self.platform]
+    def library_suffix(self) -> str:
+        return _LIBRARY_SUFFIXES[self.platform]
 
-    def fits(self, library: Path) -> bool:
-        """Whether a file begins like a library of this platform."""
+    def can_load(self, library: Path) -> bool:
+        """Return whether a file starts like a library of this platform."""
         with library.open("rb") as file:
-            return file.read(4).startswith(_BEGINNINGS[self.platform])
+            return file.read(4).startswith(_LIBRARY_MAGIC_BYTES[self.platform])
 
 
-def this_machine() -> Machine:
-    """The one this runs on, as far as it has a name here."""
-    system = PLATFORMS.get(sys.platform, "linux")
+def detect_platform() -> LibraryPlatform:
+    """Return the platform of this machine, as far as it has a canonical name."""
+    system = PLATFORM_ALIASES.get(sys.platform, "linux")
     arch = platform.machine().lower()
-    return Machine(system, ARCHES.get(arch, arch))
+    return LibraryPlatform(system, ARCH_ALIASES.get(arch, arch))
 
 
-def machine(system: str | None, arch: str | None) -> Machine:
-    """The one that a caller names; this one without."""
-    here = this_machine()
-    return Machine(
-        PLATFORMS[system] if system else here.platform, ARCHES[arch] if arch else here.arch
+def resolve_platform(system: str | None, arch: str | None) -> LibraryPlatform:
+    """Return the platform that a caller names, completed from this machine."""
+    current = detect_platform()
+    return LibraryPlatform(
+        PLATFORM_ALIASES[system] if system else current.platform, ARCH_ALIASES[arch] if arch else current.arch
     )
 
 
-def find(folder: Path, names: Iterable[str], provider: str, wanted: Machine) -> str:
-    """The library among the files of an archive.
+def find_library(folder: Path, names: Iterable[str], provider: str, target: LibraryPlatform) -> str:
+    """Return the name of the library among the files of an archive.
 
     Raises:
         ToolError: INVALID_REQUEST, there is none or there are several; DOWNLOAD_VERIFY_FAILED, it
-            is for something else.
+            is built for another platform.
     """
-    found = [name for name in names if name.endswith(wanted.ending)]
-    stem = PROVIDERS[provider]
-    named = [
+    candidates = [name for name in names if name.endswith(target.library_suffix)]
+    stem = LIBRARY_NAMES_BY_PROVIDER[provider]
+    exact_names = [
         name
-        for name in found
-        if Path(name).name in (stem + wanted.ending, f"lib{stem}{wanted.ending}")
+        for name in candidates
+        if Path(name).name in (stem + target.library_suffix, f"lib{stem}{target.library_suffix}")
     ]
-    chosen = named or found
+    chosen = exact_names or candidates
     if len(chosen) != 1:
         count = "no library" if not chosen else f"{len(chosen)} libraries"
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"There is {count} {stem}{wanted.ending} in what came. Nothing was put in place.",
-            hint=f"Use an archive with one library for {wanted.key}.",
+            f"There is {count} {stem}{target.library_suffix} in what came. Nothing was put in place.",
+            hint=f"Use an archive with one library for {target.key}.",
         )
-    check(folder / chosen[0], wanted)
+    check_library(folder / chosen[0], target)
     return chosen[0]
 
 
-def check(library: Path, wanted: Machine) -> None:
-    """See that a file is a library of a platform.
+def check_library(library: Path, target: LibraryPlatform) -> None:
+    """Check that a file is a library of a platform.
 
     Raises:
         ToolError: DOWNLOAD_VERIFY_FAILED.
     """
-    if not wanted.fits(library):
+    if not target.can_load(library):
         raise ToolError(
             ErrorCode.DOWNLOAD_VERIFY_FAILED,
-            f"What came is no library for {wanted.platform}. Nothing was put in place.",
+            f"What came is no library for {target.platform}. Nothing was put in place.",
             hint="Check the address, and platform and arch.",
             retryable=False,
         )

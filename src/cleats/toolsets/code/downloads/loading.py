@@ -1,7 +1,7 @@
-"""A library in a SQLite of its own: a program for a child process, which may not survive it.
+"""Trial of an extension library in a child process, which the library may crash.
 
-The order comes as JSON on stdin. For each step that is over a line of JSON is written at once, so
-that the parent knows in which one the library took the process along.
+The trial arrives as JSON on stdin. After each step one line of JSON is written immediately, so that
+the parent knows in which step the library ended the process.
 """
 
 import struct
@@ -15,11 +15,11 @@ from msgspec import Struct
 if TYPE_CHECKING:
     import apsw
 
-VECTOR = (1.0, 2.0, 3.0)
+SAMPLE_VECTOR = (1.0, 2.0, 3.0)
 
 
-class Trial(Struct, frozen=True):
-    """What to load and to try."""
+class ExtensionTrial(Struct, frozen=True):
+    """The library to load and the table to try."""
 
     path: str
     module: str
@@ -29,54 +29,51 @@ class Trial(Struct, frozen=True):
     options: str = ""
 
 
-class Step(Struct, frozen=True):
-    """How one step went."""
+class TrialStep(Struct, frozen=True):
+    """The outcome of one step."""
 
     step: Literal["load", "smoke"]
     reason: str = ""
-    """Why not, empty if it went well."""
+    """Reason of the failure, empty on success."""
 
 
 def main() -> None:
-    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
-    import apsw  # noqa: PLC0415 - the order comes first
+    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=ExtensionTrial)
+    import apsw  # noqa: PLC0415 - the trial is read first
 
     connection = apsw.Connection(":memory:")
-    if _done("load", lambda: _load(connection, trial)):
-        _done("smoke", lambda: _smoke(connection, trial))
+    if _run_step("load", lambda: _load_library(connection, trial)):
+        _run_step("smoke", lambda: _query_sample(connection, trial))
 
 
-def _done(step: Literal["load", "smoke"], act: Callable[[], None]) -> bool:
+def _run_step(step: Literal["load", "smoke"], action: Callable[[], None]) -> bool:
     reason = ""
     try:
-        act()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        action()
+    except Exception as error:  # noqa: BLE001 - every failure is the result of the step
         reason = str(error) or type(error).__name__
-    sys.stdout.buffer.write(msgspec.json.encode(Step(step, reason)) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.encode(TrialStep(step, reason)) + b"\n")
     sys.stdout.buffer.flush()
     return not reason
 
 
-def _load(connection: "apsw.Connection", trial: Trial) -> None:
+def _load_library(connection: "apsw.Connection", trial: ExtensionTrial) -> None:
     connection.enable_load_extension(True)
     connection.load_extension(trial.path)
     connection.enable_load_extension(False)
 
 
-def _smoke(connection: "apsw.Connection", trial: Trial) -> None:
-    """Make a table for three numbers, put a vector in, and find it again by itself."""
+def _query_sample(connection: "apsw.Connection", trial: ExtensionTrial) -> None:
+    """Create a table of three-dimensional vectors, insert one, and find it by itself."""
     table, column = f'"{trial.table}"', f'"{trial.column}"'
-    connection.execute(
-        f"CREATE VIRTUAL TABLE {table} USING {trial.module}"
-        f"({trial.column} float[3] {trial.options})"
-    )
-    vector = struct.pack("<3f", *VECTOR)
-    said = vector if trial.encoding == "float32" else msgspec.json.encode(VECTOR).decode()
-    connection.execute(f"INSERT INTO {table}(rowid, {column}) VALUES (7, ?)", (said,))  # noqa: S608
+    connection.execute(f"CREATE VIRTUAL TABLE {table} USING {trial.module}({trial.column} float[3] {trial.options})")
+    vector = struct.pack("<3f", *SAMPLE_VECTOR)
+    encoded_vector = vector if trial.encoding == "float32" else msgspec.json.encode(SAMPLE_VECTOR).decode()
+    connection.execute(f"INSERT INTO {table}(rowid, {column}) VALUES (7, ?)", (encoded_vector,))  # noqa: S608
     query = f"SELECT rowid FROM {table} WHERE {column} MATCH ? ORDER BY distance LIMIT 1"  # noqa: S608
-    found = connection.execute(query, (said,)).fetchall()
-    if found != [(7,)]:
-        raise ValueError(f"a vector was put in and not found again: {found!r}")
+    rows = connection.execute(query, (encoded_vector,)).fetchall()
+    if rows != [(7,)]:
+        raise ValueError(f"a vector was put in and not found again: {rows!r}")
 
 
 if __name__ == "__main__":

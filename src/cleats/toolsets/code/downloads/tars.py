@@ -1,25 +1,31 @@
-"""Tar, read strictly and as a stream: plain files and folders, in ustar, GNU or pax.
+"""A strict streaming reader of tar archives: plain files and folders in ustar, GNU or pax format.
 
-Whatever is not understood to the last field is refused. The library's own reader is made to get
-something out of every archive, which is the opposite of what is wanted here.
+Everything that is not understood to the last field is rejected. The standard library's reader tries
+to extract something from every archive, which is the opposite of the purpose here.
 """
 
 from collections.abc import Iterator
 from typing import BinaryIO, Final, NamedTuple
 
-from cleats.toolsets.code.downloads.entries import Entry, Limits, plain, too_large, unsafe
-from cleats.toolsets.code.downloads.unpacking import unpacked
+from cleats.toolsets.code.downloads.entries import (
+    ArchiveEntry,
+    ArchiveLimits,
+    oversized_archive_error,
+    parse_entry_name,
+    unsafe_archive_error,
+)
+from cleats.toolsets.code.downloads.unpacking import decompress_file
 
-BLOCK: Final = 512
-NAME_END: Final = 100
+BLOCK_BYTES: Final = 512
+NAME_FIELD_BYTES: Final = 100
 
-LONGEST_NOTE: Final = 64 << 10
-"""Bytes of a header that only describes the next one."""
+MAX_METADATA_BYTES: Final = 64 << 10
+"""Bytes of a header that only describes the next entry."""
 
-OVERHEAD: Final = 16 << 20
-"""Bytes that headers and padding may take, all together."""
+MAX_OVERHEAD_BYTES: Final = 16 << 20
+"""Bytes that headers and padding may take in total."""
 
-_KINDS: Final = {
+_REJECTED_ENTRY_TYPES: Final = {
     b"1": "a hard link",
     b"2": "a symbolic link",
     b"3": "a device",
@@ -30,161 +36,161 @@ _KINDS: Final = {
     b"M": "a part of a file",
 }
 
-_FILES: Final = (b"0", b"\x00", b"7")
-_NOTES: Final = (b"x", b"g", b"L")
+_FILE_TYPE_FLAGS: Final = (b"0", b"\x00", b"7")
+_METADATA_TYPE_FLAGS: Final = (b"x", b"g", b"L")
 
-Content = Iterator[bytes]
+EntryContent = Iterator[bytes]
 
 
-class _Header(NamedTuple):
+class _TarHeader(NamedTuple):
     name: bytes
     mode: int
     size: int
     kind: bytes
 
 
-class _Tape:
-    """The plain bytes of an archive, taken off in exact amounts."""
+class _TarStream:
+    """The decompressed bytes of an archive, read in exact amounts."""
 
-    def __init__(self, pieces: Iterator[bytes], most: int) -> None:
-        self._pieces = pieces
-        self._left = most
-        self._rest = b""
+    def __init__(self, blocks: Iterator[bytes], max_bytes: int) -> None:
+        self._blocks = blocks
+        self._remaining_bytes = max_bytes
+        self._buffer = b""
 
-    def take(self, size: int) -> bytes:
-        """So many bytes.
+    def read(self, size: int) -> bytes:
+        """Read exactly `size` bytes.
 
         Raises:
             ToolError: ARCHIVE_UNSAFE, there are fewer.
         """
-        return b"".join(self.parts(size))
+        return b"".join(self.iterate_bytes(size))
 
-    def parts(self, size: int) -> Iterator[bytes]:
-        """So many bytes, piece by piece."""
+    def iterate_bytes(self, size: int) -> Iterator[bytes]:
+        """Yield exactly `size` bytes, block by block."""
         while size:
-            if not self._rest and not self._more():
-                raise unsafe("it ends in the middle")
-            part, self._rest = self._rest[:size], self._rest[size:]
-            size -= len(part)
-            yield part
+            if not self._buffer and not self._fill_buffer():
+                raise unsafe_archive_error("it ends in the middle")
+            block, self._buffer = self._buffer[:size], self._buffer[size:]
+            size -= len(block)
+            yield block
 
-    def end(self) -> None:
-        """Read what is left, which must be nothing but padding."""
-        while self._rest:
-            if self._rest.strip(b"\x00"):
-                raise unsafe("something follows its end")
-            self._more()
+    def check_end(self) -> None:
+        """Read the remaining bytes, which must be padding."""
+        while self._buffer:
+            if self._buffer.strip(b"\x00"):
+                raise unsafe_archive_error("something follows its end")
+            self._fill_buffer()
 
-    def _more(self) -> bool:
-        self._rest = next(self._pieces, b"")
-        self._left -= len(self._rest)
-        if self._left < 0:  # headers and padding too come out of little
-            raise too_large("more comes out than its entries hold")
-        return bool(self._rest)
+    def _fill_buffer(self) -> bool:
+        self._buffer = next(self._blocks, b"")
+        self._remaining_bytes -= len(self._buffer)
+        if self._remaining_bytes < 0:  # headers and padding compress well too
+            raise oversized_archive_error("more comes out than its entries hold")
+        return bool(self._buffer)
 
 
 def is_tar(file: BinaryIO) -> bool:
-    """Whether the first block of a file, that is not compressed, is the header of a tar."""
+    """Return whether the first block of an uncompressed file is a tar header."""
     file.seek(0)
-    block = file.read(BLOCK)
-    return len(block) == BLOCK and any(block) and _sum(block) == _octal(block[148:156])
+    block = file.read(BLOCK_BYTES)
+    return len(block) == BLOCK_BYTES and any(block) and _compute_checksum(block) == _parse_octal(block[148:156])
 
 
-def entries(file: BinaryIO, limits: Limits) -> Iterator[tuple[Entry, Content]]:
-    """Each entry with its content, which must be read before the next.
+def read_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[tuple[ArchiveEntry, EntryContent]]:
+    """Yield each entry with its content, which must be read before the next entry.
 
     Raises:
         ToolError: ARCHIVE_UNSAFE or ARCHIVE_TOO_LARGE.
     """
-    tape = _Tape(unpacked(file), limits.total + OVERHEAD)
-    noted: bytes | None = None
-    while (block := tape.take(BLOCK)).strip(b"\x00"):
-        header = _read(block)
-        if header.kind in _NOTES:
-            name = _note(header, tape)
-            if name is not None and noted is not None:
-                raise unsafe("an entry has two names")
-            noted = noted if name is None else name
+    stream = _TarStream(decompress_file(file), limits.total + MAX_OVERHEAD_BYTES)
+    noted_name: bytes | None = None
+    while (block := stream.read(BLOCK_BYTES)).strip(b"\x00"):
+        header = _parse_header(block)
+        if header.kind in _METADATA_TYPE_FLAGS:
+            name = _read_metadata_name(header, stream)
+            if name is not None and noted_name is not None:
+                raise unsafe_archive_error("an entry has two names")
+            noted_name = noted_name if name is None else name
             continue
-        entry = _entry(header, header.name if noted is None else noted)
-        noted = None
-        yield entry, tape.parts(entry.size)
-        if tape.take(-entry.size % BLOCK).strip(b"\x00"):
-            raise unsafe(f"{entry.name!r} is followed by something that is no padding")
-    if noted is not None:
-        raise unsafe("a name stands at its end")
-    tape.end()
+        entry = _build_entry(header, header.name if noted_name is None else noted_name)
+        noted_name = None
+        yield entry, stream.iterate_bytes(entry.size)
+        if stream.read(-entry.size % BLOCK_BYTES).strip(b"\x00"):
+            raise unsafe_archive_error(f"{entry.name!r} is followed by something that is no padding")
+    if noted_name is not None:
+        raise unsafe_archive_error("a name stands at its end")
+    stream.check_end()
 
 
-def _read(block: bytes) -> _Header:
-    if _sum(block) != _octal(block[148:156]):
-        raise unsafe("the sum of a header is wrong")
-    size, mode = _octal(block[124:136]), _octal(block[100:108])
+def _parse_header(block: bytes) -> _TarHeader:
+    if _compute_checksum(block) != _parse_octal(block[148:156]):
+        raise unsafe_archive_error("the sum of a header is wrong")
+    size, mode = _parse_octal(block[124:136]), _parse_octal(block[100:108])
     if size is None or mode is None:
-        raise unsafe("a header has no size or no mode")
-    name = _text(block[:NAME_END])
-    if block[257:263] == b"ustar\x00" and (prefix := _text(block[345:500])):
+        raise unsafe_archive_error("a header has no size or no mode")
+    name = _read_name_field(block[:NAME_FIELD_BYTES])
+    if block[257:263] == b"ustar\x00" and (prefix := _read_name_field(block[345:500])):
         name = prefix + b"/" + name
-    return _Header(name, mode, size, block[156:157])
+    return _TarHeader(name, mode, size, block[156:157])
 
 
-def _entry(header: _Header, name: bytes) -> Entry:
-    folder = header.kind == b"5" or (header.kind in _FILES and name.endswith(b"/"))
-    if not folder and header.kind not in _FILES:
-        kind = _KINDS.get(header.kind, f"of the kind {header.kind!r}")
-        raise unsafe(f"the entry {name[:80]!r} is {kind}")
-    parts = plain(name)
-    if not parts and not folder:
-        raise unsafe("a file has no name")
-    return Entry(parts, header.size, folder, executable=bool(header.mode & 0o111))
+def _build_entry(header: _TarHeader, name: bytes) -> ArchiveEntry:
+    is_folder = header.kind == b"5" or (header.kind in _FILE_TYPE_FLAGS and name.endswith(b"/"))
+    if not is_folder and header.kind not in _FILE_TYPE_FLAGS:
+        kind = _REJECTED_ENTRY_TYPES.get(header.kind, f"of the kind {header.kind!r}")
+        raise unsafe_archive_error(f"the entry {name[:80]!r} is {kind}")
+    parts = parse_entry_name(name)
+    if not parts and not is_folder:
+        raise unsafe_archive_error("a file has no name")
+    return ArchiveEntry(parts, header.size, is_folder, executable=bool(header.mode & 0o111))
 
 
-def _note(header: _Header, tape: _Tape) -> bytes | None:
-    """The name that a describing header has for the next entry, if any."""
-    if header.size > LONGEST_NOTE:
-        raise unsafe("a description is too long")
-    content = tape.take(header.size)
-    if tape.take(-header.size % BLOCK).strip(b"\x00"):
-        raise unsafe("a description is followed by something that is no padding")
+def _read_metadata_name(header: _TarHeader, stream: _TarStream) -> bytes | None:
+    """Return the name that a metadata header gives the next entry, or None."""
+    if header.size > MAX_METADATA_BYTES:
+        raise unsafe_archive_error("a description is too long")
+    content = stream.read(header.size)
+    if stream.read(-header.size % BLOCK_BYTES).strip(b"\x00"):
+        raise unsafe_archive_error("a description is followed by something that is no padding")
     if header.kind == b"L":
         if content.count(b"\x00") > 1 or not content.endswith(b"\x00"):
-            raise unsafe("a long name has no end")
+            raise unsafe_archive_error("a long name has no end")
         return content[:-1]
-    fields = dict(_fields(content))
+    fields = dict(_parse_pax_records(content))
     if header.kind == b"g" and b"path" in fields:
-        raise unsafe("all entries have one name")
+        raise unsafe_archive_error("all entries have one name")
     for key in fields:
         if key in (b"size", b"linkpath", b"hdrcharset") or key.startswith(b"GNU.sparse"):
-            raise unsafe(f"a description says {key.decode()!r}")
+            raise unsafe_archive_error(f"a description says {key.decode()!r}")
     return fields.get(b"path")
 
 
-def _fields(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of a pax header: `LENGTH KEY=VALUE`; the length counts all, with the line end."""
-    seen = set()
+def _parse_pax_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the records of a pax header: `LENGTH KEY=VALUE`; the length counts the whole line."""
+    seen_keys = set()
     while content:
         digits, space, _ = content.partition(b" ")
         length = int(digits) if space and digits.isdigit() and len(digits) < 8 else 0
         line, content = content[len(digits) + 1 : length], content[length:]
         key, equals, value = line.partition(b"=")
-        whole = len(digits) + 1 + len(line) == length and line.endswith(b"\n")
-        if not whole or not equals or not key or key in seen:
-            raise unsafe("a description cannot be read")
-        seen.add(key)
+        is_complete = len(digits) + 1 + len(line) == length and line.endswith(b"\n")
+        if not is_complete or not equals or not key or key in seen_keys:
+            raise unsafe_archive_error("a description cannot be read")
+        seen_keys.add(key)
         yield key, value[:-1]
 
 
-def _sum(block: bytes) -> int:
+def _compute_checksum(block: bytes) -> int:
     return sum(block[:148]) + 8 * 0x20 + sum(block[156:])
 
 
-def _octal(raw: bytes) -> int | None:
+def _parse_octal(raw: bytes) -> int | None:
     digits = raw.strip(b"\x00 ") or b"0"
     return int(digits, 8) if not digits.strip(b"01234567") else None
 
 
-def _text(raw: bytes) -> bytes:
+def _read_name_field(raw: bytes) -> bytes:
     text, _, rest = raw.partition(b"\x00")
     if rest.strip(b"\x00"):
-        raise unsafe(f"the name {text[:80]!r} goes on behind its end")
+        raise unsafe_archive_error(f"the name {text[:80]!r} goes on behind its end")
     return text

@@ -1,4 +1,4 @@
-"""The tools that download: models, dictionaries and extensions; and the one that tries these."""
+"""Tools that download models, dictionaries and extensions, and one that tries an extension."""
 
 import os
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from anyio import to_thread
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.settings import Settings
-from cleats.toolsets.code.downloads import libraries, shapes
-from cleats.toolsets.code.downloads.places import Places
-from cleats.toolsets.code.downloads.sources import Policy, Source, read
-from cleats.toolsets.code.indexing.access import Indexes
+from cleats.toolsets.code.downloads import libraries, tool_schemas
+from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource, parse_source
+from cleats.toolsets.code.downloads.targets import DownloadFolders
+from cleats.toolsets.code.index.access import Indexes
 from cleats.toolsets.code.repository import Repository
 
-_FETCHES = Hints(read_only=False, open_world=True)
-_ERRORS = (
+_DOWNLOAD_HINTS = Hints(read_only=False, open_world=True)
+_DOWNLOAD_ERRORS = (
     ErrorCode.NOT_FOUND,
     ErrorCode.FORBIDDEN,
     ErrorCode.DOWNLOAD_VERIFY_FAILED,
@@ -28,42 +28,45 @@ _ERRORS = (
 
 @dataclass(frozen=True)
 class DownloadTools:
-    """The four tools, over the cache of this machine."""
+    """The four download tools, over the cache of this machine."""
 
     settings: Settings
     indexes: Indexes
 
-    def _begun(self, given: Mapping[str, Any], context: Context) -> tuple[Repository, Places]:
-        repository = self.indexes.repository(given.get("repoPath"))
+    def _begin_call(self, args: Mapping[str, Any], context: Context) -> tuple[Repository, DownloadFolders]:
+        repository = self.indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
-        return repository, Places(self.settings.cache_dir, repository.root)
+        return repository, DownloadFolders(self.settings.cache_dir, repository.root)
 
-    async def models(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        from cleats.toolsets.code.downloads.models import shipped  # noqa: PLC0415
+    async def download_models(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        from cleats.toolsets.code.downloads.dictionaries import describe_model  # noqa: PLC0415
 
-        repository, places = self._begun(given, context)
-        if given.get("cacheDir"):
-            places.folder(given["cacheDir"], "models")
+        repository, folders = self._begin_call(args, context)
+        if args.get("cacheDir"):
+            folders.resolve_folder(args["cacheDir"], "models")
             context.warn("nothing_downloaded", "cacheDir is not used: the model is built in.")
-        about = await to_thread.run_sync(shipped, given.get("model"))
-        return {"repoPath": str(repository.root), **about}
+        model_facts = await to_thread.run_sync(describe_model, args.get("model"))
+        return {"repoPath": str(repository.root), **model_facts}
 
-    async def dictionaries(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    async def download_dictionaries(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         from cleats.toolsets.code.downloads import dictionaries  # noqa: PLC0415
 
-        repository, places = self._begun(given, context)
-        folder = places.folder(given.get("dir"), "dictionaries")
-        wanted = dictionaries.named(given.get("url", ()), repository.root)
-        names = given["lang"].split(",") if "lang" in given else None
-        shelf = dictionaries.Shelf(
+        repository, folders = self._begin_call(args, context)
+        folder = folders.resolve_folder(args.get("dir"), "dictionaries")
+        named_sources = dictionaries.parse_named_sources(args.get("url", ()), repository.root)
+        names = args["lang"].split(",") if "lang" in args else None
+        dictionary_folder = dictionaries.DictionaryFolder(
             folder,
             repository.root,
-            Policy.of(self.settings),
-            update=given["update"],
-            force=given["force"],
+            DownloadPolicy.from_settings(self.settings),
+            update=args["update"],
+            force=args["force"],
         )
-        await shelf.bring(names, wanted, _Meter(context).tell)
-        if any(each["name"] != dictionaries.BUILT_IN for each in shelf.downloaded + shelf.skipped):
+        await dictionary_folder.ensure_dictionaries(names, named_sources, _DownloadMeter(context).report)
+        if any(
+            item["name"] != dictionaries.BUILTIN_DICTIONARY
+            for item in dictionary_folder.downloaded + dictionary_folder.skipped
+        ):
             context.warn(
                 "dictionaries_unused",
                 "These lists are kept, but indexes do not use them yet: run-together words are "
@@ -72,25 +75,27 @@ class DownloadTools:
         return {
             "repoPath": str(repository.root),
             "output": str(folder),
-            "downloaded": shelf.downloaded,
-            "skipped": shelf.skipped,
+            "downloaded": dictionary_folder.downloaded,
+            "skipped": dictionary_folder.skipped,
         }
 
-    async def extensions(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        from cleats.toolsets.code.downloads.extensions import Place  # noqa: PLC0415
+    async def download_extension(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        from cleats.toolsets.code.downloads.extensions import ExtensionFolder  # noqa: PLC0415
 
-        repository, places = self._begun(given, context)
-        provider = given["provider"]
-        machine = libraries.machine(given.get("platform"), given.get("arch"))
-        folder = _folder(given, places, machine)
-        source = read(given["url"], repository.root) if "url" in given else None
+        repository, folders = self._begin_call(args, context)
+        provider = args["provider"]
+        platform = libraries.resolve_platform(args.get("platform"), args.get("arch"))
+        folder = _resolve_extension_folder(args, folders, platform)
+        source = parse_source(args["url"], repository.root) if "url" in args else None
         _check_transport(source)
-        place = Place(folder, provider, machine, repository.root, Policy.of(self.settings))
-        made, came, reason = await place.bring(
+        extension_folder = ExtensionFolder(
+            folder, provider, platform, repository.root, DownloadPolicy.from_settings(self.settings)
+        )
+        manifest, download, reason = await extension_folder.ensure_extension(
             source,
-            partial(_Meter(context).tell, provider),
-            update=given["update"],
-            force=given["force"],
+            partial(_DownloadMeter(context).report, provider),
+            update=args["update"],
+            force=args["force"],
         )
         context.warn(
             "extension_unused",
@@ -99,41 +104,41 @@ class DownloadTools:
         return {
             "repoPath": str(repository.root),
             "provider": provider,
-            "platform": machine.platform,
-            "arch": machine.arch,
+            "platform": platform.platform,
+            "arch": platform.arch,
             "output": str(folder),
-            "extensionPath": str(made.path(folder)),
-            "downloaded": [came] if came else [],
-            "skipped": [] if came else [{"name": provider, "reason": reason}],
+            "extensionPath": str(manifest.resolve_library(folder)),
+            "downloaded": [download] if download else [],
+            "skipped": [] if download else [{"name": provider, "reason": reason}],
         }
 
-    async def verify(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    async def verify_extension(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         from cleats.toolsets.code.downloads import verification  # noqa: PLC0415
-        from cleats.toolsets.code.downloads.loading import Trial  # noqa: PLC0415
+        from cleats.toolsets.code.downloads.loading import ExtensionTrial  # noqa: PLC0415
 
-        repository, places = self._begun(given, context)
-        machine = libraries.machine(given.get("platform"), given.get("arch"))
-        module = given.get("module", libraries.PROVIDERS[given["provider"]])
-        copied = ("annMode", "provider", "table", "column", "encoding", "options")
-        config = {name: given[name] for name in copied} | {
-            "enabled": given["annMode"] == "extension",
+        repository, folders = self._begin_call(args, context)
+        platform = libraries.resolve_platform(args.get("platform"), args.get("arch"))
+        module = args.get("module", libraries.LIBRARY_NAMES_BY_PROVIDER[args["provider"]])
+        copied_names = ("annMode", "provider", "table", "column", "encoding", "options")
+        config = {name: args[name] for name in copied_names} | {
+            "enabled": args["annMode"] == "extension",
             "module": module,
-            "platform": machine.platform,
-            "arch": machine.arch,
-            "platformKey": machine.key,
+            "platform": platform.platform,
+            "arch": platform.arch,
+            "platformKey": platform.key,
         }
-        path, why_not = await to_thread.run_sync(self._library, given, places, machine)
-        # Path's own raises for a name that is too long.
+        path, skip_reason = await to_thread.run_sync(self._locate_library, args, folders, platform)
+        # Path.is_file raises an error for a name that is too long.
         exists = await to_thread.run_sync(os.path.isfile, path)
         if not exists:
-            why_not = "there is no such library"
-        if why_not:
-            steps = verification.untried(why_not)
+            skip_reason = "there is no such library"
+        if skip_reason:
+            steps = verification.report_skipped(skip_reason)
         else:
             context.progress(f"Loading {path.name}", phase="load")
-            names = {name: given[name] for name in ("table", "column", "encoding", "options")}
-            trial = Trial(path=str(path), module=module, **names)
-            steps = await verification.tried(trial, self.settings.grace)
+            names = {name: args[name] for name in ("table", "column", "encoding", "options")}
+            trial = ExtensionTrial(path=str(path), module=module, **names)
+            steps = await verification.try_extension(trial, self.settings.grace)
         return {
             "repoPath": str(repository.root),
             "config": config,
@@ -142,39 +147,39 @@ class DownloadTools:
             **steps,
         }
 
-    def _library(
-        self, given: Mapping[str, Any], places: Places, machine: libraries.Machine
+    def _locate_library(
+        self, args: Mapping[str, Any], folders: DownloadFolders, platform: libraries.LibraryPlatform
     ) -> tuple[Path, str]:
-        """The library that is meant, and why it is not to be loaded, if so."""
-        from cleats.toolsets.code.downloads.extensions import installed, intact  # noqa: PLC0415
+        """Return the path of the library, and the reason not to load it, if there is one."""
+        from cleats.toolsets.code.downloads.extensions import is_intact, read_manifest  # noqa: PLC0415
 
-        why_not = ""
-        if "path" in given:
-            path = places.resolved(given["path"])
-            if not (path.is_relative_to(places.repository) or self._trusted(path)):
+        skip_reason = ""
+        if "path" in args:
+            path = folders.resolve_path(args["path"])
+            if not (path.is_relative_to(folders.repository) or self._is_trusted(path)):
                 raise ToolError(
                     ErrorCode.FORBIDDEN,
-                    f"{given['path']!r} is neither in the cache nor in the repository.",
+                    f"{args['path']!r} is neither in the cache nor in the repository.",
                     hint="Leave out path, or name a library in the cache.",
                 )
         else:
-            folder = _folder(given, places, machine)
-            path = folder / (libraries.PROVIDERS[given["provider"]] + machine.ending)
-            found = installed(folder)
-            if found is not None:
-                path = found.path(folder) or path
-                if path.is_file() and not intact(folder, found):
-                    why_not = "it is not the library that was downloaded"
-        if not self._trusted(path.resolve()):
-            why_not = "it is not in the cache, and other places may hold anybody's code"
-        if machine != libraries.this_machine():
-            why_not = f"it is for {machine.key}, and this is {libraries.this_machine().key}"
-        if given["annMode"] == "built-in":
-            why_not = "annMode is built-in, which needs no extension"
-        return path, why_not if given["load"] else "load is false"
+            folder = _resolve_extension_folder(args, folders, platform)
+            path = folder / (libraries.LIBRARY_NAMES_BY_PROVIDER[args["provider"]] + platform.library_suffix)
+            manifest = read_manifest(folder)
+            if manifest is not None:
+                path = manifest.resolve_library(folder) or path
+                if path.is_file() and not is_intact(folder, manifest):
+                    skip_reason = "it is not the library that was downloaded"
+        if not self._is_trusted(path.resolve()):
+            skip_reason = "it is not in the cache, and other places may hold anybody's code"
+        if platform != libraries.detect_platform():
+            skip_reason = f"it is for {platform.key}, and this is {libraries.detect_platform().key}"
+        if args["annMode"] == "built-in":
+            skip_reason = "annMode is built-in, which needs no extension"
+        return path, skip_reason if args["load"] else "load is false"
 
-    def _trusted(self, path: Path) -> bool:
-        """Whether the operator lets code run that lies there."""
+    def _is_trusted(self, path: Path) -> bool:
+        """Return whether the operator allows code at this path to run."""
         roots = (self.settings.cache_dir, *self.settings.download_roots)
         return any(path.is_relative_to(root.resolve()) for root in roots)
 
@@ -188,9 +193,9 @@ class DownloadTools:
                     "Say which model searches by meaning use, and where it is. It comes with this "
                     "program, so nothing is downloaded, and other models cannot be used."
                 ),
-                input=arguments(shapes.MODELS_ARGUMENTS),
-                output=shapes.MODELS,
-                run=self.models,
+                input=arguments(tool_schemas.MODELS_ARGUMENTS),
+                output=tool_schemas.MODELS_OUTPUT,
+                run=self.download_models,
                 timeout=600.0,
                 errors=(ErrorCode.FORBIDDEN,),
                 examples=({"arguments": {}},),
@@ -204,12 +209,12 @@ class DownloadTools:
                     "dictionaries.json. Indexes use only the list en, which is built in. A "
                     "download that broke off goes on where it stopped."
                 ),
-                input=arguments(shapes.DICTIONARIES_ARGUMENTS),
-                output=shapes.DICTIONARIES,
-                run=self.dictionaries,
+                input=arguments(tool_schemas.DICTIONARIES_ARGUMENTS),
+                output=tool_schemas.DICTIONARIES_OUTPUT,
+                run=self.download_dictionaries,
                 timeout=600.0,
-                hints=_FETCHES,
-                errors=_ERRORS,
+                hints=_DOWNLOAD_HINTS,
+                errors=_DOWNLOAD_ERRORS,
                 examples=(
                     {"arguments": {}},
                     {"arguments": {"url": "de=https://example.org/words/de.txt", "update": True}},
@@ -224,15 +229,13 @@ class DownloadTools:
                     "in it was checked. Searches here need none, since vectors are built in; it "
                     "is kept for other programs."
                 ),
-                input=arguments(shapes.EXTENSIONS_ARGUMENTS),
-                output=shapes.EXTENSIONS,
-                run=self.extensions,
+                input=arguments(tool_schemas.EXTENSIONS_ARGUMENTS),
+                output=tool_schemas.EXTENSIONS_OUTPUT,
+                run=self.download_extension,
                 timeout=600.0,
-                hints=_FETCHES,
-                errors=(*_ERRORS, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.ARCHIVE_TOO_LARGE),
-                examples=(
-                    {"arguments": {"url": "https://example.org/sqlite-vec-linux-x64.tar.gz"}},
-                ),
+                hints=_DOWNLOAD_HINTS,
+                errors=(*_DOWNLOAD_ERRORS, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.ARCHIVE_TOO_LARGE),
+                examples=({"arguments": {"url": "https://example.org/sqlite-vec-linux-x64.tar.gz"}},),
             ),
             Tool(
                 name="verify_extensions",
@@ -242,9 +245,9 @@ class DownloadTools:
                     "Say whether an extension of SQLite is there, and load and try it in a process "
                     "of its own, which a bad one may crash. A missing one is an answer, no error."
                 ),
-                input=arguments(shapes.VERIFY_ARGUMENTS),
-                output=shapes.VERIFIED,
-                run=self.verify,
+                input=arguments(tool_schemas.VERIFY_ARGUMENTS),
+                output=tool_schemas.VERIFY_OUTPUT,
+                run=self.verify_extension,
                 timeout=120.0,
                 hints=Hints(read_only=False),
                 errors=(ErrorCode.FORBIDDEN,),
@@ -253,40 +256,42 @@ class DownloadTools:
         )
 
 
-def _folder(given: Mapping[str, Any], places: Places, machine: libraries.Machine) -> Path:
-    if "out" in given:
-        return places.folder(given["out"], "")
-    folder = places.folder(given.get("dir"), "extensions")
-    return folder.joinpath(given["provider"], machine.key)
+def _resolve_extension_folder(
+    args: Mapping[str, Any], folders: DownloadFolders, platform: libraries.LibraryPlatform
+) -> Path:
+    if "out" in args:
+        return folders.resolve_folder(args["out"], "")
+    folder = folders.resolve_folder(args.get("dir"), "extensions")
+    return folder.joinpath(args["provider"], platform.key)
 
 
-def _check_transport(source: Source | None) -> None:
-    """Refuse native code that anybody on the way could have changed."""
-    if source is not None and not source.encrypted and not source.sha256:
+def _check_transport(source: DownloadSource | None) -> None:
+    """Reject native code that could have been changed in transit."""
+    if source is not None and not source.is_encrypted and not source.sha256:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{source.shown} is a program that comes without encryption.",
+            f"{source.public_url} is a program that comes without encryption.",
             hint="Use https, or add #sha256=... with the hash that it must have.",
         )
 
 
 @dataclass
-class _Meter:
-    """Bytes of one download after the other, in a number that only rises."""
+class _DownloadMeter:
+    """Progress over consecutive downloads, as one number that only rises."""
 
     context: Context
     _name: str = ""
-    _before: int = 0
-    _now: int = 0
+    _finished_bytes: int = 0
+    _current_bytes: int = 0
 
-    def tell(self, name: str, done: int, total: int) -> None:
+    def report(self, name: str, done: int, total: int) -> None:
         if name != self._name:
-            self._name, self._before = name, self._before + self._now
-        self._now = done
-        of = f" of {total:,}" if total else ""
+            self._name, self._finished_bytes = name, self._finished_bytes + self._current_bytes
+        self._current_bytes = done
+        total_text = f" of {total:,}" if total else ""
         self.context.progress(
-            f"{name}: {done:,}{of} bytes",
+            f"{name}: {done:,}{total_text} bytes",
             phase="download",
-            done=self._before + done,
-            total=self._before + total if total else None,
+            done=self._finished_bytes + done,
+            total=self._finished_bytes + total if total else None,
         )

@@ -1,7 +1,7 @@
-"""Compressed bytes in, plain bytes out, never more at once than a piece.
+"""Streaming decompression with bounded output.
 
-A decompressor is asked for a bounded piece each time, so a small archive cannot fill the memory,
-and xz may not ask for a dictionary of gigabytes.
+A decompressor is asked for one bounded block at a time, so a small archive cannot fill the memory,
+and xz cannot request a dictionary of gigabytes.
 """
 
 import bz2
@@ -10,147 +10,147 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final, Protocol
 
-from cleats.toolsets.code.downloads.entries import too_large, unsafe
+from cleats.toolsets.code.downloads.entries import oversized_archive_error, unsafe_archive_error
 
-PIECE: Final = 256 << 10
-"""Bytes that are read, or come out, at once."""
+BLOCK_BYTES: Final = 256 << 10
+"""Bytes that are read or decompressed at once."""
 
-XZ_MEMORY: Final = 128 << 20
-"""Bytes that xz may use; its strongest preset needs 65 MiB."""
+MAX_XZ_MEMORY_BYTES: Final = 128 << 20
+"""Bytes of memory that xz may use; its strongest preset needs 65 MiB."""
 
-GZIP: Final = b"\x1f\x8b\x08"
-BZIP2: Final = b"BZh"
-XZ: Final = b"\xfd7zXZ\x00"
+GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+BZIP2_MAGIC: Final = b"BZh"
+XZ_MAGIC: Final = b"\xfd7zXZ\x00"
 
 
-class _Stream(Protocol):
-    """One compressed stream, of which a file may have several in a row."""
+class _CompressedStream(Protocol):
+    """One compressed stream; a file may contain several in a row."""
 
     @property
     def eof(self) -> bool: ...
     @property
-    def unused(self) -> bytes: ...
+    def unused_data(self) -> bytes: ...
     def feed(self, data: bytes) -> bytes:
-        """A piece of what comes out; with no data, more of what was fed before."""
+        """Return a block of output; without data, more output of earlier input."""
 
 
-class _Deflate:
-    """zlib, with the manners of the other two."""
+class _DeflateStream:
+    """A zlib decompressor with the interface of the other two."""
 
-    def __init__(self, bits: int) -> None:
-        self._inner = zlib.decompressobj(bits)
+    def __init__(self, window_bits: int) -> None:
+        self._decompressor = zlib.decompressobj(window_bits)
 
     @property
     def eof(self) -> bool:
-        return self._inner.eof
+        return self._decompressor.eof
 
     @property
-    def unused(self) -> bytes:
-        return self._inner.unused_data
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
 
     def feed(self, data: bytes) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + data, PIECE)
+        return self._decompressor.decompress(self._decompressor.unconsumed_tail + data, BLOCK_BYTES)
 
 
-class _Buffered:
-    """bz2 and lzma, which remember what they were fed."""
+class _BufferedStream:
+    """A bz2 or lzma decompressor, which buffers its input itself."""
 
-    def __init__(self, inner: "bz2.BZ2Decompressor | lzma.LZMADecompressor") -> None:
-        self._inner = inner
+    def __init__(self, decompressor: "bz2.BZ2Decompressor | lzma.LZMADecompressor") -> None:
+        self._decompressor = decompressor
 
     @property
     def eof(self) -> bool:
-        return self._inner.eof
+        return self._decompressor.eof
 
     @property
-    def unused(self) -> bytes:
-        return self._inner.unused_data
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
 
     def feed(self, data: bytes) -> bytes:
-        return self._inner.decompress(data, PIECE)
+        return self._decompressor.decompress(data, BLOCK_BYTES)
 
 
-def _xz() -> _Stream:
-    return _Buffered(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY))
+def _open_xz_stream() -> _CompressedStream:
+    return _BufferedStream(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY_BYTES))
 
 
-_KINDS: Final[dict[bytes, Callable[[], _Stream]]] = {
-    GZIP: lambda: _Deflate(16 + zlib.MAX_WBITS),
-    BZIP2: lambda: _Buffered(bz2.BZ2Decompressor()),
-    XZ: _xz,
+_STREAM_FACTORIES_BY_MAGIC: Final[dict[bytes, Callable[[], _CompressedStream]]] = {
+    GZIP_MAGIC: lambda: _DeflateStream(16 + zlib.MAX_WBITS),
+    BZIP2_MAGIC: lambda: _BufferedStream(bz2.BZ2Decompressor()),
+    XZ_MAGIC: _open_xz_stream,
 }
 
 
-def compressed(beginning: bytes) -> bool:
-    """Whether a file that begins so is a compressed stream."""
-    return beginning.startswith(tuple(_KINDS))
+def is_compressed(header: bytes) -> bool:
+    """Return whether a file with this beginning is a compressed stream."""
+    return header.startswith(tuple(_STREAM_FACTORIES_BY_MAGIC))
 
 
-def unpacked(file: BinaryIO) -> Iterator[bytes]:
-    """The content of a file, decompressed if it is compressed.
+def decompress_file(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a file, decompressed if it is compressed.
 
     Raises:
-        ToolError: ARCHIVE_UNSAFE when it is damaged.
+        ToolError: ARCHIVE_UNSAFE, it is damaged.
     """
     file.seek(0)
-    beginning = file.read(PIECE)
-    for magic, make in _KINDS.items():
-        if beginning.startswith(magic):
-            yield from _streams(beginning, file, make)
+    block = file.read(BLOCK_BYTES)
+    for magic, open_stream in _STREAM_FACTORIES_BY_MAGIC.items():
+        if block.startswith(magic):
+            yield from _decompress_streams(block, file, open_stream)
             return
-    while beginning:
-        yield beginning
-        beginning = file.read(PIECE)
+    while block:
+        yield block
+        block = file.read(BLOCK_BYTES)
 
 
-def _streams(data: bytes, file: BinaryIO, make: Callable[[], _Stream]) -> Iterator[bytes]:
+def _decompress_streams(data: bytes, file: BinaryIO, open_stream: Callable[[], _CompressedStream]) -> Iterator[bytes]:
     while data:
-        stream = make()
-        yield from _one(stream, data, file)
-        data = stream.unused or file.read(PIECE)
-        if not data.strip(b"\x00"):  # padding, which xz and tape drives add
+        stream = open_stream()
+        yield from _decompress_stream(stream, data, file)
+        data = stream.unused_data or file.read(BLOCK_BYTES)
+        if not data.strip(b"\x00"):  # padding, as added by xz and tape drives
             while data and not data.strip(b"\x00"):
-                data = file.read(PIECE)
+                data = file.read(BLOCK_BYTES)
             if data:
-                raise unsafe("something follows its end")
+                raise unsafe_archive_error("something follows its end")
 
 
-def _one(stream: _Stream, data: bytes, file: BinaryIO) -> Iterator[bytes]:
+def _decompress_stream(stream: _CompressedStream, data: bytes, file: BinaryIO) -> Iterator[bytes]:
     try:
         while True:
-            piece = stream.feed(data)
-            if piece:
-                yield piece
+            block = stream.feed(data)
+            if block:
+                yield block
             if stream.eof:
                 return
             data = b""
-            if not piece:
-                data = file.read(PIECE)
+            if not block:
+                data = file.read(BLOCK_BYTES)
                 if not data:
-                    raise unsafe("it ends in the middle")
+                    raise unsafe_archive_error("it ends in the middle")
     except lzma.LZMAError as error:
         if "memory" in str(error).lower():
-            raise too_large("it needs too much memory") from None
-        raise unsafe(f"it is damaged: {error}") from None
+            raise oversized_archive_error("it needs too much memory") from None
+        raise unsafe_archive_error(f"it is damaged: {error}") from None
     except (zlib.error, OSError, ValueError, EOFError) as error:
-        raise unsafe(f"it is damaged: {error}") from None
+        raise unsafe_archive_error(f"it is damaged: {error}") from None
 
 
-def inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """A deflated entry of a zip, to its end, which must be where its bytes end.
+def inflate_entry(compressed_blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Inflate a zip entry, whose stream must end exactly where its bytes end.
 
     Raises:
-        ToolError: ARCHIVE_UNSAFE when it is damaged.
+        ToolError: ARCHIVE_UNSAFE, it is damaged.
     """
-    stream = _Deflate(-zlib.MAX_WBITS)
+    stream = _DeflateStream(-zlib.MAX_WBITS)
     try:
-        for data in packed:
+        for data in compressed_blocks:
             if stream.eof:
-                raise unsafe("an entry has bytes after its end")
-            while piece := stream.feed(data):
-                yield piece
-                data = b""  # noqa: PLW2901 - fed once, it comes out in pieces
+                raise unsafe_archive_error("an entry has bytes after its end")
+            while block := stream.feed(data):
+                yield block
+                data = b""  # noqa: PLW2901 - fed once, the output comes in blocks
     except zlib.error as error:
-        raise unsafe(f"it is damaged: {error}") from None
-    if not stream.eof or stream.unused:
-        raise unsafe("an entry ends before its bytes do, or after")
+        raise unsafe_archive_error(f"it is damaged: {error}") from None
+    if not stream.eof or stream.unused_data:
+        raise unsafe_archive_error("an entry ends before its bytes do, or after")

@@ -1,4 +1,4 @@
-"""Whether an extension of SQLite is there and works; tried in a process that it may crash."""
+"""Verification of a SQLite extension in a child process, which the extension may crash."""
 
 import sys
 from pathlib import Path
@@ -7,33 +7,33 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from cleats.runtime import process
-from cleats.toolsets.code.downloads.loading import Step, Trial
+from cleats.system.processes import process
+from cleats.toolsets.code.downloads.loading import ExtensionTrial, TrialStep
 
-MODULE: Final = "cleats.toolsets.code.downloads.loading"
-PATIENCE: Final = 30.0
-"""Seconds for all of it; a library that takes longer hangs."""
+LOADER_MODULE: Final = "cleats.toolsets.code.downloads.loading"
+TRIAL_TIMEOUT_SECONDS: Final = 30.0
+"""Seconds for the whole trial; a library that takes longer is considered hung."""
 
-_step = msgspec.json.Decoder(Step).decode
+_decode_step = msgspec.json.Decoder(TrialStep).decode
 
 
-def untried(reason: str) -> dict[str, dict[str, Any]]:
-    """The two steps, not taken."""
+def report_skipped(reason: str) -> dict[str, dict[str, Any]]:
+    """Return a report in which neither step was attempted."""
     return {
         "load": {"attempted": False, "ok": False, "reason": reason},
         "smoke": {"attempted": False, "ok": False, "reason": reason},
     }
 
 
-async def tried(trial: Trial, grace: float) -> dict[str, dict[str, Any]]:
-    """Load a library and use it, in another process; how far that went."""
-    argv = [sys.executable, "-P", "-m", MODULE]
-    # Whatever the environment holds is none of the library's business; Windows needs some of it.
+async def try_extension(trial: ExtensionTrial, grace: float) -> dict[str, dict[str, Any]]:
+    """Load and use a library in a child process, and report the outcome of each step."""
+    argv = [sys.executable, "-P", "-m", LOADER_MODULE]
+    # The library must not see the environment; only Windows needs parts of it.
     environ = None if sys.platform == "win32" else {"PATH": "/usr/bin:/bin"}
-    ending = f"it did not answer within {PATIENCE:g} s"
+    ending = f"it did not answer within {TRIAL_TIMEOUT_SECONDS:g} s"
     lines: list[bytes] = []
-    with anyio.move_on_after(PATIENCE):
-        done = await process.run(
+    with anyio.move_on_after(TRIAL_TIMEOUT_SECONDS):
+        result = await process.run(
             argv,
             cwd=Path(trial.path).parent,
             env=environ,
@@ -41,13 +41,13 @@ async def tried(trial: Trial, grace: float) -> dict[str, dict[str, Any]]:
             grace=grace,
             on_output=lambda stream, line: lines.append(line) if stream == "stdout" else None,
         )
-        ending = _ending(done.exit_code)
-    return _report(lines, ending)
+        ending = _describe_exit(result.exit_code)
+    return _build_report(lines, ending)
 
 
-def _report(lines: list[bytes], ending: str) -> dict[str, dict[str, Any]]:
-    steps = {step.step: step.reason for line in lines if (step := _read(line)) is not None}
-    report = untried("it was not loaded")
+def _build_report(lines: list[bytes], ending: str) -> dict[str, dict[str, Any]]:
+    steps = {step.step: step.reason for line in lines if (step := _parse_step(line)) is not None}
+    report = report_skipped("it was not loaded")
     for name in ("load", "smoke"):
         reason = steps.get(name, ending)
         report[name] = {"attempted": True, "ok": not reason, "reason": reason or None}
@@ -56,16 +56,12 @@ def _report(lines: list[bytes], ending: str) -> dict[str, dict[str, Any]]:
     return report
 
 
-def _read(line: bytes) -> Step | None:
+def _parse_step(line: bytes) -> TrialStep | None:
     try:
-        return _step(line)
+        return _decode_step(line)
     except msgspec.MsgspecError:
-        return None  # a library has something to say
+        return None  # output of the library itself
 
 
-def _ending(code: int) -> str:
-    return (
-        f"it ended the process with signal {-code}"
-        if code < 0
-        else (f"it ended the process with exit code {code}")
-    )
+def _describe_exit(code: int) -> str:
+    return f"it ended the process with signal {-code}" if code < 0 else (f"it ended the process with exit code {code}")

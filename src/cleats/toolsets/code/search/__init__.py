@@ -1,1 +1,1 @@
-"""Finding code: from a question and some filters to ranked pieces of files."""
+"""Code search: from a question and filters to ranked chunks."""

@@ -1,8 +1,7 @@
 """A generation, open for searching.
 
 Everything in it is read-only, so one engine serves any number of threads. Parts are opened when
-they are first needed; what is remembered between searches (the masks of filters) can be lost at
-any time.
+they are first needed; caches between searches (the masks of filters) can be dropped at any time.
 """
 
 import threading
@@ -17,37 +16,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.facts import Mode
-from cleats.toolsets.code.kinds import PROTOTYPE
-from cleats.toolsets.code.search import filters, vectors, words
-from cleats.toolsets.code.search.columns import Columns
-from cleats.toolsets.code.search.details import Details
-from cleats.toolsets.code.search.digest import MODES, word_table
-from cleats.toolsets.code.search.expressions import Expression
-from cleats.toolsets.code.search.filters import Filter
-from cleats.toolsets.code.search.parts import shard_folders
-from cleats.toolsets.code.search.request import Request
-from cleats.toolsets.code.search.retrieval import Found, Retrieval, answered
-from cleats.toolsets.code.search.standing import (
-    BODIED,
-    KINDS,
-    OF_TESTS,
-    TESTS,
-    Called,
-    copies,
-    repeats,
-    worth,
+from cleats.toolsets.code.analysis.facts import Mode
+from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
+from cleats.toolsets.code.index import catalogue_schema
+from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
+from cleats.toolsets.code.index.digest import MODES_BY_NUMBER, load_word_table
+from cleats.toolsets.code.index.shard_writer import list_shard_folders
+from cleats.toolsets.code.query import filters
+from cleats.toolsets.code.query.filters import SearchFilter
+from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.search import tantivy_backend, vectors
+from cleats.toolsets.code.search.adjustments import (
+    BODY_KINDS,
+    KIND_WEIGHTS,
+    TEST_PATH_PATTERN,
+    TEST_PATH_WEIGHT,
+    ChunkIdentity,
+    is_duplicate_path,
+    mark_duplicates,
+    weigh_bodies,
 )
-from cleats.toolsets.code.search.vocabulary import Ids, Mask
-from cleats.toolsets.code.store import schema
-from cleats.toolsets.code.store.catalogue import Catalogue
+from cleats.toolsets.code.search.expressions import Expression
+from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
+from cleats.toolsets.code.search.retrieval import Retrieval, SearchResult, search_with_fallback
 
-REMEMBERED: Final = 16 << 20
-"""Bytes of masks of filters that are kept; an agent asks with the same ones again."""
+MASK_CACHE_BYTES: Final = 16 << 20
+"""Bytes of filter masks that are cached; an agent repeats the same filters."""
 
 
 @contextmanager
-def _undamaged() -> Iterator[None]:
+def _report_damage() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
@@ -58,237 +57,237 @@ def _undamaged() -> Iterator[None]:
         ) from error
 
 
-class Backend(Protocol):
-    """Ranks chunks that match an expression."""
+class SearchBackend(Protocol):
+    """Ranks the chunks that match an expression."""
 
     name: str
-    kind: str
-    """What its scores are."""
+    score_kind: str
+    """The kind of its scores."""
 
     def rank(
         self, expression: Expression, modes: Mapping[int, Mask | None], limit: int
     ) -> dict[int, tuple[Ids, NDArray[np.float32]]]:
-        """The best positions of each mode and their scores, within its mask if it has one."""
+        """Return the best positions of each mode with their scores, within its mask if any."""
 
 
-class Engine:
-    """One generation. Close it when nobody searches in it any more."""
+class SearchEngine:
+    """A search engine for one generation. Close it when no search uses it any more."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with Catalogue.open(folder / schema.FILE) as catalogue:
-            self.meta: dict[str, Any] = catalogue.meta()
-        self._folders = shard_folders(folder)
-        self.columns = [Columns(each) for each in self._folders]
-        sizes = [each.chunks for each in self.columns]
-        self.starts = [sum(sizes[:number]) for number in range(len(sizes))]
-        self.chunks = sum(sizes)
-        self.details = Details(folder)
-        self._masks: dict[Filter, Mask] = {}
-        self._backends: dict[str, Backend] = {}
-        self._opening = threading.RLock()
+        with IndexCatalogue.open(folder / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
+            self.meta: dict[str, Any] = catalogue.read_meta()
+        self._folders = list_shard_folders(folder)
+        self.shards = [ShardColumns(shard) for shard in self._folders]
+        sizes = [shard.chunk_count for shard in self.shards]
+        self.shard_starts = [sum(sizes[:shard_number]) for shard_number in range(len(sizes))]
+        self.chunk_count = sum(sizes)
+        self.hit_source = CatalogueReaderPool(folder)
+        self._masks: dict[SearchFilter, Mask] = {}
+        self._backends: dict[str, SearchBackend] = {}
+        self._backends_lock = threading.RLock()
 
     @classmethod
-    def open(cls, folder: Path) -> "Engine":
+    def open(cls, folder: Path) -> "SearchEngine":
         """Open a published generation.
 
         Raises:
             ToolError: NO_INDEX, a part is missing or damaged, or another version made it.
         """
-        with _undamaged():
+        with _report_damage():
             return cls(folder)
 
     def close(self) -> None:
-        """Let go of memory. Searches that still run end as they would have."""
-        self.details.close()
+        """Release memory. Running searches finish normally."""
+        self.hit_source.close()
         self._masks, self._backends = {}, {}
 
-    def search(self, request: Request, stopped: Callable[[], bool] = lambda: False) -> Found:
+    def search(self, request: SearchRequest, is_cancelled: Callable[[], bool] = lambda: False) -> SearchResult:
         """Find the best chunks of each mode.
 
         Raises:
             ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
-            Stopped: `stopped` said so.
+            SearchCancelled: `is_cancelled` returned true.
         """
-        return answered(lambda each: Retrieval(self, each, stopped).run(), request)
+        return search_with_fallback(lambda attempt: Retrieval(self, attempt, is_cancelled).run(), request)
 
-    def backend(self, name: str) -> Backend:
-        """What ranks, by the name that a request gives it."""
-        meant = {"auto": "tantivy", "sqlite": "sqlite-fts"}.get(name, name)
-        with self._opening:
-            if meant not in self._backends:
-                self._backends[meant] = self._opened(meant)
-            return self._backends[meant]
+    def get_backend(self, name: str) -> SearchBackend:
+        """Return the backend for the name in a request."""
+        backend_name = {"auto": "tantivy", "sqlite": "sqlite-fts"}.get(name, name)
+        with self._backends_lock:
+            if backend_name not in self._backends:
+                self._backends[backend_name] = self._open_backend(backend_name)
+            return self._backends[backend_name]
 
-    @_undamaged()
-    def _opened(self, name: str) -> Backend:
+    @_report_damage()
+    def _open_backend(self, name: str) -> SearchBackend:
         if name == "memory":
-            from cleats.toolsets.code.search.memory import Memory  # noqa: PLC0415
+            from cleats.toolsets.code.search.memory_backend import MemoryBackend  # noqa: PLC0415
 
-            return Memory.of(self.folder, self.columns, self.order)
+            return MemoryBackend.from_generation(self.folder, self.shards, self.path_order)
         if name == "sqlite-fts":
-            from cleats.toolsets.code.search.fts import Fts  # noqa: PLC0415
+            from cleats.toolsets.code.search.sqlite_backend import FtsBackend  # noqa: PLC0415
 
-            return Fts.open(self.folder, self.order)
-        return words.Words(self.folder, self.starts, self._modes, self.order)
+            return FtsBackend.open(self.folder, self.path_order)
+        return tantivy_backend.TantivyBackend(self.folder, self.shard_starts, self._mode_numbers, self.path_order)
 
-    def mask(self, wanted: Sequence[Filter]) -> Mask | None:
-        """The chunks that pass every filter; None when there is no filter."""
+    def compute_mask(self, search_filters: Sequence[SearchFilter]) -> Mask | None:
+        """Return the chunks that pass every filter; None when there is no filter."""
         combined: Mask | None = None
-        for each in wanted:
-            found = self._mask(each)
-            combined = found if combined is None else combined & found
+        for search_filter in search_filters:
+            mask = self._compute_filter_mask(search_filter)
+            combined = mask if combined is None else combined & mask
         return combined
 
-    def _mask(self, wanted: Filter) -> Mask:
-        found = self._masks.get(wanted)
-        if found is None:
-            found = self._joined([filters.mask(columns, wanted) for columns in self.columns])
-            if len(self._masks) * (self.chunks + 1000) >= REMEMBERED:
+    def _compute_filter_mask(self, search_filter: SearchFilter) -> Mask:
+        mask = self._masks.get(search_filter)
+        if mask is None:
+            mask = self._concatenate([filters.compute_mask(columns, search_filter) for columns in self.shards])
+            if len(self._masks) * (self.chunk_count + 1000) >= MASK_CACHE_BYTES:
                 self._masks = {}
-            self._masks[wanted] = found
-        return found
+            self._masks[search_filter] = mask
+        return mask
 
-    def of_mode(self, mode: Mode) -> Mask:
-        """The chunks of a mode."""
-        return self._by_mode[mode]
+    def get_mode_mask(self, mode: Mode) -> Mask:
+        """Return the mask of the chunks of a mode."""
+        return self._mode_masks[mode]
 
-    def place(self, position: int) -> tuple[str, int]:
-        """The path of a chunk's file, and the chunk's number in it."""
-        shard = bisect_right(self.starts, position) - 1
-        columns = self.columns[shard]
-        file, ordinal = columns.ordinal(position - self.starts[shard])
+    def locate_chunk(self, position: int) -> tuple[str, int]:
+        """Return the path of a chunk's file, and the chunk's ordinal in it."""
+        shard = bisect_right(self.shard_starts, position) - 1
+        columns = self.shards[shard]
+        file, ordinal = columns.locate_chunk(position - self.shard_starts[shard])
         return columns.paths[file], ordinal
 
-    def cosines(self, words: Sequence[str]) -> NDArray[np.float32] | None:
-        """How close every chunk is to what words mean together; None when nobody knows."""
-        table, meaning = word_table(), self._meaning
-        if table is None or meaning is None:
+    def compute_cosines(self, query_words: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return the similarity of every chunk to the meaning of query_words; None when it is unknown."""
+        table, vector_index = load_word_table(), self._vector_index
+        if table is None or vector_index is None:
             return None
-        direction = table.encode_query(words)
-        return meaning.cosines(direction) if direction.any() else None
+        direction = table.encode_query(query_words)
+        return vector_index.compute_cosines(direction) if direction.any() else None
 
     @cached_property
-    def weights(self) -> NDArray[np.float32]:
-        """What the kind of each chunk multiplies its scores with."""
-        return self._joined([_weights(columns) for columns in self.columns])
+    def kind_weights(self) -> NDArray[np.float32]:
+        """The factor for the scores of each chunk, by its kind."""
+        return self._concatenate([_compute_kind_weights(columns) for columns in self.shards])
 
     @cached_property
-    def lowered(self) -> NDArray[np.float32]:
-        """What the place of each chunk multiplies its fused score with: tests count less."""
-        return np.where(self._of_tests, np.float32(TESTS), np.float32(1))
+    def test_weights(self) -> NDArray[np.float32]:
+        """The factor for the fused score of each chunk, by its path: tests are demoted."""
+        return np.where(self._test_mask, np.float32(TEST_PATH_WEIGHT), np.float32(1))
 
     @cached_property
-    def worth(self) -> NDArray[np.float32]:
-        """What the points that lists give to each chunk are multiplied with."""
-        return self._joined([_worth(columns) for columns in self.columns])
+    def body_weights(self) -> NDArray[np.float32]:
+        """The factor for the list points of each chunk, by its body."""
+        return self._concatenate([_compute_body_weights(columns) for columns in self.shards])
 
-    def copies(self, positions: Ids) -> Mask:
-        """Which of some chunks, in their order, are copies of others among them."""
-        copied: Mask = self._copied[positions]
-        if not copied.any():
-            return copied
-        called = list(map(self._called.__getitem__, positions.tolist()))
-        return copies(copied, self._of_tests[positions], called)
+    def mark_duplicates(self, positions: Ids) -> Mask:
+        """Mark the chunks, in order, that duplicate others among them."""
+        candidates: Mask = self._duplicate_mask[positions]
+        if not candidates.any():
+            return candidates
+        identities = list(map(self._identities.__getitem__, positions.tolist()))
+        return mark_duplicates(candidates, self._test_mask[positions], identities)
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
-        """The place of every chunk in the order of paths and of places in their files."""
-        if len(self.columns) == 1:
-            return np.arange(self.chunks, dtype=np.int64)
-        paths = [path for columns in self.columns for path in columns.paths.values()]
+    def path_order(self) -> NDArray[np.int64]:
+        """The rank of every chunk by path and by position in its file."""
+        if len(self.shards) == 1:
+            return np.arange(self.chunk_count, dtype=np.int64)
+        paths = [path for columns in self.shards for path in columns.paths.values()]
         ranks = {path: rank for rank, path in enumerate(sorted(paths))}
         keys = []
-        for columns in self.columns:
-            own = np.asarray([ranks[path] for path in columns.paths.values()], np.int64)
-            keys.append((own[columns.file_of] << 32) + np.arange(columns.chunks))
+        for columns in self.shards:
+            file_ranks = np.asarray([ranks[path] for path in columns.paths.values()], np.int64)
+            keys.append((file_ranks[columns.file_by_chunk] << 32) + np.arange(columns.chunk_count))
         return np.concatenate(keys)
 
     @cached_property
-    def _of_tests(self) -> Mask:
-        return self._joined([_in_files(columns, _is_test) for columns in self.columns])
+    def _test_mask(self) -> Mask:
+        return self._concatenate([_mask_files(columns, _is_test_path) for columns in self.shards])
 
     @cached_property
-    def _copied(self) -> Mask:
-        return self._joined(
-            [_in_files(columns, repeats) | _heads(columns) for columns in self.columns]
+    def _duplicate_mask(self) -> Mask:
+        return self._concatenate(
+            [_mask_files(columns, is_duplicate_path) | _mask_prototypes(columns) for columns in self.shards]
         )
 
     @cached_property
-    def _called(self) -> "_Called":
-        return _Called(self.starts, self.columns)
+    def _identities(self) -> "_ChunkIdentities":
+        return _ChunkIdentities(self.shard_starts, self.shards)
 
     @cached_property
-    def _modes(self) -> NDArray[np.uint8]:
-        return self._joined([columns.modes for columns in self.columns])
+    def _mode_numbers(self) -> NDArray[np.uint8]:
+        return self._concatenate([columns.modes for columns in self.shards])
 
     @cached_property
-    def _by_mode(self) -> dict[Mode, Mask]:
-        return {mode: self._modes == number for number, mode in enumerate(MODES)}
+    def _mode_masks(self) -> dict[Mode, Mask]:
+        return {mode: self._mode_numbers == number for number, mode in enumerate(MODES_BY_NUMBER)}
 
     @cached_property
-    def _meaning(self) -> vectors.Meaning | None:
-        pairs = zip(self._folders, self.columns, strict=True)
-        rows = [(vectors.read(folder, columns.chunks), columns.chunks) for folder, columns in pairs]
-        if any(found is None and count for found, count in rows):
+    def _vector_index(self) -> vectors.VectorIndex | None:
+        pairs = zip(self._folders, self.shards, strict=True)
+        rows = [(vectors.map_vectors(folder, columns.chunk_count), columns.chunk_count) for folder, columns in pairs]
+        if any(vector_rows is None and count for vector_rows, count in rows):
             return None
-        known = [found for found, _ in rows if found is not None]
-        return vectors.Meaning(known) if known else None
+        shard_rows = [vector_rows for vector_rows, _ in rows if vector_rows is not None]
+        return vectors.VectorIndex(shard_rows) if shard_rows else None
 
-    def _joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def _concatenate(self, shard_arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return shard_arrays[0] if len(shard_arrays) == 1 else np.concatenate(shard_arrays)
 
 
-class _Called(dict[int, Called]):
-    """What each chunk is called that anybody asked for."""
+class _ChunkIdentities(dict[int, ChunkIdentity]):
+    """The identity of each chunk, computed on first use."""
 
-    def __init__(self, starts: Sequence[int], columns: Sequence[Columns]) -> None:
+    def __init__(self, starts: Sequence[int], columns: Sequence[ShardColumns]) -> None:
         super().__init__()
         self._starts, self._columns = starts, columns
 
-    def __missing__(self, position: int) -> Called:
+    def __missing__(self, position: int) -> ChunkIdentity:
         shard = bisect_right(self._starts, position) - 1
-        columns, within = self._columns[shard], position - self._starts[shard]
-        column = columns.column("name")
-        name = "" if column is None else column.value(within)
-        path = columns.paths[int(columns.file_of[within])]
-        return self.setdefault(position, Called.of(name, path))
+        columns, shard_position = self._columns[shard], position - self._starts[shard]
+        column = columns.get_column("name")
+        name = "" if column is None else column.get_value(shard_position)
+        path = columns.paths[int(columns.file_by_chunk[shard_position])]
+        return self.setdefault(position, ChunkIdentity.from_chunk(name, path))
 
 
-def _weights(columns: Columns) -> NDArray[np.float32]:
-    weights = np.ones(columns.chunks, np.float32)
-    column = columns.column("kind")
+def _compute_kind_weights(columns: ShardColumns) -> NDArray[np.float32]:
+    weights = np.ones(columns.chunk_count, np.float32)
+    column = columns.get_column("kind")
     if column is not None:
         for number, kind in enumerate(column.vocabulary.values()):
-            weights[column.owners(number)] = KINDS.get(kind, 1.0)
+            weights[column.get_owners(number)] = KIND_WEIGHTS.get(kind, 1.0)
     return weights
 
 
-def _worth(columns: Columns) -> NDArray[np.float32]:
-    made = np.ones(columns.chunks, np.float32)
-    kinds, uses = columns.column("kind"), columns.column("uses")
+def _compute_body_weights(columns: ShardColumns) -> NDArray[np.float32]:
+    weights = np.ones(columns.chunk_count, np.float32)
+    kinds, used_names = columns.get_column("kind"), columns.get_column("uses")
     if kinds is not None:
-        counts = np.zeros(columns.chunks, np.int64) if uses is None else uses.counts()
+        counts = np.zeros(columns.chunk_count, np.int64) if used_names is None else used_names.count_values()
         for number, kind in enumerate(kinds.vocabulary.values()):
-            if kind in BODIED:
-                owners = kinds.owners(number)
-                made[owners] = worth(counts[owners])
-    return made
+            if kind in BODY_KINDS:
+                owners = kinds.get_owners(number)
+                weights[owners] = weigh_bodies(counts[owners])
+    return weights
 
 
-def _in_files(columns: Columns, fits: Callable[[str], bool]) -> Mask:
-    """The chunks of the files whose paths fit."""
-    return np.asarray(list(map(fits, columns.paths.values())), np.bool_)[columns.file_of]
+def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], bool]) -> Mask:
+    """Return the mask of the chunks in files with an accepted path."""
+    return np.asarray(list(map(accepts_path, columns.paths.values())), np.bool_)[columns.file_by_chunk]
 
 
-def _heads(columns: Columns) -> Mask:
-    """The chunks that declare what has its body elsewhere."""
-    column = columns.column("visibility")
+def _mask_prototypes(columns: ShardColumns) -> Mask:
+    """Return the mask of the chunks that declare something whose body is elsewhere."""
+    column = columns.get_column("visibility")
     values = [] if column is None else column.vocabulary.values()
-    if column is None or PROTOTYPE not in values:
-        return np.zeros(columns.chunks, np.bool_)
-    return column.mask(np.asarray([values.index(PROTOTYPE)], np.int32))
+    if column is None or PROTOTYPE_MODIFIER not in values:
+        return np.zeros(columns.chunk_count, np.bool_)
+    return column.mask_owners(np.asarray([values.index(PROTOTYPE_MODIFIER)], np.int32))
 
 
-def _is_test(path: str) -> bool:
-    return OF_TESTS.search(path) is not None
+def _is_test_path(path: str) -> bool:
+    return TEST_PATH_PATTERN.search(path) is not None

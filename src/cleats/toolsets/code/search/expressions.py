@@ -1,27 +1,28 @@
-"""What a chunk must have to match, in words of the index: the language that backends understand.
+"""Expressions: the conditions for a match, in indexed words. All backends understand them.
 
 An expression names fields and words that are already in their indexed form, so every backend that
-follows it finds the same chunks. Boosts say how much a match counts; they never decide whether.
+follows it finds the same chunks. Boosts change how much a match counts, never whether it matches.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from cleats.toolsets.code.search import tokens
-from cleats.toolsets.code.search.query_tree import And, Node, Not, Or, Phrase, Term
+from cleats.toolsets.code.index import tokens
+from cleats.toolsets.code.query.tree import And, Not, Or, Phrase, QueryNode, Term
 
 
-class Word(Struct, frozen=True):
-    """The field has the word."""
+class WordMatch(Struct, frozen=True):
+    """Matches if the field has the word."""
 
     field: str
     word: str
     boost: float = 1.0
 
 
-class Sequence(Struct, frozen=True):
-    """The field has the words next to each other, in this order."""
+class SequenceMatch(Struct, frozen=True):
+    """Matches if the field has the words next to each other, in this order."""
 
     field: str
     words: tuple[str, ...]
@@ -36,64 +37,117 @@ class AllOf(Struct, frozen=True):
     parts: tuple["Expression", ...]
 
 
-class Without(Struct, frozen=True):
-    """Everything that does not match."""
+class Negation(Struct, frozen=True):
+    """Matches everything that its part does not."""
 
     part: "Expression"
 
 
-class Bonus(Struct, frozen=True):
-    """A constant for what matches, whatever it weighs otherwise."""
+class ConstantScore(Struct, frozen=True):
+    """A constant score for every match of its part."""
 
     part: "Expression"
     points: float
 
 
-Expression: TypeAlias = Word | Sequence | AnyOf | AllOf | Without | Bonus
+Expression: TypeAlias = WordMatch | SequenceMatch | AnyOf | AllOf | Negation | ConstantScore
 
-NAME, PATH = 2.0, 0.4
-"""What a match in a name and in a path counts, against one in the text."""
-
-
-EVERYTHING: Final = Without(AnyOf(()))
+NAME_BOOST, PATH_BOOST = 2.0, 0.4
+"""Boosts of a match in a name and in a path, relative to one in the text."""
 
 
-def required(node: Node, *, cased: bool = False) -> Expression:
-    """What a formula demands."""
+MATCH_EVERYTHING: Final = Negation(AnyOf(()))
+
+
+def translate_node(node: QueryNode, *, cased: bool = False) -> Expression:
+    """Translate a formula into an expression."""
     match node:
         case Term(text):
-            return term(text, cased=cased)
+            return match_term(text, cased=cased)
         case Phrase(text):
-            return phrase(text, cased=cased)
+            return match_phrase(text, cased=cased)
         case Not(inner):
-            return Without(required(inner, cased=cased))
+            return Negation(translate_node(inner, cased=cased))
         case And(nodes):
-            return AllOf(tuple(required(each, cased=cased) for each in nodes))
+            return AllOf(tuple(translate_node(child, cased=cased) for child in nodes))
         case Or(nodes):
-            return AnyOf(tuple(required(each, cased=cased) for each in nodes))
+            return AnyOf(tuple(translate_node(child, cased=cased) for child in nodes))
 
 
-def term(text: str, *, cased: bool = False) -> Expression:
-    """A word by its stem; a name of several words as those words in a row."""
-    pieces = tokens.pieces(text)
+def match_term(text: str, *, cased: bool = False) -> Expression:
+    """Match a word by its stem; match a name of several words as a sequence."""
+    pieces = tokens.tokenize_text(text)
     if cased or len(pieces) != 1:
-        return phrase(text, cased=cased)
-    stem = tokens.stem(pieces[0])
-    return AnyOf((Word("stems", stem), Word("label", stem, NAME), Word("path", stem, PATH)))
+        return match_phrase(text, cased=cased)
+    stem = tokens.stem_word(pieces[0])
+    return AnyOf((WordMatch("stems", stem), WordMatch("label", stem, NAME_BOOST), WordMatch("path", stem, PATH_BOOST)))
 
 
-def phrase(text: str, *, cased: bool = False) -> Expression:
-    """Words in a row, as they are."""
+def match_phrase(text: str, *, cased: bool = False) -> Expression:
+    """Match words in sequence, unstemmed."""
     if cased:
-        return _row("cased", tuple(tokens.cased(text)))
-    pieces = tuple(tokens.pieces(text))
+        return _match_sequence("cased", tuple(tokens.tokenize_cased(text)))
+    pieces = tuple(tokens.tokenize_text(text))
     if len(pieces) == 1:
-        return AnyOf((_row("words", pieces), _row("name", pieces, NAME)))
-    stems = tuple(map(tokens.stem, pieces))
-    return AnyOf((_row("words", pieces), _row("name", pieces, NAME), _row("path", stems, PATH)))
+        return AnyOf((_match_sequence("words", pieces), _match_sequence("name", pieces, NAME_BOOST)))
+    stems = tuple(map(tokens.stem_word, pieces))
+    return AnyOf(
+        (
+            _match_sequence("words", pieces),
+            _match_sequence("name", pieces, NAME_BOOST),
+            _match_sequence("path", stems, PATH_BOOST),
+        )
+    )
 
 
-def _row(field: str, words: tuple[str, ...], boost: float = 1.0) -> Expression:
+def _match_sequence(field: str, words: tuple[str, ...], boost: float = 1.0) -> Expression:
     if not words:
         return AnyOf(())  # too long to be in the index
-    return Word(field, words[0], boost) if len(words) == 1 else Sequence(field, words, boost)
+    return WordMatch(field, words[0], boost) if len(words) == 1 else SequenceMatch(field, words, boost)
+
+
+ExpressionLeaf: TypeAlias = WordMatch | SequenceMatch
+ChunkScores: TypeAlias = dict[int, float]
+LookUpLeaves: TypeAlias = Callable[[Sequence[ExpressionLeaf]], ChunkScores]
+"""Returns every chunk that has any of the leaves, with their summed score."""
+
+
+def evaluate_expression(expression: Expression, look_up: LookUpLeaves, chunk_count: int) -> ChunkScores:
+    """Return every chunk that matches, with its score, out of `chunk_count` chunks."""
+    match expression:
+        case WordMatch() | SequenceMatch():
+            return look_up([expression])
+        case ConstantScore(part, points):
+            return dict.fromkeys(evaluate_expression(part, look_up, chunk_count), points)
+        case AnyOf(parts):
+            leaves = [part for part in parts if isinstance(part, WordMatch | SequenceMatch)]
+            branches = [part for part in parts if not isinstance(part, WordMatch | SequenceMatch)]
+            return sum_scores(
+                [look_up(leaves), *(evaluate_expression(branch, look_up, chunk_count) for branch in branches)]
+            )
+        case AllOf(parts):
+            return _evaluate_all(parts, look_up, chunk_count)
+        case Negation():
+            return _evaluate_all((expression,), look_up, chunk_count)
+
+
+def _evaluate_all(parts: Sequence[Expression], look_up: LookUpLeaves, chunk_count: int) -> ChunkScores:
+    part_scores: list[ChunkScores] = []
+    remaining = set(range(chunk_count))
+    for part in parts:
+        if isinstance(part, Negation):
+            remaining -= evaluate_expression(part.part, look_up, chunk_count).keys()
+        else:
+            part_scores.append(evaluate_expression(part, look_up, chunk_count))
+            remaining &= part_scores[-1].keys()
+    total = sum_scores(part_scores)
+    return {position: total.get(position, 0.0) for position in remaining}
+
+
+def sum_scores(parts: Sequence[ChunkScores]) -> ChunkScores:
+    """Sum the scores of all parts."""
+    total: ChunkScores = {}
+    for part in parts:
+        for position, score in part.items():
+            total[position] = total.get(position, 0.0) + score
+    return total

@@ -1,20 +1,20 @@
-"""One answer from the searches in several repositories.
+"""One answer from searches in several repositories.
 
-Scores of fused ranks mean the same in every index, so hits are merged by score; where two are
-equal, the repository that comes first in the workspace does.
+Fused scores mean the same in every index, so hits are merged by score; on equal scores the
+repository that comes first in the workspace wins.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from cleats.toolsets.code.search.limits import Limits
-from cleats.toolsets.code.search.output import bundles
+from cleats.toolsets.code.query.request import HitLimits
+from cleats.toolsets.code.search.output import render_bundles
 
-MODES: Final = ("code", "prose", "extractedProse", "records")
+RESULT_KEYS: Final = ("code", "prose", "extractedProse", "records")
 
 
-class Part(NamedTuple):
+class RepositoryAnswer(NamedTuple):
     """The answer of one repository."""
 
     alias: str
@@ -22,74 +22,78 @@ class Part(NamedTuple):
     answer: Mapping[str, Any]
 
 
-def merged(parts: Sequence[Part], limits: Limits, *, lean: bool) -> dict[str, Any]:
-    """The best hits of all, each with the name of its repository."""
-    shown = {
-        mode: _best(parts, mode, limits.code if mode == "code" else limits.beside) for mode in MODES
-    }
+def merge_answers(answers: Sequence[RepositoryAnswer], limits: HitLimits, *, lean: bool) -> dict[str, Any]:
+    """Merge the best hits of all repositories, each with the name of its repository."""
+    hits = {mode: _select_best(answers, mode, limits.code if mode == "code" else limits.other) for mode in RESULT_KEYS}
     return {
-        "backend": parts[0].answer["backend"],
-        **shown,
-        "bundles": bundles(shown, lean=lean),
-        "stats": _stats(parts),
+        "backend": answers[0].answer["backend"],
+        **hits,
+        "bundles": render_bundles(hits, lean=lean),
+        "stats": _merge_stats(answers),
     }
 
 
-def _exact(parts: Sequence[Part]) -> list[Part]:
-    """The answers that have the phrases of the question, where any has."""
-    return [part for part in parts if not _loosened(part)] or list(parts)
+def _select_exact(answers: Sequence[RepositoryAnswer]) -> list[RepositoryAnswer]:
+    """Return the answers that contain the phrases of the question, or all if none does."""
+    return [repository_answer for repository_answer in answers if not _is_loosened(repository_answer)] or list(answers)
 
 
-def _loosened(part: Part) -> bool:
-    return any(note["code"] == "phrase_not_found" for note in part.answer["stats"].get("notes", []))
+def _is_loosened(repository_answer: RepositoryAnswer) -> bool:
+    return any(note["code"] == "phrase_not_found" for note in repository_answer.answer["stats"].get("notes", []))
 
 
-def _best(parts: Sequence[Part], mode: str, top: int) -> list[dict[str, Any]]:
-    hits = [{**hit, "repo": part.alias} for part in _exact(parts) for hit in part.answer[mode]]
+def _select_best(answers: Sequence[RepositoryAnswer], mode: str, top: int) -> list[dict[str, Any]]:
+    hits = [
+        {**hit, "repo": repository_answer.alias}
+        for repository_answer in _select_exact(answers)
+        for hit in repository_answer.answer[mode]
+    ]
     return sorted(hits, key=lambda hit: -hit["score"])[:top]
 
 
-def _notes(parts: Sequence[Part]) -> list[dict[str, str]]:
-    """What is true of every answer that counts."""
-    first, *others = [part.answer["stats"].get("notes", []) for part in _exact(parts)]
-    return [note for note in first if all(note in notes for notes in others)]
+def _find_common_notes(answers: Sequence[RepositoryAnswer]) -> list[dict[str, str]]:
+    """Return the notes that every answer has."""
+    first, *other_notes = [
+        repository_answer.answer["stats"].get("notes", []) for repository_answer in _select_exact(answers)
+    ]
+    return [note for note in first if all(note in notes for notes in other_notes)]
 
 
-def _filters(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """What each filter lets through, when nothing passes all of them in any repository."""
-    listed = [part.answer["stats"].get("filters", []) for part in parts]
-    if not all(listed):
+def _sum_filters(answers: Sequence[RepositoryAnswer]) -> list[dict[str, Any]]:
+    """Sum the effects of each filter, when nothing passes all filters in any repository."""
+    filter_lists = [repository_answer.answer["stats"].get("filters", []) for repository_answer in answers]
+    if not all(filter_lists):
         return []
     return [
-        {**first, "chunks": sum(each["chunks"] for each in same)}
-        for first, *others in zip(*listed, strict=True)
-        if (same := [first, *others])
+        {**first, "chunks": sum(effect["chunks"] for effect in effects)}
+        for first, *other_effects in zip(*filter_lists, strict=True)
+        if (effects := [first, *other_effects])
     ]
 
 
-def _stats(parts: Sequence[Part]) -> dict[str, Any]:
+def _merge_stats(answers: Sequence[RepositoryAnswer]) -> dict[str, Any]:
     considered: Counter[str] = Counter()
-    for part in parts:
-        considered.update(part.answer["stats"]["considered"])
-    first = parts[0].answer["stats"]
+    for repository_answer in answers:
+        considered.update(repository_answer.answer["stats"]["considered"])
+    first = answers[0].answer["stats"]
     stats: dict[str, Any] = {
-        "chunks": sum(part.answer["stats"]["chunks"] for part in parts),
+        "chunks": sum(repository_answer.answer["stats"]["chunks"] for repository_answer in answers),
         "considered": dict(considered),
         "query": first["query"],
         "branch": None,
-        **({"filters": filters} if (filters := _filters(parts)) else {}),
-        **({"notes": notes} if (notes := _notes(parts)) else {}),
+        **({"filters": filters} if (filters := _sum_filters(answers)) else {}),
+        **({"notes": notes} if (notes := _find_common_notes(answers)) else {}),
         "repos": [
             {
-                "alias": part.alias,
-                "repoId": part.repo_id,
-                "chunks": part.answer["stats"]["chunks"],
-                "branch": part.answer["stats"]["branch"],
+                "alias": repository_answer.alias,
+                "repoId": repository_answer.repo_id,
+                "chunks": repository_answer.answer["stats"]["chunks"],
+                "branch": repository_answer.answer["stats"]["branch"],
             }
-            for part in parts
+            for repository_answer in answers
         ],
     }
     if "branchFilter" in first:
         stats["branchFilter"] = first["branchFilter"]
-        stats["branchMatch"] = any(part.answer["stats"]["branchMatch"] for part in parts)
+        stats["branchMatch"] = any(repository_answer.answer["stats"]["branchMatch"] for repository_answer in answers)
     return stats

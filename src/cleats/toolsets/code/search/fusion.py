@@ -1,8 +1,8 @@
-"""Several rankings as one: reciprocal ranks, weighted and added.
+"""The fusion of several ranked lists: reciprocal ranks, weighted and added.
 
-Scores of different kinds cannot be compared, ranks can. Copies take no rank away from others: what
-was built six times over is not six times as good. What each part contributed is kept, so a score
-can be explained: it is the sum of its parts and nothing else.
+Scores of different kinds cannot be compared, ranks can. Duplicates do not push others down: code
+that was built six times is not six times as good. The contribution of each part is kept, so a score
+can be explained: it is exactly the sum of its parts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,16 +13,16 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.search.standing import COPY
-from cleats.toolsets.code.search.vocabulary import Ids, Mask
+from cleats.toolsets.code.index.columns import Ids, Mask
+from cleats.toolsets.code.search.adjustments import DUPLICATE_WEIGHT
 
-K: Final = 20
-"""Softens the difference between the first ranks; the usual 60 softens it too much for lists as
-good as ours."""
+RANK_CONSTANT: Final = 20
+"""Flattens the difference between the first ranks; the usual 60 flattens it too much for lists of
+this quality."""
 
 
-class Ranked(Struct, frozen=True):
-    """One list: chunks, best first, with the scores it was made by."""
+class RankedList(Struct, frozen=True):
+    """One list: chunks, best first, with the scores that ordered it."""
 
     name: str
     weight: float
@@ -30,110 +30,112 @@ class Ranked(Struct, frozen=True):
     scores: NDArray[np.float32]
 
 
-class Fused(Struct, frozen=True):
+class FusedHit(Struct, frozen=True):
     """One chunk in the fused list."""
 
     position: int
     parts: dict[str, float] = field(default_factory=dict)
-    """What each ranking, each bonus and the standing of the chunk added to the score."""
+    """The points that each list, each bonus and each adjustment added to the score."""
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
-    def add(self, ranking: Ranked, rank: int, place: int) -> None:
-        """Note its rank in a list, and the place where it stands there, from 1."""
-        self.parts[ranking.name] = ranking.weight / (K + rank)
-        self.ranks[ranking.name] = rank
-        self.scores[ranking.name] = float(ranking.scores[place - 1])
+    def add_rank(self, ranked_list: RankedList, rank: int, place: int) -> None:
+        """Record the rank of the chunk in a list, and its place in that list, from 1."""
+        self.parts[ranked_list.name] = ranked_list.weight / (RANK_CONSTANT + rank)
+        self.ranks[ranked_list.name] = rank
+        self.scores[ranked_list.name] = float(ranked_list.scores[place - 1])
 
 
-class Standing(Struct, frozen=True):
-    """What multiplies scores whatever was asked for, chunk by chunk."""
+class RankAdjustments(Struct, frozen=True):
+    """Factors for scores that do not depend on the query, chunk by chunk."""
 
-    worth: NDArray[np.float32] | None = None
-    """For the points of lists, by what each chunk does: the part `body`."""
-    place: NDArray[np.float32] | None = None
-    """For the whole score, by where each chunk is: the part `place`."""
-    copies: Callable[[Ids], Mask] | None = None
-    """Which of the chunks that were found are copies of others, given in order: the part `copy`."""
+    body_weights: NDArray[np.float32] | None = None
+    """Factors for list points, by what each chunk does: the part `body`."""
+    path_weights: NDArray[np.float32] | None = None
+    """Factors for the whole score, by the path of each chunk: the part `place`."""
+    mark_duplicates: Callable[[Ids], Mask] | None = None
+    """Marks the chunks, given in order, that duplicate others: the part `copy`."""
 
 
-def fuse(
-    rankings: list[Ranked],
+def fuse_lists(
+    ranked_lists: list[RankedList],
     bonuses: Mapping[str, Mapping[int, float]],
     order: NDArray[np.int64],
-    most: int,
-    standing: Standing = Standing(),  # noqa: B008 - frozen
-) -> list[Fused]:
-    """The best chunks of all lists; equal ones in the order of their files and places."""
-    places = [dict(zip(each.positions.tolist(), count(1), strict=False)) for each in rankings]
-    given = _given(bonuses)
-    positions = np.fromiter(set(given).union(*places), np.int64)
+    limit: int,
+    adjustments: RankAdjustments = RankAdjustments(),  # noqa: B008 - frozen
+) -> list[FusedHit]:
+    """Return the best chunks of all lists; ties are in the order of files and positions."""
+    places = [dict(zip(item.positions.tolist(), count(1), strict=False)) for item in ranked_lists]
+    bonus_points = _sum_bonuses(bonuses)
+    positions = np.fromiter(set(bonus_points).union(*places), np.int64)
     positions = positions[np.argsort(order[positions])]
-    copied = np.zeros(len(positions), np.bool_)
-    if standing.copies is not None:
-        copied = standing.copies(positions.astype(np.int32))
-    ranks = _ranks(places, frozenset(positions[copied].tolist()))
-    listed = _listed(rankings, ranks)
-    scores = np.fromiter((listed.get(at, 0.0) for at in positions.tolist()), np.float64)
-    more = np.fromiter((given.get(at, 0.0) for at in positions.tolist()), np.float64)
-    changes = dict(_changes(standing, positions, copied, scores, more))
-    scores = sum(changes.values(), scores + more)
-    best = np.argsort(-scores, kind="stable")[:most]
-    found = {position: Fused(position) for position in positions[best].tolist()}
-    for ranking, placed, ranked in zip(rankings, places, ranks, strict=True):
-        for position in found.keys() & ranked.keys():
-            found[position].add(ranking, ranked[position], placed[position])
+    duplicates = np.zeros(len(positions), np.bool_)
+    if adjustments.mark_duplicates is not None:
+        duplicates = adjustments.mark_duplicates(positions.astype(np.int32))
+    ranks = _assign_ranks(places, frozenset(positions[duplicates].tolist()))
+    list_points = _sum_list_points(ranked_lists, ranks)
+    scores = np.fromiter((list_points.get(chunk_position, 0.0) for chunk_position in positions.tolist()), np.float64)
+    bonus_scores = np.fromiter(
+        (bonus_points.get(chunk_position, 0.0) for chunk_position in positions.tolist()), np.float64
+    )
+    changes = dict(_compute_adjustments(adjustments, positions, duplicates, scores, bonus_scores))
+    scores = sum(changes.values(), scores + bonus_scores)
+    best = np.argsort(-scores, kind="stable")[:limit]
+    hits = {position: FusedHit(position) for position in positions[best].tolist()}
+    for ranked_list, list_places, list_ranks in zip(ranked_lists, places, ranks, strict=True):
+        for position in hits.keys() & list_ranks.keys():
+            hits[position].add_rank(ranked_list, list_ranks[position], list_places[position])
     for name, points in bonuses.items():
-        for position in found.keys() & points.keys():
-            found[position].parts[name] = points[position]
+        for position in hits.keys() & points.keys():
+            hits[position].parts[name] = points[position]
     for name, change in changes.items():
-        for each, points in zip(found.values(), change[best].tolist(), strict=True):
+        for item, points in zip(hits.values(), change[best].tolist(), strict=True):
             if points:
-                each.parts[name] = points
-    return list(found.values())
+                item.parts[name] = points
+    return list(hits.values())
 
 
-def _changes(
-    standing: Standing,
+def _compute_adjustments(
+    adjustments: RankAdjustments,
     positions: NDArray[np.int64],
-    copied: Mask,
-    listed: NDArray[np.float64],
-    given: NDArray[np.float64],
+    duplicates: Mask,
+    list_points: NDArray[np.float64],
+    bonus_points: NDArray[np.float64],
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """What the standing of chunks adds to their scores, one after the other."""
-    scores = listed + given
-    if standing.worth is not None:
-        change = listed * (standing.worth[positions] - 1)
+    """Yield the points that each adjustment adds to the scores, one after the other."""
+    scores = list_points + bonus_points
+    if adjustments.body_weights is not None:
+        change = list_points * (adjustments.body_weights[positions] - 1)
         scores = scores + change
         yield "body", change
-    if standing.place is not None:
-        change = scores * (standing.place[positions] - 1)
+    if adjustments.path_weights is not None:
+        change = scores * (adjustments.path_weights[positions] - 1)
         scores = scores + change
         yield "place", change
-    if copied.any():
-        yield "copy", scores * np.where(copied, COPY - 1, 0.0)
+    if duplicates.any():
+        yield "copy", scores * np.where(duplicates, DUPLICATE_WEIGHT - 1, 0.0)
 
 
-def _ranks(places: list[dict[int, int]], copied: frozenset[int]) -> list[dict[int, int]]:
-    """The rank of each chunk in each list: its place, if copies had none."""
-    if not copied:
+def _assign_ranks(places: list[dict[int, int]], duplicates: frozenset[int]) -> list[dict[int, int]]:
+    """Return the rank of each chunk in each list: its place, not counting duplicates."""
+    if not duplicates:
         return places
     ranks: list[dict[int, int]] = []
-    for each in places:
-        before = accumulate((position not in copied for position in each), initial=1)
-        ranks.append(dict(zip(each, before, strict=False)))
+    for list_places in places:
+        list_ranks = accumulate((position not in duplicates for position in list_places), initial=1)
+        ranks.append(dict(zip(list_places, list_ranks, strict=False)))
     return ranks
 
 
-def _listed(rankings: list[Ranked], ranks: list[dict[int, int]]) -> dict[int, float]:
+def _sum_list_points(ranked_lists: list[RankedList], ranks: list[dict[int, int]]) -> dict[int, float]:
     totals: dict[int, float] = {}
-    for ranking, ranked in zip(rankings, ranks, strict=True):
-        for position, rank in ranked.items():
-            totals[position] = totals.get(position, 0.0) + ranking.weight / (K + rank)
+    for ranked_list, list_ranks in zip(ranked_lists, ranks, strict=True):
+        for position, rank in list_ranks.items():
+            totals[position] = totals.get(position, 0.0) + ranked_list.weight / (RANK_CONSTANT + rank)
     return totals
 
 
-def _given(bonuses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+def _sum_bonuses(bonuses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     totals: dict[int, float] = {}
     for points in bonuses.values():
         for position, bonus in points.items():

@@ -1,4 +1,4 @@
-"""What a search answers: hits by mode, the same hits by file, and what was looked at."""
+"""The answer of a search: hits by mode, the same hits by file, and statistics."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,16 +7,54 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from cleats.toolsets.code.facts import Chunk, Mode
-from cleats.toolsets.code.search import compact
-from cleats.toolsets.code.search.compact import Placed
-from cleats.toolsets.code.search.details import More, Row, Tells, Told
-from cleats.toolsets.code.search.fusion import Fused
-from cleats.toolsets.code.search.remarks import remarks
-from cleats.toolsets.code.search.request import Request
-from cleats.toolsets.code.search.retrieval import Found
+from cleats.toolsets.code.analysis.facts import Chunk, Mode
+from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.query.tree import Question
+from cleats.toolsets.code.search import hit_details
+from cleats.toolsets.code.search.fusion import FusedHit
+from cleats.toolsets.code.search.hit_details import HitDetails, HitReader, HitRow, HitSource, LocatedHit
+from cleats.toolsets.code.search.retrieval import SearchResult
 
-KEYS: Final[dict[Mode, str]] = {
+
+def collect_notes(result: SearchResult) -> list[dict[str, str]]:
+    """Return notes on a result, each with a code for programs and a sentence for people."""
+    return [{"code": code, "message": message} for code, message in _generate_notes(result)]
+
+
+def _generate_notes(result: SearchResult) -> Iterator[tuple[str, str]]:
+    hits = [hit for mode_hits in result.hits.values() for hit in mode_hits]
+    query = result.request.query
+    if not result.chunk_count:
+        yield "index_empty", "The index is empty."
+    elif result.is_loosened:
+        yield (
+            "phrase_not_found",
+            "No chunk has the words in quotes next to each other; they were searched for as words.",
+        )
+    elif result.filter_effects:
+        yield "filtered_out", _explain_filters(result)
+        yield from dict.fromkeys(effect.unavailable_note for effect in result.filter_effects if effect.unavailable_note)
+    if result.lacks_vectors:
+        yield "no_vectors", "The index was built without vectors, so only words count."
+    if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
+        yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
+    if not hits and not isinstance(query, Question) and any(result.considered.values()):
+        yield (
+            "formula_without_hits",
+            f"The query was read as a formula, because of its operators: {query}",
+        )
+
+
+def _explain_filters(result: SearchResult) -> str:
+    unmatched = [effect for effect in result.filter_effects if not effect.chunks]
+    if not unmatched:
+        return "Every filter lets some chunks through, but no chunk passes all of them."
+    suggestions = [f"{effect.argument} {', '.join(effect.suggestions)}" for effect in unmatched if effect.suggestions]
+    hint = f" There is {'; '.join(suggestions)}." if suggestions else ""
+    return f"No chunk has what {' and '.join(effect.argument for effect in unmatched)} asks for.{hint}"
+
+
+RESULT_KEYS: Final[dict[Mode, str]] = {
     "code": "code",
     "extracted-prose": "extractedProse",
     "prose": "prose",
@@ -24,80 +62,80 @@ KEYS: Final[dict[Mode, str]] = {
 }
 """The names of the modes in an answer, in the order in which they break ties."""
 
-AROUND: Final = 3
-"""Lines before and after a hit in a full answer that asks for no number."""
+DEFAULT_CONTEXT_LINES: Final = 3
+"""Lines before and after a hit in a full answer, unless the caller asks for another number."""
 
-LONGEST: Final = 200
+MAX_TEXT_LINES: Final = 200
 """Lines of a hit's own text in a full answer."""
 
-FILES: Final = 5
-"""Files in a compact answer's bundles; the hits name the others."""
+MAX_BUNDLED_FILES: Final = 5
+"""Files in the bundles of a compact answer; the hits name the others."""
 
-DIGITS: Final = 6
+SCORE_DIGITS: Final = 6
 
 
-class Searched(Protocol):
-    """What was searched, as far as it tells of its hits."""
+class SearchedIndex(Protocol):
+    """An index that was searched, as far as rendering its hits needs it."""
 
     @property
-    def details(self) -> Tells: ...
+    def hit_source(self) -> HitSource: ...
 
 
-def payload(engine: Searched, found: Found) -> dict[str, Any]:
-    """The answer to a search."""
-    request = found.request
-    with engine.details.reading() as reading:
+def render_answer(engine: SearchedIndex, result: SearchResult) -> dict[str, Any]:
+    """Render the answer of a search."""
+    request = result.request
+    with engine.hit_source.open_reader() as reader:
         hits = {
-            KEYS[mode]: [_hit(reading, found, each) for each in listed]
-            for mode, listed in _placed(reading, found).items()
+            RESULT_KEYS[mode]: [_render_hit(reader, result, located_hit) for located_hit in mode_hits]
+            for mode, mode_hits in _locate_hits(reader, result).items()
         }
-    shown = {key: hits.get(key, []) for key in ("code", "prose", "extractedProse", "records")}
+    hits_by_key = {key: hits.get(key, []) for key in ("code", "prose", "extractedProse", "records")}
     return {
-        "backend": found.backend,
-        **shown,
-        "bundles": bundles(shown, lean=lean(request.output, explain=request.explain)),
-        "stats": _stats(found),
+        "backend": result.backend,
+        **hits_by_key,
+        "bundles": render_bundles(hits_by_key, lean=is_lean(request.output, explain=request.explain)),
+        "stats": _render_stats(result),
     }
 
 
-def lean(output: str, *, explain: bool) -> bool:
-    """Whether hits only say what and where they are."""
+def is_lean(output: str, *, explain: bool) -> bool:
+    """Return whether hits only show their kind and location."""
     return output == "compact" and not explain
 
 
-def _placed(reading: Told, found: Found) -> dict[Mode, list[Placed]]:
-    """The hits to show."""
-    request = found.request
-    placed: dict[Mode, list[Placed]] = {
-        mode: [Placed(hit, reading.row(hit.path, hit.ordinal)) for hit in listed]
-        for mode, listed in found.hits.items()
+def _locate_hits(reader: HitReader, result: SearchResult) -> dict[Mode, list[LocatedHit]]:
+    """Return the hits to show, with their rows."""
+    request = result.request
+    located: dict[Mode, list[LocatedHit]] = {
+        mode: [LocatedHit(hit, reader.read_row(hit.path, hit.ordinal)) for hit in mode_hits]
+        for mode, mode_hits in result.hits.items()
     }
     if request.output == "compact":
-        placed = compact.folded(placed)
-    beside = request.beside or request.top
-    return {mode: listed if mode == "code" else listed[:beside] for mode, listed in placed.items()}
+        located = hit_details.drop_duplicate_prose(located)
+    other_limit = request.other_top or request.top
+    return {mode: mode_hits if mode == "code" else mode_hits[:other_limit] for mode, mode_hits in located.items()}
 
 
-def _hit(reading: Told, found: Found, placed: Placed) -> dict[str, Any]:
-    request, row, fused = found.request, placed.row, placed.hit.fused
-    if lean(request.output, explain=request.explain):
-        shown = compact.summary(reading, row, _score(fused))
+def _render_hit(reader: HitReader, result: SearchResult, located_hit: LocatedHit) -> dict[str, Any]:
+    request, row, fused = result.request, located_hit.row, located_hit.hit.fused
+    if is_lean(request.output, explain=request.explain):
+        rendered = hit_details.summarize_hit(reader, row, _total_score(fused))
     else:
-        shown = {**_place(row), **_scores(found, fused)}
+        rendered = {**_render_location(row), **_render_scores(result, fused)}
     if request.explain:
-        shown["scoreBreakdown"] = _breakdown(fused)
+        rendered["scoreBreakdown"] = _render_breakdown(fused)
     if request.output != "compact":
-        shown |= _details(row, reading.more(row))
-    return shown | _text(reading, row, request)
+        rendered |= _render_details(row, reader.read_details(row))
+    return rendered | _render_text(reader, row, request)
 
 
-def _text(reading: Told, row: Row, request: Request) -> dict[str, Any]:
+def _render_text(reader: HitReader, row: HitRow, request: SearchRequest) -> dict[str, Any]:
     if request.output != "compact":
-        return _lines(row, reading.lines(row), request.context or AROUND)
-    return compact.excerpt(row, reading.lines(row), request.context) if request.context else {}
+        return _render_lines(row, reader.read_lines(row), request.context or DEFAULT_CONTEXT_LINES)
+    return hit_details.make_excerpt(row, reader.read_lines(row), request.context) if request.context else {}
 
 
-def _place(row: Row) -> dict[str, Any]:
+def _render_location(row: HitRow) -> dict[str, Any]:
     return {
         "id": row.key,
         "file": row.path,
@@ -113,127 +151,129 @@ def _place(row: Row) -> dict[str, Any]:
     }
 
 
-def _scores(found: Found, fused: Fused) -> dict[str, Any]:
-    words = next((name for name in fused.scores if name != "meaning"), None)
+def _render_scores(result: SearchResult, fused: FusedHit) -> dict[str, Any]:
+    list_name = next((name for name in fused.scores if name != "meaning"), None)
     cosine = fused.scores.get("meaning")
     return {
-        "score": _score(fused),
+        "score": _total_score(fused),
         "scoreType": "rrf",
-        "sparseScore": None if words is None else round(fused.scores[words], DIGITS),
-        "sparseType": None if words is None else found.kind,
-        "annScore": None if cosine is None else round(cosine, DIGITS),
+        "sparseScore": None if list_name is None else round(fused.scores[list_name], SCORE_DIGITS),
+        "sparseType": None if list_name is None else result.score_kind,
+        "annScore": None if cosine is None else round(cosine, SCORE_DIGITS),
         "annSource": None if cosine is None else "word-table",
         "annType": None if cosine is None else "cosine",
     }
 
 
-def _score(fused: Fused) -> float:
-    return round(sum(round(part, DIGITS) for part in fused.parts.values()), DIGITS)
+def _total_score(fused: FusedHit) -> float:
+    return round(sum(round(part, SCORE_DIGITS) for part in fused.parts.values()), SCORE_DIGITS)
 
 
-def _breakdown(fused: Fused) -> dict[str, Any]:
+def _render_breakdown(fused: FusedHit) -> dict[str, Any]:
     return {
-        "selected": {"type": "rrf", "score": _score(fused)},
+        "selected": {"type": "rrf", "score": _total_score(fused)},
         "parts": [
             {
                 "name": name,
-                "points": round(points, DIGITS),
+                "points": round(points, SCORE_DIGITS),
                 "rank": fused.ranks.get(name),
-                "score": round(fused.scores[name], DIGITS) if name in fused.scores else None,
+                "score": round(fused.scores[name], SCORE_DIGITS) if name in fused.scores else None,
             }
             for name, points in fused.parts.items()
         ],
     }
 
 
-def _lines(row: Row, lines: list[str], around: int) -> dict[str, Any]:
+def _render_lines(row: HitRow, lines: list[str], context_lines: int) -> dict[str, Any]:
     first, last = row.start_line - 1, row.end_line
-    shown: dict[str, Any] = {
-        "preContext": lines[max(0, first - around) : first],
-        "postContext": lines[last : last + around],
-        "text": "\n".join(lines[first : min(last, first + LONGEST)]),
+    rendered: dict[str, Any] = {
+        "preContext": lines[max(0, first - context_lines) : first],
+        "postContext": lines[last : last + context_lines],
+        "text": "\n".join(lines[first : min(last, first + MAX_TEXT_LINES)]),
     }
-    return {**shown, "truncated": True} if last - first > LONGEST else shown
+    return {**rendered, "truncated": True} if last - first > MAX_TEXT_LINES else rendered
 
 
-def _details(row: Row, more: More) -> dict[str, Any]:
-    modified = more.last_modified
+def _render_details(row: HitRow, details: HitDetails) -> dict[str, Any]:
+    modified = details.last_modified
     return {
-        "docmeta": _facts(more.chunk),
-        "imports": more.relations.imports,
-        "exports": more.relations.exports,
-        "lastAuthor": more.last_author,
+        "docmeta": _render_facts(details.chunk),
+        "imports": details.relations.imports,
+        "exports": details.relations.exports,
+        "lastAuthor": details.last_author,
         "lastModified": None
         if modified is None
         else datetime.fromtimestamp(modified, UTC).isoformat().replace("+00:00", "Z"),
-        "lastCommit": more.last_commit,
-        "churn": more.churn,
-        "chunkAuthors": more.authors or ([more.last_author] if more.last_author else []),
-        "risk": _named(more.risk),
-        "lint": [_finding(each) for each in more.lint],
+        "lastCommit": details.last_commit,
+        "churn": details.churn,
+        "chunkAuthors": details.authors or ([details.last_author] if details.last_author else []),
+        "risk": _camelize_keys(details.risk),
+        "lint": [_render_finding(finding) for finding in details.lint],
         "mode": row.mode,
     }
 
 
-_LEFT_OUT = frozenset({"kind", "name", "start", "end", "start_line", "end_line", "mode", "steps"})
+_OMITTED_FACTS = frozenset({"kind", "name", "start", "end", "start_line", "end_line", "mode", "steps"})
 
 
-def _facts(chunk: Chunk) -> dict[str, Any]:
-    """Everything a chunk says of itself, in names of the wire; what is empty is left out."""
+def _render_facts(chunk: Chunk) -> dict[str, Any]:
+    """Return the facts of a chunk under their wire names; empty facts are omitted."""
     facts: dict[str, Any] = msgspec.to_builtins(chunk)
     facts["types"] = [
-        {"where": each.where, "name": each.name, "type": each.type, "origin": each.origin}
-        for each in chunk.types
+        {"where": typed.where, "name": typed.name, "type": typed.type, "origin": typed.origin} for typed in chunk.types
     ]
-    known = {key: value for key, value in facts.items() if key not in _LEFT_OUT and value}
-    return {_camel(key.removeprefix("is_")): value for key, value in known.items()}
+    present = {key: value for key, value in facts.items() if key not in _OMITTED_FACTS and value}
+    return {_to_camel_case(key.removeprefix("is_")): value for key, value in present.items()}
 
 
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.title, others))
+def _to_camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
 
 
-def _named(value: Any) -> Any:
-    """A value with its names as the wire has them."""
+def _camelize_keys(value: Any) -> Any:
+    """Return a value with its keys in camel case, as on the wire."""
     if isinstance(value, dict):
-        return {_camel(key): _named(each) for key, each in value.items()}
-    return [_named(each) for each in value] if isinstance(value, list) else value
+        return {_to_camel_case(key): _camelize_keys(item) for key, item in value.items()}
+    return [_camelize_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def _finding(finding: Any) -> Any:
+def _render_finding(finding: Any) -> Any:
     keys = ("line", "endLine", "code", "message", "tool")
     return dict(zip(keys, finding, strict=False)) if isinstance(finding, list) else finding
 
 
-def bundles(shown: dict[str, list[dict[str, Any]]], *, lean: bool) -> dict[str, Any]:
-    """The hits of each file together, the most telling file first."""
+def render_bundles(hits_by_key: dict[str, list[dict[str, Any]]], *, lean: bool) -> dict[str, Any]:
+    """Group the hits by file, the file with the highest total score first."""
     files: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for mode, index, hit in _listed(shown):
-        short = {key: hit[key] for key in _KNOWN if key in hit}
-        own = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
-        files.setdefault(own, []).append({"mode": mode, "index": index, **short})
-    found = [_group(place, hits) for place, hits in files.items()]
-    found.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["bundleId"]))
+    for mode, index, hit in _enumerate_hits(hits_by_key):
+        short = {key: hit[key] for key in _BUNDLED_HIT_KEYS if key in hit}
+        location = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
+        files.setdefault(location, []).append({"mode": mode, "index": index, **short})
+    groups = [_render_group(file_location, hits) for file_location, hits in files.items()]
+    groups.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["bundleId"]))
     if lean:
-        found = [{key: each[key] for key in _TOLD if key in each} for each in found[:FILES]]
-    return {"schemaVersion": 1, "groups": found}
+        groups = [
+            {key: file_group[key] for key in _LEAN_GROUP_KEYS if key in file_group}
+            for file_group in groups[:MAX_BUNDLED_FILES]
+        ]
+    return {"schemaVersion": 1, "groups": groups}
 
 
-_KNOWN = ("score", "scoreType", "id", "file", "start", "end")
-_TOLD = ("repo", "file", "hitCount", "topScore")
+_BUNDLED_HIT_KEYS = ("score", "scoreType", "id", "file", "start", "end")
+_LEAN_GROUP_KEYS = ("repo", "file", "hitCount", "topScore")
 
 
-def _group(place: tuple[str, ...], hits: list[dict[str, Any]]) -> dict[str, Any]:
-    order = list(KEYS.values())
-    hits.sort(key=lambda h: (-h["score"], order.index(h["mode"]), h["index"]))
+def _render_group(location: tuple[str, ...], hits: list[dict[str, Any]]) -> dict[str, Any]:
+    order = list(RESULT_KEYS.values())
+    hits.sort(key=lambda item: (-item["score"], order.index(item["mode"]), item["index"]))
     modes = sorted({hit["mode"] for hit in hits}, key=order.index)
     return {
-        "bundleId": ":".join(("file", *place)),
-        **({"repo": place[0]} if len(place) > 1 else {}),
-        "file": place[-1],
+        "bundleId": ":".join(("file", *location)),
+        **({"repo": location[0]} if len(location) > 1 else {}),
+        "file": location[-1],
         "hitCount": len(hits),
-        "totalScore": round(sum(hit["score"] for hit in hits), DIGITS),
+        "totalScore": round(sum(hit["score"] for hit in hits), SCORE_DIGITS),
         "topScore": hits[0]["score"],
         "modeCount": len(modes),
         "modes": modes,
@@ -241,24 +281,24 @@ def _group(place: tuple[str, ...], hits: list[dict[str, Any]]) -> dict[str, Any]
     }
 
 
-def _listed(shown: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    for mode, hits in shown.items():
+def _enumerate_hits(hits_by_key: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    for mode, hits in hits_by_key.items():
         for index, hit in enumerate(hits):
             yield mode, index, hit
 
 
-def _stats(found: Found) -> dict[str, Any]:
+def _render_stats(result: SearchResult) -> dict[str, Any]:
     stats: dict[str, Any] = {
-        "chunks": found.chunks,
-        "considered": {KEYS[mode]: count for mode, count in found.considered.items()},
-        "query": str(found.request.query),
-        "branch": found.branch,
+        "chunks": result.chunk_count,
+        "considered": {RESULT_KEYS[mode]: count for mode, count in result.considered.items()},
+        "query": str(result.request.query),
+        "branch": result.branch,
     }
-    if wanted := found.request.branch:
-        stats["branchFilter"] = wanted
-        stats["branchMatch"] = (found.branch or "").lower() == wanted.lower()
-    if found.passing:
-        stats["filters"] = [each.as_json() for each in found.passing]
-    if notes := remarks(found):
+    if branch := result.request.branch:
+        stats["branchFilter"] = branch
+        stats["branchMatch"] = (result.branch or "").lower() == branch.lower()
+    if result.filter_effects:
+        stats["filters"] = [effect.as_json() for effect in result.filter_effects]
+    if notes := collect_notes(result):
         stats["notes"] = notes
     return stats

@@ -1,6 +1,6 @@
-"""One search in an open generation: filter, rank, fuse, for each mode.
+"""One search in an open generation: filter, rank and fuse, for each mode.
 
-The same masks serve every backend and the vectors, so a filter means the same everywhere.
+The same masks apply to every backend and the vectors, so a filter means the same everywhere.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,281 +11,288 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.facts import Mode
-from cleats.toolsets.code.search import tokens
-from cleats.toolsets.code.search.digest import MODES
-from cleats.toolsets.code.search.emptiness import Passing, passing
-from cleats.toolsets.code.search.fusion import Fused, Ranked, Standing, fuse
-from cleats.toolsets.code.search.query_tree import Question
-from cleats.toolsets.code.search.rank import (
-    ABOUT_TESTS,
-    COVERED,
-    MEANING,
-    MENTIONED,
-    Plan,
-    Ranking,
-    plan,
+from cleats.toolsets.code.analysis.facts import Mode
+from cleats.toolsets.code.index import tokens
+from cleats.toolsets.code.index.columns import Ids, Mask
+from cleats.toolsets.code.index.digest import MODES_BY_NUMBER
+from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.query.tree import Question
+from cleats.toolsets.code.search.adjustments import score_named_chunks
+from cleats.toolsets.code.search.empty_results import FilterEffect, measure_filters
+from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists
+from cleats.toolsets.code.search.ranking import (
+    ALL_WORDS_SCORE,
+    MEANING_LIST_WEIGHT,
+    MENTION_BONUS,
+    TEST_QUESTION_STEMS,
+    PlannedList,
+    SearchPlan,
+    plan_search,
 )
-from cleats.toolsets.code.search.request import Request
-from cleats.toolsets.code.search.symbols import named
-from cleats.toolsets.code.search.vocabulary import Ids, Mask
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.search.engine import Backend, Engine
+    from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
 
-NEAR: Final = 0.2
-"""The cosine below which a chunk has nothing to do with a question."""
+MIN_COSINE_SIMILARITY: Final = 0.2
+"""The cosine below which a chunk is unrelated to a question."""
 
-FETCHED: Final = 50
-"""Chunks of a list at least, so that lists can agree on some."""
+MIN_FETCHED_CHUNKS: Final = 50
+"""Minimum number of chunks in a list, so that lists can agree on some."""
 
-ALL_WORDS: Final = 0.02
-"""Points for having every word of a short question: about what the first places are apart."""
+ALL_WORDS_BONUS: Final = 0.02
+"""Points for having every word of a short question: about the distance between the first ranks."""
 
 
-class Hit(Struct, frozen=True):
-    """One chunk that was found, and where it is."""
+class SearchHit(Struct, frozen=True):
+    """One chunk that was found, and its location."""
 
-    fused: Fused
+    fused: FusedHit
     path: str
     ordinal: int
 
 
-class Found(Struct, frozen=True):
-    """What a search found, by mode, best first."""
+class SearchResult(Struct, frozen=True):
+    """The result of a search, by mode, best first."""
 
-    request: Request
+    request: SearchRequest
     backend: str
-    kind: str
-    """What the scores of its lists are."""
-    hits: dict[Mode, list[Hit]]
-    chunks: int
+    score_kind: str
+    """The kind of the scores of its lists."""
+    hits: dict[Mode, list[SearchHit]]
+    chunk_count: int
     considered: dict[Mode, int]
-    """How many chunks the filters left."""
+    """The number of chunks that passed the filters."""
     branch: str | None
-    loosened: bool = False
-    """No chunk had the phrases, so their words were looked for instead."""
-    passing: tuple[Passing, ...] = ()
-    """What each filter lets through, when all together let nothing through."""
-    no_vectors: bool = False
-    """The caller asked that meaning counts, and the index was built without."""
+    is_loosened: bool = False
+    """True if no chunk had the phrases, so their words were searched for instead."""
+    filter_effects: tuple[FilterEffect, ...] = ()
+    """The effect of each filter, when no chunk passes all of them."""
+    lacks_vectors: bool = False
+    """True if the caller asked that meaning counts, and the index was built without vectors."""
 
 
-class Weighing(Protocol):
-    """Chunks, as far as their lists need to know them."""
-
-    @property
-    def weights(self) -> NDArray[np.float32]:
-        """What the kind of each multiplies its scores with."""
+class RankableChunks(Protocol):
+    """The weights and the order of chunks, as far as ranking a list needs them."""
 
     @property
-    def order(self) -> NDArray[np.int64]:
-        """That of chunks that score the same."""
+    def kind_weights(self) -> NDArray[np.float32]:
+        """The factor for the scores of each chunk, by its kind."""
+
+    @property
+    def path_order(self) -> NDArray[np.int64]:
+        """The order of chunks that score the same."""
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """The search was given up by whoever asked for it."""
+class SearchCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """The caller cancelled the search."""
 
 
 class Retrieval:
-    """A request on its way through an engine."""
+    """Runs one request in an engine."""
 
-    def __init__(self, engine: "Engine", request: Request, stopped: Callable[[], bool]) -> None:
+    def __init__(self, engine: "SearchEngine", request: SearchRequest, is_cancelled: Callable[[], bool]) -> None:
         self._engine = engine
         self._request = request
-        self._stopped = stopped
-        self._backend: Backend = engine.backend(request.backend)
-        self._plan: Plan = plan(request)
-        self._limit = max(FETCHED, 3 * request.top)
+        self._is_cancelled = is_cancelled
+        self._backend: SearchBackend = engine.get_backend(request.backend)
+        self._plan: SearchPlan = plan_search(request)
+        self._limit = max(MIN_FETCHED_CHUNKS, 3 * request.top)
 
-    def run(self) -> Found:
-        """Search every mode that is asked for."""
+    def run(self) -> SearchResult:
+        """Search every requested mode."""
         engine, request = self._engine, self._request
         branch = engine.meta.get("branch")
-        hits: dict[Mode, list[Hit]] = {mode: [] for mode in request.modes}
+        hits: dict[Mode, list[SearchHit]] = {mode: [] for mode in request.modes}
         considered: dict[Mode, int] = dict.fromkeys(request.modes, 0)
-        alone: tuple[Passing, ...] = ()
+        filter_effects: tuple[FilterEffect, ...] = ()
         if not request.branch or (branch or "").lower() == request.branch.lower():
-            mask = engine.mask(request.filters)
-            within = {
-                mode: engine.of_mode(mode) if mask is None else engine.of_mode(mode) & mask
+            mask = engine.compute_mask(request.filters)
+            mode_masks = {
+                mode: engine.get_mode_mask(mode) if mask is None else engine.get_mode_mask(mode) & mask
                 for mode in request.modes
             }
-            considered = {mode: int(np.count_nonzero(left)) for mode, left in within.items()}
-            asked = {mode: left for mode, left in within.items() if considered[mode]}
-            asked, limited = self._limited(asked)
-            hits |= self._hits(asked, filtered=mask is not None or limited)
-            alone = () if any(considered.values()) else passing(engine, request)
-        return Found(
+            considered = {mode: int(np.count_nonzero(mode_mask)) for mode, mode_mask in mode_masks.items()}
+            nonempty = {mode: mode_mask for mode, mode_mask in mode_masks.items() if considered[mode]}
+            nonempty, is_constrained = self._apply_constraints(nonempty)
+            hits |= self._rank_hits(nonempty, is_filtered=mask is not None or is_constrained)
+            filter_effects = () if any(considered.values()) else measure_filters(engine, request)
+        return SearchResult(
             request,
-            *(self._backend.name, self._backend.kind),
+            *(self._backend.name, self._backend.score_kind),
             hits,
-            engine.chunks,
+            engine.chunk_count,
             considered,
             branch,
-            passing=alone,
-            no_vectors=request.meaning_asked and not engine.meta.get("vectors", True),
+            filter_effects=filter_effects,
+            lacks_vectors=request.meaning_requested and not engine.meta.get("vectors", True),
         )
 
-    def _limited(self, within: dict[Mode, Mask]) -> tuple[dict[Mode, Mask], bool]:
-        """What has the phrases of a question and nothing that it bars; whether there are any."""
-        limits = ((self._plan.demanded, True), (self._plan.barred, False))
-        wanted = [(each, having) for each, having in limits if each is not None]
-        for expression, having in wanted:
-            if self._stopped():
-                raise Stopped
-            modes: dict[int, Mask | None] = {MODES.index(mode): None for mode in within}
-            lists = self._backend.rank(expression, modes, max(1, self._engine.chunks))
-            for mode, left in within.items():
-                found = np.zeros(len(left), np.bool_)
-                found[lists[MODES.index(mode)][0]] = True
-                within[mode] = left & (found if having else ~found)
-        return {mode: left for mode, left in within.items() if left.any()}, bool(wanted)
+    def _apply_constraints(self, mode_masks: dict[Mode, Mask]) -> tuple[dict[Mode, Mask], bool]:
+        """Apply the phrases and exclusions of a question; return whether there are any."""
+        constraints = ((self._plan.required, True), (self._plan.excluded, False))
+        active = [(constraint, is_required) for constraint, is_required in constraints if constraint is not None]
+        for expression, is_required in active:
+            if self._is_cancelled():
+                raise SearchCancelled
+            modes: dict[int, Mask | None] = {MODES_BY_NUMBER.index(mode): None for mode in mode_masks}
+            lists = self._backend.rank(expression, modes, max(1, self._engine.chunk_count))
+            for mode, mode_mask in mode_masks.items():
+                matches = np.zeros(len(mode_mask), np.bool_)
+                matches[lists[MODES_BY_NUMBER.index(mode)][0]] = True
+                mode_masks[mode] = mode_mask & (matches if is_required else ~matches)
+        return {mode: mode_mask for mode, mode_mask in mode_masks.items() if mode_mask.any()}, bool(active)
 
-    def _hits(self, within: dict[Mode, Mask], *, filtered: bool) -> dict[Mode, list[Hit]]:
-        ranked = {mode: list[Ranked]() for mode in within}
-        modes = {MODES.index(mode): left if filtered else None for mode, left in within.items()}
-        for ranking in self._plan.rankings:
-            if self._stopped():
-                raise Stopped
-            lists = self._backend.rank(ranking.expression, modes, self._limit)
-            for mode, rankings in ranked.items():
-                positions, scores = lists[MODES.index(mode)]
-                weights, order = self._engine.weights[positions], self._engine.order[positions]
-                rankings.append(weighed(ranking, positions, scores, weights, order))
-        cosines, strict = self._cosines(), self._plan.strict
-        called = {"symbol": self._symbols(), "mention": self._mentioned()}
-        for mode, left in within.items():
+    def _rank_hits(self, mode_masks: dict[Mode, Mask], *, is_filtered: bool) -> dict[Mode, list[SearchHit]]:
+        lists_by_mode = {mode: list[RankedList]() for mode in mode_masks}
+        modes = {
+            MODES_BY_NUMBER.index(mode): mode_mask if is_filtered else None for mode, mode_mask in mode_masks.items()
+        }
+        for planned_list in self._plan.lists:
+            if self._is_cancelled():
+                raise SearchCancelled
+            results = self._backend.rank(planned_list.expression, modes, self._limit)
+            for mode, ranked_lists in lists_by_mode.items():
+                positions, scores = results[MODES_BY_NUMBER.index(mode)]
+                weights, order = self._engine.kind_weights[positions], self._engine.path_order[positions]
+                ranked_lists.append(weigh_list(planned_list, positions, scores, weights, order))
+        cosines, is_strict = self._compute_cosines(), self._plan.is_strict
+        name_bonuses = {"symbol": self._find_symbol_bonuses(), "mention": self._find_mention_bonuses()}
+        for mode, mode_mask in mode_masks.items():
             if cosines is not None:
-                ranked[mode].append(
-                    nearest(self._engine, cosines, left, self._limit, strict=strict)
+                lists_by_mode[mode].append(
+                    rank_by_meaning(self._engine, cosines, mode_mask, self._limit, is_strict=is_strict)
                 )
-        return {mode: self._best(each, called, within[mode]) for mode, each in ranked.items()}
+        return {
+            mode: self._select_best(mode_lists, name_bonuses, mode_masks[mode])
+            for mode, mode_lists in lists_by_mode.items()
+        }
 
-    def _cosines(self) -> NDArray[np.float32] | None:
-        if not self._request.meaning or self._request.cased or not self._plan.words:
+    def _compute_cosines(self) -> NDArray[np.float32] | None:
+        if not self._request.use_meaning or self._request.cased or not self._plan.words:
             return None
-        return self._engine.cosines(self._plan.words)
+        return self._engine.compute_cosines(self._plan.words)
 
-    def _symbols(self) -> dict[int, float]:
+    def _find_symbol_bonuses(self) -> dict[int, float]:
         name = self._plan.symbol
-        return dict(self._called(name, cased=self._request.cased)) if name else {}
+        return dict(self._find_named_chunks(name, cased=self._request.cased)) if name else {}
 
-    def _mentioned(self) -> dict[int, float]:
-        names = self._plan.mentioned
-        return {at: MENTIONED for name in names for at, _ in self._called(name, cased=True)}
+    def _find_mention_bonuses(self) -> dict[int, float]:
+        names = self._plan.mentioned_names
+        return {position: MENTION_BONUS for name in names for position, _ in self._find_named_chunks(name, cased=True)}
 
-    def _called(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
+    def _find_named_chunks(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
         engine = self._engine
-        for columns, start in zip(engine.columns, engine.starts, strict=True):
-            for position, points in named(columns, name, cased=cased).items():
+        for columns, start in zip(engine.shards, engine.shard_starts, strict=True):
+            for position, points in score_named_chunks(columns, name, cased=cased).items():
                 yield start + position, points
 
-    def _best(
-        self, rankings: list[Ranked], called: dict[str, dict[int, float]], within: Mask
-    ) -> list[Hit]:
+    def _select_best(
+        self, ranked_lists: list[RankedList], name_bonuses: dict[str, dict[int, float]], mode_mask: Mask
+    ) -> list[SearchHit]:
         engine = self._engine
         bonuses = {
-            part: {at: points for at, points in found.items() if within[at]}
-            for part, found in called.items()
+            part: {position: points for position, points in matches.items() if mode_mask[position]}
+            for part, matches in name_bonuses.items()
         }
-        standing = Standing(
-            worth=engine.worth if self._plan.words else None,
-            place=engine.lowered if tests_lower(self._request, self._plan) else None,
-            copies=engine.copies if self._plan.words else None,
+        adjustments = RankAdjustments(
+            body_weights=engine.body_weights if self._plan.words else None,
+            path_weights=engine.test_weights if should_demote_tests(self._request, self._plan) else None,
+            mark_duplicates=engine.mark_duplicates if self._plan.words else None,
         )
-        order, top = engine.order, self._request.top
-        found = best(self._plan, rankings, bonuses, order, most=top, standing=standing)
-        return [Hit(each, *engine.place(each.position)) for each in found]
+        order, top = engine.path_order, self._request.top
+        matches = select_best(self._plan, ranked_lists, bonuses, order, limit=top, adjustments=adjustments)
+        return [SearchHit(fused, *engine.locate_chunk(fused.position)) for fused in matches]
 
 
-def answered(run: Callable[[Request], Found], request: Request) -> Found:
-    """What a search finds; when no chunk has the phrases of a question, by their words."""
-    found = run(request)
-    if not needs_loosening(found):
-        return found
-    return replace(run(loosened(request)), loosened=True)
+def search_with_fallback(run: Callable[[SearchRequest], SearchResult], request: SearchRequest) -> SearchResult:
+    """Run a search; if no chunk has the phrases of a question, search for their words instead."""
+    result = run(request)
+    if not needs_loosening(result):
+        return result
+    return replace(run(loosen_request(request)), is_loosened=True)
 
 
-def needs_loosening(found: Found) -> bool:
-    """Whether chunks were searched, and none had the phrases of the question."""
-    query = found.request.query
-    searched = any(found.considered.values()) and not any(found.hits.values())
-    return searched and isinstance(query, Question) and bool(query.phrases)
+def needs_loosening(result: SearchResult) -> bool:
+    """Return whether chunks were searched, and none had the phrases of the question."""
+    query = result.request.query
+    is_empty = any(result.considered.values()) and not any(result.hits.values())
+    return is_empty and isinstance(query, Question) and bool(query.phrases)
 
 
-def loosened(request: Request) -> Request:
-    """The same with the words of the phrases instead of the phrases.
+def loosen_request(request: SearchRequest) -> SearchRequest:
+    """Return the request with the words of its phrases instead of the phrases.
 
-    Whoever pastes an error message has quotes in it that nobody wrote down like that.
+    A pasted error message contains quotes that do not occur like that in any file.
     """
     query = request.query
-    return replace(request, query=query.loosened()) if isinstance(query, Question) else request
+    return replace(request, query=query.loosen_phrases()) if isinstance(query, Question) else request
 
 
-def weighed(
-    ranking: Ranking,
+def weigh_list(
+    planned_list: PlannedList,
     positions: Ids,
     scores: NDArray[np.float32],
     weights: NDArray[np.float32],
     order: NDArray[np.int64],
-) -> Ranked:
-    """A list after what kind of chunk each is has been counted in."""
-    bonus = np.where(scores >= COVERED, np.float32(COVERED), np.float32(0))
-    counted = (scores - bonus) * weights + bonus
-    best_first = np.lexsort((order, -counted))
-    return Ranked(ranking.name, ranking.weight, positions[best_first], counted[best_first])
+) -> RankedList:
+    """Apply the weights of chunk kinds to a list."""
+    bonus = np.where(scores >= ALL_WORDS_SCORE, np.float32(ALL_WORDS_SCORE), np.float32(0))
+    weighted = (scores - bonus) * weights + bonus
+    best_first = np.lexsort((order, -weighted))
+    return RankedList(planned_list.name, planned_list.weight, positions[best_first], weighted[best_first])
 
 
-def tests_lower(request: Request, planned: Plan) -> bool:
-    """Whether code of tests counts less: where the operator wants it, unless it is asked for."""
-    about_tests = not ABOUT_TESTS.isdisjoint(map(tokens.stem, planned.words))
-    return request.tests_lower and not about_tests
+def should_demote_tests(request: SearchRequest, search_plan: SearchPlan) -> bool:
+    """Return whether to demote test code: if it is configured, unless the query is about tests."""
+    about_tests = not TEST_QUESTION_STEMS.isdisjoint(map(tokens.stem_word, search_plan.words))
+    return request.demote_tests and not about_tests
 
 
-def best(
-    planned: Plan,
-    rankings: list[Ranked],
-    called: Mapping[str, dict[int, float]],
+def select_best(
+    search_plan: SearchPlan,
+    ranked_lists: list[RankedList],
+    name_bonuses: Mapping[str, dict[int, float]],
     order: NDArray[np.int64],
     *,
-    most: int,
-    standing: Standing,
-) -> list[Fused]:
-    """The best chunks of all lists and of what is called like the question or a part of it."""
-    bonuses = {**called, "words": _covered(rankings[0])}
-    if planned.strict:
-        rankings = _reranked(rankings)
-    return fuse(rankings, bonuses, order, most, standing)
+    limit: int,
+    adjustments: RankAdjustments,
+) -> list[FusedHit]:
+    """Return the best chunks of all lists and of those named like the question or a part of it."""
+    bonuses = {**name_bonuses, "words": _extract_full_matches(ranked_lists[0])}
+    if search_plan.is_strict:
+        ranked_lists = _restrict_to_first(ranked_lists)
+    return fuse_lists(ranked_lists, bonuses, order, limit, adjustments)
 
 
-def _covered(ranking: Ranked) -> dict[int, float]:
-    """Points for those whose score says that they have every word, which is then taken back."""
-    whole = ranking.scores >= COVERED
-    ranking.scores[whole] -= COVERED
-    return dict.fromkeys(ranking.positions[whole].tolist(), ALL_WORDS)
+def _extract_full_matches(ranked_list: RankedList) -> dict[int, float]:
+    """Return points for the chunks whose score shows every word, and reset that score."""
+    full_matches = ranked_list.scores >= ALL_WORDS_SCORE
+    ranked_list.scores[full_matches] -= ALL_WORDS_SCORE
+    return dict.fromkeys(ranked_list.positions[full_matches].tolist(), ALL_WORDS_BONUS)
 
 
-def _reranked(rankings: list[Ranked]) -> list[Ranked]:
-    """Meaning orders what a query demands, and adds nothing to it."""
-    demanded = rankings[0].positions
-    kept = [np.isin(each.positions, demanded) for each in rankings]
+def _restrict_to_first(ranked_lists: list[RankedList]) -> list[RankedList]:
+    """Restrict all lists to the chunks of the first: meaning only reorders strict results."""
+    allowed = ranked_lists[0].positions
+    masks = [np.isin(ranked_list.positions, allowed) for ranked_list in ranked_lists]
     return [
-        Ranked(each.name, each.weight, each.positions[own], each.scores[own])
-        for each, own in zip(rankings, kept, strict=True)
+        RankedList(
+            ranked_list.name, ranked_list.weight, ranked_list.positions[list_mask], ranked_list.scores[list_mask]
+        )
+        for ranked_list, list_mask in zip(ranked_lists, masks, strict=True)
     ]
 
 
-def nearest(
-    engine: Weighing, cosines: NDArray[np.float32], within: Mask, limit: int, *, strict: bool
-) -> Ranked:
-    """The chunks that are close to a question, after what kind of chunk each is was counted in."""
-    left = np.flatnonzero(within)
-    counted = cosines[left] * engine.weights[left]
-    count = len(left) if strict else min(limit, len(left))
-    if count < len(left):
-        close = np.argpartition(-counted, count - 1)[:count]
-        left, counted = left[close], counted[close]
-    found = left[np.lexsort((engine.order[left], -counted))]
-    found = found[cosines[found] >= NEAR]
-    return Ranked("meaning", MEANING, found.astype(np.int32), cosines[found])
+def rank_by_meaning(
+    chunks: RankableChunks, cosines: NDArray[np.float32], mask: Mask, limit: int, *, is_strict: bool
+) -> RankedList:
+    """Rank the chunks that are close to a question in meaning, weighted by their kinds."""
+    candidates = np.flatnonzero(mask)
+    weighted = cosines[candidates] * chunks.kind_weights[candidates]
+    count = len(candidates) if is_strict else min(limit, len(candidates))
+    if count < len(candidates):
+        closest = np.argpartition(-weighted, count - 1)[:count]
+        candidates, weighted = candidates[closest], weighted[closest]
+    ordered = candidates[np.lexsort((chunks.path_order[candidates], -weighted))]
+    ordered = ordered[cosines[ordered] >= MIN_COSINE_SIMILARITY]
+    return RankedList("meaning", MEANING_LIST_WEIGHT, ordered.astype(np.int32), cosines[ordered])

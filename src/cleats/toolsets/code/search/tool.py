@@ -1,6 +1,7 @@
 """The tool `search`.
 
-Imported when a server starts; whatever a search needs is imported by the first one, in a thread.
+Imported when a server starts; modules that a search needs are imported by the first one, in a
+thread.
 """
 
 import asyncio
@@ -14,73 +15,73 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Changed, Context, Tool
-from cleats.toolsets.code.search.arguments import input_schema
-from cleats.toolsets.code.search.shapes import LISTED, OUTPUT
+from cleats.contract.tools import Context, ListChangeCallback, Tool
+from cleats.toolsets.code.query.arguments import make_input_schema
+from cleats.toolsets.code.search.answer_schema import LISTED_OUTPUT_SCHEMA, SEARCH_OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.indexing.access import Indexes
-    from cleats.toolsets.code.indexing.progress import Progress
+    from cleats.toolsets.code.index.access import Indexes
+    from cleats.toolsets.code.index.progress import BuildProgress
+    from cleats.toolsets.code.query.request import SearchRequest
     from cleats.toolsets.code.repository import Repository
-    from cleats.toolsets.code.search.engine import Engine
-    from cleats.toolsets.code.search.engines import Engines
-    from cleats.toolsets.code.search.request import Request
+    from cleats.toolsets.code.search.engine import SearchEngine
+    from cleats.toolsets.code.search.engine_cache import SearchEnginePool
 
-QUIET: Final = 0.3
-"""Seconds after the start in which clients say hello."""
+WARM_UP_DELAY_SECONDS: Final = 0.3
+"""Seconds after the start in which clients connect."""
 
-PATIENCE: Final = 0.1
+FRESHNESS_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that an answer waits to learn whether its index is stale; the next one will know. Only
-after a change does a look take longer than a few milliseconds: git has to list the files."""
+after a change does a check take longer than a few milliseconds: git has to list the files."""
 
 
-RUNNING: Final = "Running search."
-"""What a caller is told who asked how far a search is."""
+RUNNING_MESSAGE: Final = "Running search."
+"""The progress message of a search."""
 
 
 class SearchTool:
-    """Searches in the indexes of this machine."""
+    """Searches the indexes of this machine."""
 
-    def __init__(self, indexes: "Indexes", *, tests_lower: bool = False) -> None:
+    def __init__(self, indexes: "Indexes", *, demote_tests: bool = False) -> None:
         self._indexes = indexes
-        self._tests_lower = tests_lower
-        self._engines: Engines | None = None
-        self._making = threading.Lock()
+        self._demote_tests = demote_tests
+        self._engines: SearchEnginePool | None = None
+        self._engines_lock = threading.Lock()
 
-    async def search(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    async def search(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search."""
-        if given.get("workspacePath"):
-            return await self._search_together(given, context)
-        repository = self._indexes.repository(given.get("repoPath"))
+        if args.get("workspacePath"):
+            return await self._search_workspace(args, context)
+        repository = self._indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
-        return await self._search_in(repository, given, context)
+        return await self._search_repository(repository, args, context)
 
-    async def _search_in(
+    async def _search_repository(
         self,
         repository: "Repository",
-        given: Mapping[str, Any],
+        args: Mapping[str, Any],
         context: Context,
-        others: Sequence[Path] = (),
+        other_roots: Sequence[Path] = (),
     ) -> dict[str, Any]:
-        remote = self._indexes.remote
-        if remote is not None and remote.reads(repository):
-            if given.get("refresh"):
-                remote.refuse_build(repository)
-            context.progress(RUNNING, phase="search")
-            return await remote.search(lambda: self._request(given, repository, others))
-        await self._indexes.ready(repository)
-        if given.get("refresh"):
-            await self._refresh(repository, context)
-        context.progress(RUNNING, phase="search")
-        given_up = threading.Event()
+        remote = self._indexes.remote_index
+        if remote is not None and remote.is_read_only_for(repository):
+            if args.get("refresh"):
+                remote.reject_build(repository)
+            context.progress(RUNNING_MESSAGE, phase="search")
+            return await remote.search(lambda: self._make_request(args, repository, other_roots))
+        await self._indexes.wait_until_ready(repository)
+        if args.get("refresh"):
+            await self._refresh_index(repository, context)
+        context.progress(RUNNING_MESSAGE, phase="search")
+        cancelled = threading.Event()
         try:
             answer = await to_thread.run_sync(
-                self._answer, given, repository, given_up.is_set, others, abandon_on_cancel=True
+                self._run_search, args, repository, cancelled.is_set, other_roots, abandon_on_cancel=True
             )
         finally:
-            given_up.set()
-        fresh = await self._indexes.freshness(repository, within=PATIENCE)
-        if fresh is not None and fresh.stale:
+            cancelled.set()
+        fresh = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
+        if fresh is not None and fresh.is_stale:
             context.warn(
                 "index_stale",
                 f"The index is not up to date: {fresh}.",
@@ -88,124 +89,125 @@ class SearchTool:
             )
         return answer
 
-    async def _search_together(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer one search in the repositories of a workspace."""
-        from cleats.toolsets.code.search.federation import Part, merged  # noqa: PLC0415
-        from cleats.toolsets.code.search.limits import limits  # noqa: PLC0415
-        from cleats.toolsets.code.search.output import lean  # noqa: PLC0415
+    async def _search_workspace(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Search the repositories of a workspace and merge the answers."""
+        from cleats.toolsets.code.query.request import choose_limits  # noqa: PLC0415
+        from cleats.toolsets.code.search.federation import RepositoryAnswer, merge_answers  # noqa: PLC0415
+        from cleats.toolsets.code.search.output import is_lean  # noqa: PLC0415
 
-        workspace = self._indexes.workspace(given["workspacePath"], given.get("repoPath"))
+        workspace = self._indexes.read_workspace(args["workspacePath"], args.get("repoPath"))
         context.about(str(workspace.path))
         roots = [member.repository.root for member in workspace.members]
-        parts = []
+        answers = []
         for member in workspace.members:
             repository = member.repository
-            if member.enabled and member.exists and self._has_index(repository, given):
-                answer = await self._search_in(repository, given, context, roots)
-                parts.append(Part(member.alias, repository.id, answer))
+            if member.enabled and member.exists and self._has_index(repository, args):
+                answer = await self._search_repository(repository, args, context, roots)
+                answers.append(RepositoryAnswer(member.alias, repository.id, answer))
             elif member.enabled:
                 context.warn("repository_skipped", f"{member.alias} has no index.")
-        if not parts:
+        if not answers:
             raise ToolError(
                 ErrorCode.NO_INDEX,
                 f"No repository of {workspace.path} has an index.",
                 hint="Call build_index in each, or search with refresh=true.",
             )
-        short = lean(given["output"], explain=bool(given.get("explain")))
-        return merged(parts, limits(given), lean=short)
+        is_short = is_lean(args["output"], explain=bool(args.get("explain")))
+        return merge_answers(answers, choose_limits(args), lean=is_short)
 
-    def _has_index(self, repository: "Repository", given: Mapping[str, Any]) -> bool:
-        """Whether there is something to search, or will be."""
-        remote, here = self._indexes.remote, self._indexes.shelf(repository).name() is not None
-        there = remote is not None and remote.reads(repository)
-        return bool(given.get("refresh")) or here or there
+    def _has_index(self, repository: "Repository", args: Mapping[str, Any]) -> bool:
+        """Return whether there is an index to search, or will be after a refresh."""
+        remote, is_local = (
+            self._indexes.remote_index,
+            self._indexes.open_store(repository).read_current_name() is not None,
+        )
+        is_remote = remote is not None and remote.is_read_only_for(repository)
+        return bool(args.get("refresh")) or is_local or is_remote
 
-    async def _refresh(self, repository: "Repository", context: Context) -> None:
-        def report(at: "Progress") -> None:
+    async def _refresh_index(self, repository: "Repository", context: Context) -> None:
+        def report(progress: "BuildProgress") -> None:
             context.progress(
-                at.message, phase=at.phase, done=at.done or None, total=at.total or None
+                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
             )
 
         options = self._indexes.options
-        if self._indexes.shelf(repository).name() is not None:
+        if self._indexes.open_store(repository).read_current_name() is not None:
             options = replace(options, modes=())  # what the index has, and no more
-        done = await self._indexes.build(repository, options, report)
-        for warning in done.warnings:
+        result = await self._indexes.build_index(repository, options, report)
+        for warning in result.warnings:
             context.warn("index_incomplete", warning)
 
-    def _answer(
+    def _run_search(
         self,
-        given: Mapping[str, Any],
+        args: Mapping[str, Any],
         repository: "Repository",
-        given_up: Callable[[], bool],
-        others: Sequence[Path] = (),
+        is_cancelled: Callable[[], bool],
+        other_roots: Sequence[Path] = (),
     ) -> dict[str, Any]:
-        from cleats.toolsets.code.search.output import payload  # noqa: PLC0415
-        from cleats.toolsets.code.search.retrieval import Stopped  # noqa: PLC0415
+        from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
+        from cleats.toolsets.code.search.retrieval import SearchCancelled  # noqa: PLC0415
 
-        request = self._request(given, repository, others)
-        with self.engine(repository) as engine:
+        request = self._make_request(args, repository, other_roots)
+        with self.open_engine(repository) as engine:
             try:
-                return payload(engine, engine.search(request, given_up))
-            except Stopped:
+                return render_answer(engine, engine.search(request, is_cancelled))
+            except SearchCancelled:
                 return {}  # nobody is waiting for it
 
-    def _request(
-        self, given: Mapping[str, Any], repository: "Repository", others: Sequence[Path]
-    ) -> "Request":
-        from cleats.toolsets.code.search.places import Roots  # noqa: PLC0415
-        from cleats.toolsets.code.search.request import read  # noqa: PLC0415
+    def _make_request(
+        self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path]
+    ) -> "SearchRequest":
+        from cleats.toolsets.code.query.path_filters import SearchRoots  # noqa: PLC0415
+        from cleats.toolsets.code.query.request import parse_request  # noqa: PLC0415
 
-        roots = Roots(repository.root, others)
-        return read(given, tests_lower=self._tests_lower, roots=roots)
+        roots = SearchRoots(repository.root, other_roots)
+        return parse_request(args, demote_tests=self._demote_tests, roots=roots)
 
-    def engine(self, repository: "Repository") -> AbstractContextManager["Engine"]:
-        """The engine of a repository's index, opened if it is not. For a thread of its own.
+    def open_engine(self, repository: "Repository") -> AbstractContextManager["SearchEngine"]:
+        """Return the engine of a repository's index, opened if needed. Call it in a worker thread.
 
         Raises:
             ToolError: NO_INDEX, there is none.
         """
-        generation = self._indexes.shelf(repository).name()
-        engines = self._engines or self._make_engines()
-        return engines.using(repository.id, generation, lambda: self._indexes.lease(repository))
+        generation = self._indexes.open_store(repository).read_current_name()
+        engines = self._engines or self._get_engine_pool()
+        return engines.use_engine(repository.id, generation, lambda: self._indexes.lease_index(repository))
 
-    def _make_engines(self) -> "Engines":
-        from cleats.toolsets.code.search.engines import Engines  # noqa: PLC0415
+    def _get_engine_pool(self) -> "SearchEnginePool":
+        from cleats.toolsets.code.search.engine_cache import SearchEnginePool  # noqa: PLC0415
 
-        with self._making:
-            self._engines = self._engines or Engines()
+        with self._engines_lock:
+            self._engines = self._engines or SearchEnginePool()
             return self._engines
 
     @asynccontextmanager
-    async def running(self, _changed: Changed) -> AsyncIterator[None]:
-        """While a server runs: get ready in its first idle moment, and return what is held."""
-        _ = self._indexes.remote  # a setting that is wrong stops the start, not the first search
-        tasks = [asyncio.create_task(self._warm())]
-        if (shared := self._indexes.shared) is not None:
-            shelf = self._indexes.shelf(self._indexes.repository(None))
-            tasks.append(asyncio.create_task(shared.follow(shelf)))
+    async def lifespan(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
+        """Warm up in the first idle moment of a server, and release all engines when it stops."""
+        _ = self._indexes.remote_index  # a setting that is wrong stops the start, not the first search
+        tasks = [asyncio.create_task(self._warm_up())]
+        if (shared := self._indexes.shared_index) is not None:
+            store = self._indexes.open_store(self._indexes.find_repository(None))
+            tasks.append(asyncio.create_task(shared.follow(store)))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-            self.let_go()
+            self.release_engines()
 
-    def let_go(self) -> None:
-        """Return every generation that no search is using."""
+    def release_engines(self) -> None:
+        """Release every generation that no search is using."""
         if self._engines is not None:
             self._engines.close()
 
-    async def _warm(self) -> None:
-        """Make the first search as quick as the next, where there is an index to search."""
-        await asyncio.sleep(QUIET)
+    async def _warm_up(self) -> None:
+        """Make the first search as fast as the next, where there is an index to search."""
+        await asyncio.sleep(WARM_UP_DELAY_SECONDS)
         with suppress(ToolError, OSError):
-            repository = self._indexes.repository(None)
-            if self._indexes.shelf(repository).name() is not None:
-                given = {"query": "ready"}
-                await to_thread.run_sync(
-                    self._answer, given, repository, lambda: False, abandon_on_cancel=True
-                )
+            repository = self._indexes.find_repository(None)
+            if self._indexes.open_store(repository).read_current_name() is not None:
+                args = {"query": "ready"}
+                await to_thread.run_sync(self._run_search, args, repository, lambda: False, abandon_on_cancel=True)
 
     def tools(self) -> tuple[Tool, ...]:
         return (
@@ -221,9 +223,9 @@ class SearchTool:
                     "lines) and scores, best first, for code, prose and comments each; ask for "
                     "output=full to get their text. Needs an index: see build_index."
                 ),
-                input=input_schema(),
-                output=OUTPUT,
-                listed_output=LISTED,
+                input=make_input_schema(),
+                output=SEARCH_OUTPUT_SCHEMA,
+                listed_output=LISTED_OUTPUT_SCHEMA,
                 run=self.search,
                 errors=(
                     ErrorCode.NO_INDEX,

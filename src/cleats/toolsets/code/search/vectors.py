@@ -1,7 +1,7 @@
-"""The meaning of chunks as rows of small numbers, compared one by one with that of a question.
+"""The meaning of chunks as rows of small integers, each compared with that of a question.
 
-Every row is looked at, so a filter is a matter of leaving some out, and the answer is exact. Rows
-stay on disk as they are stored; what a comparison needs is widened block by block.
+Every row is compared, so a filter only leaves some out, and the answer is exact. Rows stay on disk
+as they are stored; what a comparison needs is widened block by block.
 """
 
 from collections.abc import Sequence
@@ -12,55 +12,55 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.dense.measures import LENGTH
-from cleats.toolsets.code.search.filling import VECTORS
+from cleats.toolsets.code.analysis.embedding.words import VECTOR_LENGTH
+from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 
-BLOCK: Final = 1024
+BLOCK_ROWS: Final = 1024
 """Rows widened at a time: they fit into the processor's cache."""
 
-KEPT: Final = 16_384
-"""Rows that stay widened, 10 MB of them; more are widened for every question."""
+MAX_WIDENED_ROWS: Final = 16_384
+"""Rows that stay widened, 10 MB of them; with more rows, all are widened for every question."""
 
-Vectors = NDArray[np.int8]
+VectorRows = NDArray[np.int8]
 
 
-def read(folder: Path, chunks: int) -> Vectors | None:
-    """The rows of a shard; None when it has none."""
-    path = folder / VECTORS
+def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
+    """Map the rows of a shard; return None when it has none."""
+    path = folder / VECTORS_FILE_NAME
     size = path.stat().st_size if path.exists() else 0
-    if not chunks or not size or size % chunks:
+    if not chunk_count or not size or size % chunk_count:
         return None
-    mapped = np.memmap(path, dtype=np.int8, mode="r", shape=(chunks, size // chunks))
+    mapped = np.memmap(path, dtype=np.int8, mode="r", shape=(chunk_count, size // chunk_count))
     return mapped.view(np.ndarray)
 
 
-class Meaning:
+class VectorIndex:
     """The rows of all shards. Safe for several threads."""
 
-    def __init__(self, shards: Sequence[Vectors]) -> None:
+    def __init__(self, shards: Sequence[VectorRows]) -> None:
         self._shards = shards
 
-    def cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How close every chunk is to a direction of length 1."""
-        scaled = direction / np.float32(LENGTH)
-        # Not a matrix product: that would start threads, which take longer than the sum.
-        if sum(map(len, self._shards)) <= KEPT:
-            close: NDArray[np.float32] = np.einsum("ij,j->i", self._wide, scaled)
-            return close
-        room = np.empty((BLOCK, len(direction)), np.float32)
-        return np.concatenate([self._compared(rows, scaled, room) for rows in self._shards])
+    def compute_cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every chunk with a direction of length 1."""
+        scaled = direction / np.float32(VECTOR_LENGTH)
+        # Not a matrix product: that would start threads, which takes longer than the sums.
+        if sum(map(len, self._shards)) <= MAX_WIDENED_ROWS:
+            cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._widened_rows, scaled)
+            return cosines
+        buffer = np.empty((BLOCK_ROWS, len(direction)), np.float32)
+        return np.concatenate([self._compare_rows(rows, scaled, buffer) for rows in self._shards])
 
-    def _compared(
-        self, rows: Vectors, scaled: NDArray[np.float32], room: NDArray[np.float32]
+    def _compare_rows(
+        self, rows: VectorRows, scaled: NDArray[np.float32], buffer: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        close = np.empty(len(rows), np.float32)
-        for at in range(0, len(rows), BLOCK):
-            block = rows[at : at + BLOCK]
-            wide = room[: len(block)]  # new memory for every block would take as long as the sums
-            np.copyto(wide, block)
-            np.einsum("ij,j->i", wide, scaled, out=close[at : at + BLOCK])
-        return close
+        cosines = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = rows[start : start + BLOCK_ROWS]
+            widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
+            np.copyto(widened, block)
+            np.einsum("ij,j->i", widened, scaled, out=cosines[start : start + BLOCK_ROWS])
+        return cosines
 
     @cached_property
-    def _wide(self) -> NDArray[np.float32]:
+    def _widened_rows(self) -> NDArray[np.float32]:
         return np.concatenate([rows.astype(np.float32) for rows in self._shards])

@@ -1,1 +1,1 @@
-"""Triage: what scanners found, what people decided about it, and what the code says to it."""
+"""Triage: findings of scanners, decisions about them, and the evidence in the code."""

@@ -1,7 +1,7 @@
-"""The records of one repository on disk: a file of JSON each, findings and decisions apart.
+"""The records of one repository on disk: one JSON file each, findings and decisions apart.
 
-A reader sees a record whole or not at all, and what was saved is on the disk itself when
-`writing` ends. A file that holds no record is not one, whoever put it there.
+A reader sees a complete record or none, and saved records are synced to disk when `open_writer`
+ends. A file that does not hold a valid record is ignored.
 """
 
 import errno
@@ -15,193 +15,200 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.facts import RECORD
+from cleats.toolsets.code.analysis.facts import TRIAGE_RECORD_LANGUAGE
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage.keeping import Change, settle
-from cleats.toolsets.code.triage.records import ID, Record, RecordType, decode, encode, now
+from cleats.toolsets.code.triage.record_store import RecordChange, update_timestamps
+from cleats.toolsets.code.triage.records import (
+    RECORD_ID_PATTERN,
+    RecordType,
+    TriageRecord,
+    decode_record,
+    encode_json,
+    format_current_time,
+)
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.discovery.files import Found
-    from cleats.toolsets.code.triage.batch import Batch
+    from cleats.system.atomic_files import FileBatch
+    from cleats.toolsets.code.discovery.files import DiscoveredFile
 
-FOLDERS: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
+FOLDERS_BY_TYPE: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
 
-VIRTUAL: Final = ".cleats/records"
-"""Where the index shows records: a folder that the repository does not have."""
+VIRTUAL_FOLDER: Final = ".cleats/records"
+"""The folder under which the index shows records; the repository does not have it."""
 
-LANGUAGE: Final = RECORD
-"""What the index takes a record for when it reads it."""
+RECORD_LANGUAGE: Final = TRIAGE_RECORD_LANGUAGE
+"""The language under which the index reads a record."""
 
-SUFFIX: Final = ".json"
+RECORD_SUFFIX: Final = ".json"
 
-FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-"""What a disk says that has no room."""
+DISK_FULL_ERRNOS: Final = (errno.ENOSPC, errno.EDQUOT)
+"""Error numbers of a disk without free space."""
 
 
 def virtual_path(record_id: str) -> str:
-    """The file that a search shows for a record."""
-    return f"{VIRTUAL}/{record_id}.md"
+    """Return the path under which search shows a record."""
+    return f"{VIRTUAL_FOLDER}/{record_id}.md"
 
 
-class Archive:
-    """The records of a repository: the keeper of those whom one machine is enough for."""
+class RecordArchive:
+    """The records of a repository in a folder: the store for a single machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
-    def of(cls, records: Path, repository: Repository) -> "Archive":
-        """Those of a repository, below the folder for all."""
-        return cls(records / repository.id)
+    def from_repository(cls, records_dir: Path, repository: Repository) -> "RecordArchive":
+        """Return the archive of a repository below the folder for all archives."""
+        return cls(records_dir / repository.id)
 
     @property
-    def here(self) -> "Archive":
+    def local_archive(self) -> "RecordArchive":
         return self
 
-    def current(self) -> "Archive":
+    def refresh(self) -> "RecordArchive":
         return self
 
-    def place(self, record: Record) -> Path:
-        """Where a record is kept."""
-        return self.folder / FOLDERS[record.record_type] / f"{record.record_id}{SUFFIX}"
+    def record_path(self, record: TriageRecord) -> Path:
+        """Return the path of the file for a record."""
+        return self.folder / FOLDERS_BY_TYPE[record.record_type] / f"{record.record_id}{RECORD_SUFFIX}"
 
-    def finding_place(self, record_id: str) -> Path:
-        """Where the finding with an id is kept."""
-        return self.folder / FOLDERS["finding"] / f"{record_id}{SUFFIX}"
+    def finding_path(self, record_id: str) -> Path:
+        """Return the path of the file for the finding with an id."""
+        return self.folder / FOLDERS_BY_TYPE["finding"] / f"{record_id}{RECORD_SUFFIX}"
 
-    def find(self, record_id: str) -> Record | None:
-        """A record by its id; None when there is none."""
-        if not ID.fullmatch(record_id):
+    def find(self, record_id: str) -> TriageRecord | None:
+        """Return the record with an id, or None."""
+        if not RECORD_ID_PATTERN.fullmatch(record_id):
             return None
-        for name in FOLDERS.values():
-            if found := _at(self.folder / name / f"{record_id}{SUFFIX}"):
-                return found
+        for folder_name in FOLDERS_BY_TYPE.values():
+            if record := _read_record(self.folder / folder_name / f"{record_id}{RECORD_SUFFIX}"):
+                return record
         return None
 
-    def beginning(self, start: str) -> list[str]:
-        """The ids of all records that begin so."""
-        names = (
-            entry.name.removesuffix(SUFFIX) for kind in FOLDERS for entry in self._entries(kind)
+    def find_ids(self, prefix: str) -> list[str]:
+        """Return the ids of all records that start with a prefix."""
+        record_ids = (
+            entry.name.removesuffix(RECORD_SUFFIX) for kind in FOLDERS_BY_TYPE for entry in self._list_entries(kind)
         )
-        return [name for name in names if name.startswith(start)]
+        return [record_id for record_id in record_ids if record_id.startswith(prefix)]
 
-    def records(self, kind: RecordType) -> Iterator[Record]:
-        """All findings or all decisions, in the order of their ids."""
-        for entry in self._entries(kind):
-            if found := _at(Path(entry.path)):
-                yield found
+    def iter_records(self, kind: RecordType) -> Iterator[TriageRecord]:
+        """Yield all findings or all decisions, ordered by id."""
+        for entry in self._list_entries(kind):
+            if record := _read_record(Path(entry.path)):
+                yield record
 
     @contextmanager
-    def writing(self) -> Iterator["FileWriter"]:
-        # Loads threads, and every build looks for records.
-        from cleats.toolsets.code.triage.batch import Batch  # noqa: PLC0415
+    def open_writer(self) -> Iterator["ArchiveWriter"]:
+        # Imports threading, and every index build imports this module.
+        from cleats.system.atomic_files import FileBatch  # noqa: PLC0415
 
-        batch = Batch()
+        batch = FileBatch()
         try:
-            self.prepare()
-            yield FileWriter(self, batch, now())
+            self.prepare_folders()
+            yield ArchiveWriter(self, batch, format_current_time())
             batch.flush()
         except OSError as error:
-            raise unwritable(self.folder, error, "CLEATS_DATA_DIR") from error
+            raise build_write_error(self.folder, error, "CLEATS_DATA_DIR") from error
         finally:
             batch.discard()
 
-    def prepare(self) -> None:
-        """Make the folders, without what a crash left in them.
+    def prepare_folders(self) -> None:
+        """Create the folders and remove temporary files that a crash left in them.
 
         Raises:
-            OSError: they cannot be made.
+            OSError: The folders cannot be created.
         """
-        from cleats.toolsets.code.triage.batch import tidy  # noqa: PLC0415 - as above
+        from cleats.system.atomic_files import remove_stale_files  # noqa: PLC0415 - as above
 
-        for name in FOLDERS.values():
+        for name in FOLDERS_BY_TYPE.values():
             (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-            tidy(self.folder / name)
+            remove_stale_files(self.folder / name)
 
-    def empty(self) -> None:
+    def clear(self) -> None:
         """Remove every record.
 
         Raises:
-            OSError: one cannot be removed.
+            OSError: A record cannot be removed.
         """
-        for kind in FOLDERS:
-            for entry in self._entries(kind):
+        for kind in FOLDERS_BY_TYPE:
+            for entry in self._list_entries(kind):
                 Path(entry.path).unlink(missing_ok=True)
 
     @property
-    def watched(self) -> tuple[str, ...]:
-        """The folders in which a new record leaves its mark."""
-        return (str(self.folder), *(str(self.folder / name) for name in FOLDERS.values()))
+    def watched_folders(self) -> tuple[str, ...]:
+        """The folders whose modification times change when a record is added."""
+        return (str(self.folder), *(str(self.folder / name) for name in FOLDERS_BY_TYPE.values()))
 
-    def found(self) -> list["Found"]:
-        """The records as files of the repository, for whoever builds its index."""
-        from cleats.toolsets.code.discovery.files import Found  # noqa: PLC0415 - a server starts
+    def list_files(self) -> list["DiscoveredFile"]:
+        """Return the records as files of the repository, for building its index."""
+        from cleats.toolsets.code.discovery.files import DiscoveredFile  # noqa: PLC0415 - a server starts
 
-        listed: list[Found] = []
-        for kind in FOLDERS:
-            for entry in self._entries(kind):
+        files: list[DiscoveredFile] = []
+        for kind in FOLDERS_BY_TYPE:
+            for entry in self._list_entries(kind):
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                path = virtual_path(entry.name.removesuffix(SUFFIX))
+                path = virtual_path(entry.name.removesuffix(RECORD_SUFFIX))
                 size, mtime = status.st_size, status.st_mtime_ns
-                listed.append(Found(path, size, mtime, LANGUAGE, "records", entry.path))
-        return listed
+                files.append(DiscoveredFile(path, size, mtime, RECORD_LANGUAGE, "records", entry.path))
+        return files
 
-    def _entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
+    def _list_entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
         try:
-            with os.scandir(self.folder / FOLDERS[kind]) as entries:
-                named = [each for each in entries if _is_named(each.name)]
+            with os.scandir(self.folder / FOLDERS_BY_TYPE[kind]) as entries:
+                record_entries = [dir_entry for dir_entry in entries if _is_record_name(dir_entry.name)]
         except OSError:
             return []
-        plain = [each for each in named if each.is_file(follow_symlinks=False)]
-        return sorted(plain, key=lambda entry: entry.name)
+        regular_files = [dir_entry for dir_entry in record_entries if dir_entry.is_file(follow_symlinks=False)]
+        return sorted(regular_files, key=lambda entry: entry.name)
 
 
 @dataclass(frozen=True)
-class FileWriter:
-    """Saves records of one archive."""
+class ArchiveWriter:
+    """Saves records to one archive."""
 
-    archive: Archive
-    batch: "Batch"
-    moment: str
+    archive: RecordArchive
+    batch: "FileBatch"
+    timestamp: str
 
-    def save(self, records: Sequence[Record]) -> list[Change]:
-        return [self._saved(record) for record in records]
+    def save(self, records: Sequence[TriageRecord]) -> list[RecordChange]:
+        return [self._save_record(record) for record in records]
 
-    def _saved(self, record: Record) -> Change:
-        place = self.archive.place(record)
-        change = settle(record, _at(place), self.moment)
+    def _save_record(self, record: TriageRecord) -> RecordChange:
+        path = self.archive.record_path(record)
+        change = update_timestamps(record, _read_record(path), self.timestamp)
         if change != "unchanged":
-            self.batch.add(place, encode(record))
+            self.batch.add(path, encode_json(record))
         return change
 
 
-def read(record_id: str, data: bytes) -> Record | None:
-    """The record that somebody wrote under an id; None when it is not one."""
+def parse_record(record_id: str, data: bytes) -> TriageRecord | None:
+    """Return the record stored under an id, or None if the data is not that record."""
     try:
-        found = decode(data)
+        record = decode_record(data)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    return found if found.record_id == record_id else None
+    return record if record.record_id == record_id else None
 
 
-def unwritable(folder: Path, error: OSError, setting: str) -> ToolError:
-    """The error of every call that the disk does not let finish; a full one may have room later."""
+def build_write_error(folder: Path, error: OSError, setting: str) -> ToolError:
+    """Return the error for a failed write; a full disk is reported as temporary."""
     return ToolError(
-        ErrorCode.UNAVAILABLE if error.errno in FULL else ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNAVAILABLE if error.errno in DISK_FULL_ERRNOS else ErrorCode.INVALID_REQUEST,
         f"Records cannot be written to {folder}: {error.strerror}.",
         hint=f"Make room and allow it, or set {setting} to another folder.",
     )
 
 
-def _is_named(name: str) -> bool:
-    return name.endswith(SUFFIX) and ID.fullmatch(name.removesuffix(SUFFIX)) is not None
+def _is_record_name(name: str) -> bool:
+    return name.endswith(RECORD_SUFFIX) and RECORD_ID_PATTERN.fullmatch(name.removesuffix(RECORD_SUFFIX)) is not None
 
 
-def _at(place: Path) -> Record | None:
+def _read_record(path: Path) -> TriageRecord | None:
     try:
-        return read(place.name.removesuffix(SUFFIX), place.read_bytes())
+        return parse_record(path.name.removesuffix(RECORD_SUFFIX), path.read_bytes())
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""Decisions: how one is made about a finding, when it ends, and which count for another."""
+"""Decisions about findings: creation, expiry, and relevance to other findings."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,34 +9,34 @@ from uuid import uuid4
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.triage.archive import Archive
-from cleats.toolsets.code.triage.records import Decision, Record, record_id
-from cleats.toolsets.code.triage.routing import route
-from cleats.toolsets.code.triage.values import lines, prose
+from cleats.toolsets.code.triage.archive import RecordArchive
+from cleats.toolsets.code.triage.lookup import apply_meta
+from cleats.toolsets.code.triage.records import Decision, TriageRecord, compute_record_id
+from cleats.toolsets.code.triage.values import to_lines, to_text
 
-HISTORY: Final = 5
-"""Decisions that a reader is shown."""
+MAX_SHOWN_DECISIONS: Final = 5
+"""Decisions shown to a reader."""
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
+_DATETIME_PATTERN = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
-def decide(finding: Record, given: Mapping[str, Any]) -> Record:
-    """The record of a decision about a finding. Two are never the same.
+def build_decision(finding: TriageRecord, args: Mapping[str, Any]) -> TriageRecord:
+    """Return the record of a new decision about a finding; each call creates a different id.
 
     Raises:
-        ToolError: INVALID_REQUEST, the expiry is no date.
+        ToolError: INVALID_REQUEST if the expiry is not a date.
     """
     decision = Decision(
         finding_record_id=finding.record_id,
-        status=given["status"],
-        justification=prose(given.get("justification")),
-        justification_codes=lines(given.get("codes", [])),
-        reviewer=str(given.get("reviewer", "")).strip(),
-        expires_at=expiry(given["expires"]) if "expires" in given else "",
-        evidence_refs=lines(given.get("evidence", [])),
+        status=args["status"],
+        justification=to_text(args.get("justification")),
+        justification_codes=to_lines(args.get("codes", [])),
+        reviewer=str(args.get("reviewer", "")).strip(),
+        expires_at=parse_expiry(args["expires"]) if "expires" in args else "",
+        evidence_refs=to_lines(args.get("evidence", [])),
     )
-    record = Record(
+    record = TriageRecord(
         record_type="decision",
         source=finding.source,
         service=finding.service,
@@ -51,25 +51,25 @@ def decide(finding: Record, given: Mapping[str, Any]) -> Record:
         exposure=msgspec.structs.replace(finding.exposure),
         decision=decision,
     )
-    route(record, given.get("meta", {}))
-    record.record_id = record_id("decision", f"{finding.record_id}:{uuid4()}")
+    apply_meta(record, args.get("meta", {}))
+    record.record_id = compute_record_id("decision", f"{finding.record_id}:{uuid4()}")
     return record
 
 
-def expiry(text: str) -> str:
-    """A date as it is, or a moment in UTC.
+def parse_expiry(text: str) -> str:
+    """Normalize an expiry to a date, or to a time in UTC.
 
     Raises:
-        ToolError: INVALID_REQUEST, it is neither.
+        ToolError: INVALID_REQUEST if the text is neither a date nor a time.
     """
-    given = text.strip()
+    stripped = text.strip()
     try:
-        if _DAY.fullmatch(given):
-            return date.fromisoformat(given).isoformat()
-        if _MOMENT.fullmatch(given):
-            moment = datetime.fromisoformat(given)
-            known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return known.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        if _DATE_PATTERN.fullmatch(stripped):
+            return date.fromisoformat(stripped).isoformat()
+        if _DATETIME_PATTERN.fullmatch(stripped):
+            moment = datetime.fromisoformat(stripped)
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return aware.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
         pass
     raise ToolError(
@@ -80,62 +80,65 @@ def expiry(text: str) -> str:
     )
 
 
-def expired(decision: Decision, now: datetime) -> bool:
-    """Whether it holds no longer; it holds through the day it names."""
+def is_expired(decision: Decision, now: datetime) -> bool:
+    """Return True if a decision no longer applies; it applies through the day it names."""
     until = decision.expires_at
     if not until:
         return False
-    if _DAY.fullmatch(until):
+    if _DATE_PATTERN.fullmatch(until):
         return now.astimezone(UTC).date().isoformat() > until
     return now >= datetime.fromisoformat(until)
 
 
-def history(archive: Archive, finding: Record, now: datetime) -> list[dict[str, Any]]:
-    """What was decided about this finding, and about others like it: nearest, then newest."""
+def find_related_decisions(archive: RecordArchive, finding: TriageRecord, now: datetime) -> list[dict[str, Any]]:
+    """Return the decisions about a finding and similar ones, the closest first, then the newest."""
     related = [
-        (-nearness, decided.created_at, decided.record_id, relation, decided)
-        for decided in archive.records("decision")
-        for nearness, relation in _relations(finding, decided)
+        (-distance, decision_record.created_at, decision_record.record_id, relation, decision_record)
+        for decision_record in archive.iter_records("decision")
+        for distance, relation in _iter_relations(finding, decision_record)
     ]
-    newest_first = sorted(related, key=lambda each: each[1:3], reverse=True)
-    nearest_first = sorted(newest_first, key=lambda each: each[0], reverse=True)
-    return [_shown(decided, relation, now) for *_, relation, decided in nearest_first[:HISTORY]]
+    newest_first = sorted(related, key=lambda match: match[1:3], reverse=True)
+    nearest_first = sorted(newest_first, key=lambda match: match[0], reverse=True)
+    return [
+        _describe_decision(decision_record, relation, now)
+        for *_, relation, decision_record in nearest_first[:MAX_SHOWN_DECISIONS]
+    ]
 
 
-def _relations(finding: Record, decided: Record) -> Iterator[tuple[int, str]]:
-    """How near a decision is to a finding: the nearest way only."""
-    if decided.decision is None:
+def _iter_relations(finding: TriageRecord, decision_record: TriageRecord) -> Iterator[tuple[int, str]]:
+    """Yield the closest relation between a finding and a decision, with its distance, if any."""
+    if decision_record.decision is None:
         return
-    if decided.decision.finding_record_id == finding.record_id:
+    if decision_record.decision.finding_record_id == finding.record_id:
         yield 0, "finding"
-    elif _names(finding) & _names(decided):
+    elif _vulnerability_names(finding) & _vulnerability_names(decision_record):
         yield 1, "vulnerability"
-    elif _same(finding.package.name, decided.package.name):
+    elif _equals_ignoring_case(finding.package.name, decision_record.package.name):
         yield 2, "package"
-    elif _same(finding.package.manifest_path, decided.package.manifest_path):
+    elif _equals_ignoring_case(finding.package.manifest_path, decision_record.package.manifest_path):
         yield 3, "manifest"
 
 
-def _names(record: Record) -> set[str]:
+def _vulnerability_names(record: TriageRecord) -> set[str]:
     vuln = record.vuln
     return {name.lower() for name in (vuln.vuln_id, vuln.cve, *vuln.aliases) if name}
 
 
-def _same(one: str, other: str) -> bool:
-    return bool(one) and one.lower() == other.lower()
+def _equals_ignoring_case(first_text: str, second_text: str) -> bool:
+    return bool(first_text) and first_text.lower() == second_text.lower()
 
 
-def _shown(record: Record, relation: str, now: datetime) -> dict[str, Any]:
+def _describe_decision(record: TriageRecord, relation: str, now: datetime) -> dict[str, Any]:
     decision = record.decision
-    made = msgspec.to_builtins(decision)
+    decision_fields = msgspec.to_builtins(decision)
     return {
         "recordId": record.record_id,
         "relation": relation,
         "decidedAt": record.created_at,
-        "expired": decision is not None and expired(decision, now),
+        "expired": decision is not None and is_expired(decision, now),
         "vulnId": record.vuln.vuln_id,
         "packageName": record.package.name,
         "service": record.service,
         "env": record.env,
-        **made,
+        **decision_fields,
     }

@@ -1,4 +1,4 @@
-"""The file that a caller names, and the JSON in it: one document, or one on each line."""
+"""Reads the input file of a caller: one JSON document, or one per line."""
 
 import stat
 from collections.abc import Iterator
@@ -9,93 +9,94 @@ from typing import Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.extract import readable
-from cleats.toolsets.code.indexing.contents import NotAFileError, content
+from cleats.toolsets.code.analysis.extract import convert_to_utf8
+from cleats.toolsets.code.index.file_reader import NotAFileError, read_content
 
-MOST: Final = 64 << 20
-"""Bytes of a file that is read: more than any report of a scanner that was not a mistake."""
+MAX_FILE_BYTES: Final = 64 << 20
+"""The largest file that is read; every genuine scanner report is smaller."""
 
-_MARK: Final = b"\xef\xbb\xbf"
+_UTF8_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass
 class Documents:
-    """What a file holds."""
+    """The content of a file."""
 
-    whole: list[tuple[int, Any]] = field(default_factory=list)
-    """Each document, with the number of its line, or 0 when the file is one document."""
-    broken: list[tuple[int, str]] = field(default_factory=list)
-    """Lines that are no JSON, and why."""
+    parsed: list[tuple[int, Any]] = field(default_factory=list)
+    """Each document with its line number, or 0 if the file is a single document."""
+    invalid_lines: list[tuple[int, str]] = field(default_factory=list)
+    """Numbers of lines that are not valid JSON, with the reasons."""
     by_line: bool = False
 
 
-def read(given: str, root: Path) -> Documents:
-    """Read a file, named from the root of a repository or absolutely.
+def read_documents(input_path: str, root: Path) -> Documents:
+    """Read a file whose path is absolute or relative to the root of a repository.
 
     Raises:
-        ToolError: NOT_FOUND, there is none; INVALID_REQUEST, it is no file of JSON or too long.
+        ToolError: NOT_FOUND if there is no such file; INVALID_REQUEST if it is not a JSON file or
+            too large.
     """
-    return parsed(given, _data(given, root))
+    return parse_documents(input_path, _read_bytes(input_path, root))
 
 
-def _data(given: str, root: Path) -> bytes:
+def _read_bytes(input_path: str, root: Path) -> bytes:
     try:
-        place = (root / given).resolve(strict=True)
-        status = place.stat()
+        path = (root / input_path).resolve(strict=True)
+        status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(given, "is not a file", "Give the path of a file.")
-        if status.st_size > MOST:
-            raise _refused(
-                given,
-                f"has {status.st_size:,} bytes; {MOST:,} are the most",
+            raise _build_input_error(input_path, "is not a file", "Give the path of a file.")
+        if status.st_size > MAX_FILE_BYTES:
+            raise _build_input_error(
+                input_path,
+                f"has {status.st_size:,} bytes; {MAX_FILE_BYTES:,} are the most",
                 "Split it: findings are the same in one file or in several.",
             )
-        return content(str(place)).data
+        return read_content(str(path)).data
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"inputPath: there is no file {given!r}",
+            f"inputPath: there is no file {input_path!r}",
             hint=f"Give a path that is absolute or begins in {root}.",
         ) from error
     except NotAFileError as error:
-        raise _refused(given, "is not a file", "Give the path of a file.") from error
+        raise _build_input_error(input_path, "is not a file", "Give the path of a file.") from error
     except (OSError, RuntimeError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "is no path"
-        raise _refused(given, f"cannot be read: {why}", "Give the path of a file.") from error
+        reason = getattr(error, "strerror", None) or "is no path"
+        raise _build_input_error(input_path, f"cannot be read: {reason}", "Give the path of a file.") from error
 
 
-def parsed(given: str, data: bytes) -> Documents:
-    """Read JSON or, when the whole is none, JSON line by line.
+def parse_documents(input_path: str, data: bytes) -> Documents:
+    """Parse JSON or, if that fails, JSON lines.
 
     Raises:
-        ToolError: INVALID_REQUEST, it is neither.
+        ToolError: INVALID_REQUEST if the data is neither.
     """
-    text = readable(data).removeprefix(_MARK)
-    document, problem = _decoded(text)
+    text = convert_to_utf8(data).removeprefix(_UTF8_BOM)
+    document, problem = _decode_json(text)
     if not problem:
         return Documents([(0, document)])
-    found = Documents(by_line=True)
-    for number, line in _lines(text):
-        document, why = _decoded(line)
-        if not why and not isinstance(document, dict | list):
-            why = "is no object"
-        if why:
-            found.broken.append((number, why))
+    documents = Documents(by_line=True)
+    for number, line in _iter_lines(text):
+        document, reason = _decode_json(line)
+        if not reason and not isinstance(document, dict | list):
+            reason = "is no object"
+        if reason:
+            documents.invalid_lines.append((number, reason))
         else:
-            found.whole.append((number, document))
-    if found.whole:
-        return found
-    raise _refused(given, f"is not JSON: {problem}", "Give what the scanner printed, as JSON.")
+            documents.parsed.append((number, document))
+    if documents.parsed:
+        return documents
+    raise _build_input_error(input_path, f"is not JSON: {problem}", "Give what the scanner printed, as JSON.")
 
 
-def _lines(text: bytes) -> Iterator[tuple[int, bytes]]:
+def _iter_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(text.split(b"\n")):
         if line.strip():
             yield number, line
 
 
-def _decoded(text: bytes) -> tuple[Any, str]:
-    """A document, or why there is none."""
+def _decode_json(text: bytes) -> tuple[Any, str]:
+    """Return a document and an empty text, or None and the reason for the failure."""
     if not text.strip():
         return None, "it is empty"
     try:
@@ -106,10 +107,10 @@ def _decoded(text: bytes) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _refused(given: str, why: str, hint: str) -> ToolError:
+def _build_input_error(input_path: str, reason: str, hint: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"inputPath: {given!r} {why}",
+        f"inputPath: {input_path!r} {reason}",
         hint=hint,
-        details=[{"instancePath": "/inputPath", "keyword": "file", "message": why}],
+        details=[{"instancePath": "/inputPath", "keyword": "file", "message": reason}],
     )

@@ -1,7 +1,7 @@
-"""What the code of a repository says to a finding: the questions, and the answers of its index.
+"""Evidence for a finding: queries to the index of the repository, and their hits.
 
-Names are looked for as they are written: what merely means something similar is no evidence. Only
-the finding's title is a question, in which meaning counts.
+Names are searched exactly as written, because similar meaning is no evidence. Only the title of the
+finding is searched by meaning.
 """
 
 import re
@@ -12,29 +12,84 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from cleats.toolsets.code.search.output import payload
-from cleats.toolsets.code.search.query_tree import OPERATORS
-from cleats.toolsets.code.search.request import read
-from cleats.toolsets.code.triage import imports
-from cleats.toolsets.code.triage.records import Location, Record
-from cleats.toolsets.code.triage.values import below
+from cleats.toolsets.code.query.request import parse_request
+from cleats.toolsets.code.query.tree import QUERY_OPERATORS
+from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.triage.records import Location, TriageRecord
+from cleats.toolsets.code.triage.values import strip_root
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.search.details import Reading, Row
-    from cleats.toolsets.code.search.engine import Engine
+    from cleats.toolsets.code.search.engine import SearchEngine
+    from cleats.toolsets.code.search.hit_details import CatalogueReader, HitRow
 
-HITS: Final = 5
-SNIPPET: Final = 240
-"""Characters of a hit's text."""
+_PYPI_MODULE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "pyyaml": ("yaml",),
+    "pillow": ("PIL",),
+    "beautifulsoup4": ("bs4",),
+    "scikit-learn": ("sklearn",),
+    "scikit-image": ("skimage",),
+    "opencv-python": ("cv2",),
+    "python-dateutil": ("dateutil",),
+    "python-dotenv": ("dotenv",),
+    "python-jose": ("jose",),
+    "python-multipart": ("multipart", "python_multipart"),
+    "pyjwt": ("jwt",),
+    "pycryptodome": ("Crypto",),
+    "pycrypto": ("Crypto",),
+    "pyopenssl": ("OpenSSL",),
+    "protobuf": ("google.protobuf",),
+    "djangorestframework": ("rest_framework",),
+    "mysqlclient": ("MySQLdb",),
+    "psycopg2-binary": ("psycopg2",),
+    "gitpython": ("git",),
+    "attrs": ("attr", "attrs"),
+    "msgpack-python": ("msgpack",),
+    "ruamel-yaml": ("ruamel.yaml",),
+    "setuptools": ("setuptools", "pkg_resources"),
+    "grpcio": ("grpc",),
+    "dnspython": ("dns",),
+    "websocket-client": ("websocket",),
+}
+"""PyPI packages whose modules have other names; other packages are imported by their name with
+`_`."""
 
-PLACES: Final = 5
-"""Places of a finding that are looked up."""
 
-MODES: Final = {"code": "code", "prose": "prose", "extracted-prose": "extractedProse"}
-"""The modes that are searched, and their names in an answer."""
+def list_import_names(package: str, ecosystem: str) -> list[str]:
+    """Return the modules that code would import from a package."""
+    if not package:
+        return []
+    match ecosystem:
+        case "pypi":
+            normalized_name = package.lower().replace("_", "-").replace(".", "-")
+            return list(_PYPI_MODULE_NAMES.get(normalized_name) or (package.replace("-", "_").lower(),))
+        case "cargo":
+            return [package.replace("-", "_")]
+        case "maven":
+            group = package.partition(":")[0]
+            return [group] if "." in group else []
+        case "rubygems":
+            return list(dict.fromkeys((package, package.replace("-", "/"))))
+        case _:
+            return [package]
 
-_NO_WORD = re.compile(r"[^\w.-]+")
-_AROUND = (
+
+def strip_scope(package: str) -> str:
+    """Return the last part of `@scope/name`, `group:artifact` or `host/owner/name`."""
+    return package.replace(":", "/").rsplit("/", 1)[-1]
+
+
+MAX_HITS: Final = 5
+MAX_SNIPPET_CHARS: Final = 240
+"""Characters of the text of a hit."""
+
+MAX_LOCATIONS: Final = 5
+"""Locations of a finding that are looked up."""
+
+ANSWER_KEYS_BY_MODE: Final = {"code": "code", "prose": "prose", "extracted-prose": "extractedProse"}
+"""Keys of an answer by search mode."""
+
+_NON_WORD_PATTERN = re.compile(r"[^\w.-]+")
+_SELECT_ENCLOSING_CHUNK_SQL = (
     "SELECT c.ordinal FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ?"
     " AND c.mode = 'code' AND c.start_line <= ? AND c.end_line >= ?"
     " ORDER BY c.end_line - c.start_line, c.ordinal LIMIT 1"
@@ -43,12 +98,12 @@ _AROUND = (
 
 @dataclass(frozen=True)
 class Probe:
-    """One question to the index."""
+    """One query to the index about a finding."""
 
-    why: str
-    """What of the finding it is about."""
+    about: str
+    """The aspect of the finding that the query is about."""
     text: str
-    modes: tuple[str, ...] = tuple(MODES)
+    modes: tuple[str, ...] = tuple(ANSWER_KEYS_BY_MODE)
     filters: Mapping[str, str] = field(default_factory=dict)
     exact: bool = True
 
@@ -60,33 +115,33 @@ class Probe:
         return self.text
 
 
-def probes(finding: Record) -> list[Probe]:
-    """What to ask about a finding; no question twice."""
-    seen: dict[tuple[str, str], Probe] = {}
-    for probe in _probes(finding):
+def build_probes(finding: TriageRecord) -> list[Probe]:
+    """Return the distinct queries to run for a finding."""
+    unique_probes: dict[tuple[str, str], Probe] = {}
+    for probe in _iter_probes(finding):
         if any(map(str.isalnum, probe.text)):
-            seen.setdefault((probe.query.lower(), repr(probe.filters)), probe)
-    return list(seen.values())
+            unique_probes.setdefault((probe.query.lower(), repr(probe.filters)), probe)
+    return list(unique_probes.values())
 
 
-def _probes(finding: Record) -> Iterator[Probe]:
+def _iter_probes(finding: TriageRecord) -> Iterator[Probe]:
     vuln, package = finding.vuln, finding.package
     yield Probe("vulnerability", vuln.cve)
     yield Probe("vulnerability", vuln.vuln_id)
     yield Probe("package", package.name)
-    yield Probe("package", imports.unscoped(package.name))
-    for name in imports.names(package.name, package.ecosystem):
-        yield Probe("import", name, ("code",), {"import": name})
+    yield Probe("package", strip_scope(package.name))
+    for module_name in list_import_names(package.name, package.ecosystem):
+        yield Probe("import", module_name, ("code",), {"import": module_name})
     manifest = PurePosixPath(package.manifest_path.replace("\\", "/")).name
     if manifest:
-        yield Probe("manifest", imports.unscoped(package.name), ("code",), {"file": manifest})
+        yield Probe("manifest", strip_scope(package.name), ("code",), {"file": manifest})
         yield Probe("manifest", manifest)
-    yield Probe("endpoint", _endpoint(finding.exposure.public_endpoint))
-    yield Probe("title", _question(vuln.title), exact=False)
+    yield Probe("endpoint", _extract_endpoint_term(finding.exposure.public_endpoint))
+    yield Probe("title", _clean_title(vuln.title), exact=False)
 
 
-def _endpoint(text: str) -> str:
-    """What code would say of an address: its path, or else its host."""
+def _extract_endpoint_term(text: str) -> str:
+    """Return the path of an address, or else its host, as code would mention it."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -94,79 +149,79 @@ def _endpoint(text: str) -> str:
     return parts.path.strip("/") or parts.netloc
 
 
-def _question(title: str) -> str:
-    """A title as a question: nothing in it is an operator."""
-    words = (word.strip("-.") for word in _NO_WORD.sub(" ", title).split())
-    return " ".join(word.lower() if word in OPERATORS else word for word in words if word)
+def _clean_title(title: str) -> str:
+    """Turn a title into a query without operators."""
+    words = (word.strip("-.") for word in _NON_WORD_PATTERN.sub(" ", title).split())
+    return " ".join(word.lower() if word in QUERY_OPERATORS else word for word in words if word)
 
 
-def gather(
-    engine: "Engine", root: Path, finding: Record, *, meaning: bool | None
+def gather_evidence(
+    engine: "SearchEngine", root: Path, finding: TriageRecord, *, semantic: bool | None
 ) -> list[dict[str, Any]]:
-    """Ask everything; one entry for each question and mode."""
-    entries = list(_located(engine, root, finding))
-    for probe in probes(finding):
-        answer = _asked(engine, probe, meaning=meaning)
+    """Run all queries; return one entry for each query and mode."""
+    entries = list(_find_located_code(engine, root, finding))
+    for probe in build_probes(finding):
+        answer = _run_probe(engine, probe, semantic=semantic)
         for mode in probe.modes:
-            hits = [_hit(each) for each in answer.get(MODES[mode], ())]
-            entries.append(_entry(probe, mode, hits))
+            hits = [_summarize_hit(hit) for hit in answer.get(ANSWER_KEYS_BY_MODE[mode], ())]
+            entries.append(_build_entry(probe, mode, hits))
     return entries
 
 
-def _entry(probe: Probe, mode: str, hits: list[dict[str, Any]]) -> dict[str, Any]:
-    entry = {"query": probe.query, "mode": mode, "about": probe.why, "hits": hits}
+def _build_entry(probe: Probe, mode: str, hits: list[dict[str, Any]]) -> dict[str, Any]:
+    entry = {"query": probe.query, "mode": mode, "about": probe.about, "hits": hits}
     return {**entry, "filters": dict(probe.filters)} if probe.filters else entry
 
 
-def _asked(engine: "Engine", probe: Probe, *, meaning: bool | None) -> dict[str, Any]:
-    wanted = {
+def _run_probe(engine: "SearchEngine", probe: Probe, *, semantic: bool | None) -> dict[str, Any]:
+    request_args = {
         "query": probe.query,
         "mode": "both" if len(probe.modes) > 1 else probe.modes[0],
-        "top": HITS,
-        "ann": bool(meaning) if probe.exact else meaning,
+        "top": MAX_HITS,
+        "ann": bool(semantic) if probe.exact else semantic,
         "output": "full",
         "explain": True,
         **probe.filters,
     }
-    found = engine.search(read(wanted))
-    if found.loosened and probe.exact and not meaning:
-        return {}  # what has a part of the name is about something else
-    return payload(engine, found)
+    results = engine.search(parse_request(request_args))
+    if results.is_loosened and probe.exact and not semantic:
+        return {}  # a hit with only a part of the name is about something else
+    return render_answer(engine, results)
 
 
-def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("file", "startLine", "endLine", "kind", "name", "headline", "score", "scoreType")
+def _summarize_hit(hit: Mapping[str, Any]) -> dict[str, Any]:
+    copied_keys = ("file", "startLine", "endLine", "kind", "name", "headline", "score", "scoreType")
     return {
-        **{key: hit[key] for key in kept},
+        **{key: hit[key] for key in copied_keys},
         "scoreBreakdown": hit["scoreBreakdown"],
-        "snippet": hit["text"][:SNIPPET],
+        "snippet": hit["text"][:MAX_SNIPPET_CHARS],
     }
 
 
-def _located(engine: "Engine", root: Path, finding: Record) -> Iterator[dict[str, Any]]:
-    """The code at the places that a scanner pointed at."""
-    places = [each for each in finding.locations if each.start_line]
-    if not places:
+def _find_located_code(engine: "SearchEngine", root: Path, finding: TriageRecord) -> Iterator[dict[str, Any]]:
+    """Yield the code at the locations that a scanner reported."""
+    locations = [candidate for candidate in finding.locations if candidate.start_line]
+    if not locations:
         return
-    with engine.details.reading() as reading:
-        for place in islice(places, PLACES):
-            path = below(root, place.path).removeprefix("/").removeprefix("./")
-            found = list(
+    with engine.hit_source.open_reader() as reading:
+        for location in islice(locations, MAX_LOCATIONS):
+            path = strip_root(root, location.path).removeprefix("/").removeprefix("./")
+            matches = list(
                 reading.catalogue.connection.execute(
-                    _AROUND, (path, place.start_line, place.start_line)
+                    _SELECT_ENCLOSING_CHUNK_SQL, (path, location.start_line, location.start_line)
                 )
             )
-            rows = [reading.row(path, ordinal) for (ordinal,) in found]
+            rows = [reading.read_row(path, ordinal) for (ordinal,) in matches]
             yield {
-                "query": f"{path}:{place.start_line}",
+                "query": f"{path}:{location.start_line}",
                 "mode": "code",
                 "about": "location",
-                "hits": [_at_place(row, reading, place) for row in rows],
+                "hits": [_build_location_hit(row, reading, location) for row in rows],
             }
 
 
-def _at_place(row: "Row", reading: "Reading", place: Location) -> dict[str, Any]:
-    lines = reading.lines(row)[place.start_line - 1 : max(place.end_line, place.start_line)]
+def _build_location_hit(row: "HitRow", reading: "CatalogueReader", location: Location) -> dict[str, Any]:
+    lines = reading.read_lines(row)[location.start_line - 1 : max(location.end_line, location.start_line)]
     return {
         "file": row.path,
         "startLine": row.start_line,
@@ -177,5 +232,5 @@ def _at_place(row: "Row", reading: "Reading", place: Location) -> dict[str, Any]
         "score": 1.0,
         "scoreType": "location",
         "scoreBreakdown": {"selected": {"type": "location", "score": 1.0}, "parts": []},
-        "snippet": "\n".join(lines)[:SNIPPET],
+        "snippet": "\n".join(lines)[:MAX_SNIPPET_CHARS],
     }

@@ -1,7 +1,7 @@
-"""What a record is: a finding of a scanner, or a decision about one.
+"""The structure of a record: a finding of a scanner, or a decision about one.
 
-Names on the wire and on disk are camelCase; what is empty is left out. Everything in a record was
-said by somebody else, so every text in it has a length and every list an end.
+Names on the wire and on disk are camelCase; empty fields are omitted. The content comes from
+outside, so all texts and lists have limited lengths.
 """
 
 import hashlib
@@ -13,41 +13,41 @@ import msgspec
 from msgspec import Struct
 
 RecordType = Literal["finding", "decision"]
-Status = Literal["fix", "accept", "defer", "false_positive", "not_affected"]
+DecisionStatus = Literal["fix", "accept", "defer", "false_positive", "not_affected"]
 
-ID: Final = re.compile(r"[0-9a-f]{40}")
+RECORD_ID_PATTERN: Final = re.compile(r"[0-9a-f]{40}")
 
 
-class _Part(Struct, rename="camel", omit_defaults=True):
+class _RecordPart(Struct, rename="camel", omit_defaults=True):
     pass
 
 
-class Cvss(_Part):
-    """How bad a vulnerability is, on the scale of FIRST."""
+class Cvss(_RecordPart):
+    """The severity of a vulnerability on the CVSS scale of FIRST."""
 
     score: float | None = None
     vector: str = ""
     version: str = ""
 
 
-class Vulnerability(_Part):
-    """What is wrong."""
+class Vulnerability(_RecordPart):
+    """The weakness that a finding is about."""
 
     vuln_id: str = ""
-    """As the source calls it: an advisory, a CVE, a rule."""
+    """The identifier used by the source: an advisory, a CVE or a rule."""
     cve: str = ""
     aliases: list[str] = []
     title: str = ""
     description: str = ""
     severity: str = ""
-    """critical, high, medium, low, info or none; empty when nobody said."""
+    """critical, high, medium, low, info or none; empty if unknown."""
     cvss: Cvss | None = None
     cwe: list[str] = []
     references: list[str] = []
 
 
-class Package(_Part):
-    """What it is wrong in."""
+class Package(_RecordPart):
+    """The package that has the vulnerability."""
 
     name: str = ""
     ecosystem: str = ""
@@ -58,8 +58,8 @@ class Package(_Part):
     purl: str = ""
 
 
-class Asset(_Part):
-    """Where that runs."""
+class Asset(_RecordPart):
+    """The resource on which the package runs."""
 
     asset_id: str = ""
     asset_type: str = ""
@@ -68,8 +68,8 @@ class Asset(_Part):
     tags: dict[str, str] = {}
 
 
-class Exposure(_Part):
-    """Who can reach it, and what is at stake."""
+class Exposure(_RecordPart):
+    """The reachability of the asset, and its value."""
 
     internet_exposed: bool | None = None
     public_endpoint: str = ""
@@ -78,8 +78,8 @@ class Exposure(_Part):
     compensating_controls: list[str] = []
 
 
-class Location(_Part):
-    """A place in the code that a scanner pointed at."""
+class Location(_RecordPart):
+    """A place in the code that a scanner reported."""
 
     path: str = ""
     start_line: int = 0
@@ -87,36 +87,36 @@ class Location(_Part):
     snippet: str = ""
 
 
-class Decision(_Part):
-    """What somebody made of a finding."""
+class Decision(_RecordPart):
+    """A decision about a finding."""
 
     finding_record_id: str
-    status: Status
+    status: DecisionStatus
     justification: str = ""
     justification_codes: list[str] = []
     reviewer: str = ""
     expires_at: str = ""
-    """A date, through which it holds, or a moment in UTC."""
+    """The last day on which the decision applies, or a time in UTC."""
     evidence_refs: list[str] = []
 
 
-class Record(_Part, kw_only=True):
-    """One finding or decision, whole."""
+class TriageRecord(_RecordPart, kw_only=True):
+    """A complete finding or decision."""
 
     record_id: str = ""
     record_type: RecordType = "finding"
     source: str = ""
     created_at: str = ""
-    """When it was first recorded here."""
+    """Time at which the record was first saved."""
     updated_at: str = ""
-    """When it last became another one."""
+    """Time at which the record last changed."""
     service: str = ""
     env: str = ""
     team: str = ""
     owner: str = ""
     repo: str = ""
     status: str = ""
-    """Of a finding, what its source says: open, fixed, dismissed."""
+    """Status of a finding according to its source: open, fixed, dismissed."""
     labels: dict[str, str] = {}
     vuln: Vulnerability = msgspec.field(default_factory=Vulnerability)
     package: Package = msgspec.field(default_factory=Package)
@@ -125,36 +125,36 @@ class Record(_Part, kw_only=True):
     locations: list[Location] = []
     decision: Decision | None = None
     raw: Any = None
-    """The finding as the source wrote it, unless that is too long to keep."""
+    """The finding as the source wrote it, unless it is too long to be saved."""
     parse_warnings: list[str] = []
 
     @property
     def name(self) -> str:
-        """What to call it in a list."""
+        """The name of the record in lists."""
         return self.vuln.vuln_id or self.vuln.title or self.package.name or self.record_id
 
     @property
-    def standing(self) -> str:
-        """Where it stands: what was decided, or what the source says."""
+    def effective_status(self) -> str:
+        """The status of the decision, or else the status according to the source."""
         return self.decision.status if self.decision else self.status
 
 
-encode = msgspec.json.Encoder(order="deterministic").encode
-decode = msgspec.json.Decoder(Record).decode
+encode_json = msgspec.json.Encoder(order="deterministic").encode
+decode_record = msgspec.json.Decoder(TriageRecord).decode
 
 
-def now() -> str:
-    """The time, as records have it."""
+def format_current_time() -> str:
+    """Return the current time in the format of records."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def record_id(source: str, key: str) -> str:
-    """The name of what a source knows by a key: the same for ever."""
+def compute_record_id(source: str, key: str) -> str:
+    """Return the permanent id of what a source identifies by a key."""
     return hashlib.sha1(f"{source}:{key}".encode(), usedforsecurity=False).hexdigest()
 
 
-def fields(record: Record) -> dict[str, str]:
-    """What filters see of a record; what is empty is left out."""
+def collect_filter_fields(record: TriageRecord) -> dict[str, str]:
+    """Return the fields of a record that filters can use, without empty ones."""
     promoted = {
         "recordType": record.record_type,
         "source": record.source,
@@ -168,15 +168,15 @@ def fields(record: Record) -> dict[str, str]:
         "packageName": record.package.name,
         "packageEcosystem": record.package.ecosystem,
         "severity": record.vuln.severity,
-        "status": record.standing,
+        "status": record.effective_status,
         "assetId": record.asset.asset_id,
     }
     return {key: value for key, value in {**record.labels, **promoted}.items() if value}
 
 
-def shown(record: Record) -> dict[str, Any]:
-    """A record for a reader: without what the source wrote, which is in the file."""
-    made: dict[str, Any] = msgspec.to_builtins(record)
-    made.pop("raw", None)
-    said = {key: value for key, value in made.items() if value}
-    return {"recordType": record.record_type, **said}
+def to_public_dict(record: TriageRecord) -> dict[str, Any]:
+    """Return a record for readers, without the original of the source, which is in the file."""
+    record_fields: dict[str, Any] = msgspec.to_builtins(record)
+    record_fields.pop("raw", None)
+    nonempty_fields = {key: value for key, value in record_fields.items() if value}
+    return {"recordType": record.record_type, **nonempty_fields}

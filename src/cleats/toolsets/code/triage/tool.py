@@ -1,6 +1,7 @@
 """The tools `triage_ingest` and `triage_decision`.
 
-Imported when a server starts; what reads documents is imported by the first call.
+This module is imported when a server starts; the readers of documents are imported by the first
+call.
 """
 
 import threading
@@ -13,111 +14,109 @@ from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
-from cleats.toolsets.code.indexing.access import Indexes
-from cleats.toolsets.code.indexing.options import chosen
+from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.index.options import expand_mode
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage import shapes
-from cleats.toolsets.code.triage.archive import Archive, virtual_path
-from cleats.toolsets.code.triage.keeping import Keeper
+from cleats.toolsets.code.triage import tool_schemas
+from cleats.toolsets.code.triage.archive import RecordArchive, virtual_path
+from cleats.toolsets.code.triage.record_store import RecordStore
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.indexing.progress import Progress
-    from cleats.toolsets.code.triage.ingest import Advance, Ingested
-    from cleats.toolsets.code.triage.records import Record
+    from cleats.toolsets.code.index.progress import BuildProgress
+    from cleats.toolsets.code.triage.ingest import IngestProgress, IngestResult
+    from cleats.toolsets.code.triage.records import TriageRecord
 
 
 class TriageTools:
-    """Findings and decisions, in the records of a repository."""
+    """Tools for findings and decisions in the records of a repository."""
 
     def __init__(self, indexes: Indexes) -> None:
         self._indexes = indexes
 
-    def _begin(self, given: Mapping[str, Any], context: Context) -> tuple[Repository, Keeper]:
-        repository = self._indexes.repository(given.get("repoPath"))
+    def _open_records(self, args: Mapping[str, Any], context: Context) -> tuple[Repository, RecordStore]:
+        repository = self._indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
-        return repository, self._indexes.records(repository)
+        return repository, self._indexes.open_records(repository)
 
-    async def ingest(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        repository, keeper = self._begin(given, context)
-        elsewhere = given["buildIndex"] and self._indexes.built_elsewhere(repository)
-        given_up = threading.Event()
+    async def ingest(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        repository, store = self._open_records(args, context)
+        shared_index = args["buildIndex"] and self._indexes.find_remote_builder(repository)
+        abandoned = threading.Event()
 
-        def advance(done: int, total: int) -> bool:
-            if given_up.is_set():
+        def report_progress(done: int, total: int) -> bool:
+            if abandoned.is_set():
                 return False
-            from_thread.run_sync(lambda: _report(context, done, total))
+            from_thread.run_sync(lambda: _report_progress(context, done, total))
             return True
 
         try:
-            done = await to_thread.run_sync(
-                _ingested, given, repository, keeper, advance, abandon_on_cancel=True
+            result = await to_thread.run_sync(
+                _ingest_file, args, repository, store, report_progress, abandon_on_cancel=True
             )
         finally:
-            given_up.set()
-        if not done.total and not done.errors and not done.recognised:
+            abandoned.set()
+        if not result.total and not result.errors and not result.recognised:
             context.warn(
                 "nothing_found",
-                f"There is no finding in it, as {given['source']} would write one.",
+                f"There is no finding in it, as {args['source']} would write one.",
                 hint="Check that the source is what wrote the file.",
             )
         answer = {
-            "source": given["source"],
+            "source": args["source"],
             "repoPath": str(repository.root),
-            "recordsDir": str(keeper.here.folder),
-            **_answer(keeper.here, done),
+            "recordsDir": str(store.local_archive.folder),
+            **_build_answer(store.local_archive, result),
         }
-        if elsewhere:
+        if shared_index:
             context.warn(
                 "index_elsewhere",
-                f"The shared index {elsewhere} is built elsewhere and has the records soon.",
+                f"The shared index {shared_index} is built elsewhere and has the records soon.",
             )
-        elif given["buildIndex"]:
-            answer["index"] = await self._build(repository, given, context)
+        elif args["buildIndex"]:
+            answer["index"] = await self._build_index(repository, args, context)
         return answer
 
-    async def _build(
-        self, repository: Repository, given: Mapping[str, Any], context: Context
-    ) -> dict[str, Any]:
-        def report(at: "Progress") -> None:
+    async def _build_index(self, repository: Repository, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        def report_progress(progress: "BuildProgress") -> None:
             context.progress(
-                at.message, phase=at.phase, done=at.done or None, total=at.total or None
+                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
             )
 
-        known = self._indexes.shelf(repository).name() is not None
-        stub = given.get("stubEmbeddings")
+        has_index = self._indexes.open_store(repository).read_current_name() is not None
+        stub_embeddings = args.get("stubEmbeddings")
         options = replace(
             self._indexes.options,
-            modes=chosen("records" if known else "all"),
-            incremental=given["incremental"],
-            vectors=None if stub is None else not stub,
+            modes=expand_mode("records" if has_index else "all"),
+            incremental=args["incremental"],
+            vectors=None if stub_embeddings is None else not stub_embeddings,
         )
-        done = await self._indexes.build(repository, options, report)
-        for warning in done.warnings:
+        result = await self._indexes.build_index(repository, options, report_progress)
+        for warning in result.warnings:
             context.warn("index_incomplete", warning)
         return {
-            "generation": done.generation,
-            "published": done.published,
-            "records": done.chunks.get("records", 0),
-            "seconds": done.seconds,
+            "generation": result.generation,
+            "published": result.published,
+            "records": result.chunks.get("records", 0),
+            "seconds": result.seconds,
         }
 
-    async def decide(self, given: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        _, keeper = self._begin(given, context)
-        record = await to_thread.run_sync(_decided, given, keeper)
-        from cleats.toolsets.code.triage.decisions import expired  # noqa: PLC0415
+    async def decide(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        _, store = self._open_records(args, context)
+        record = await to_thread.run_sync(_save_decision, args, store)
+        from cleats.toolsets.code.triage.decisions import is_expired  # noqa: PLC0415
 
-        made = record.decision
-        over = made is not None and expired(made, datetime.now(UTC))
-        if over:
+        decision = record.decision
+        has_expired = decision is not None and is_expired(decision, datetime.now(UTC))
+        if has_expired:
             context.warn("decision_expired", "The decision is over already.")
         return {
             "recordId": record.record_id,
-            "findingId": made.finding_record_id if made else "",
-            "status": record.standing,
-            "expiresAt": (made.expires_at or None) if made else None,
-            "expired": over,
-            "recordsDir": str(keeper.here.folder),
-            "jsonPath": str(keeper.here.place(record)),
+            "findingId": decision.finding_record_id if decision else "",
+            "status": record.effective_status,
+            "expiresAt": (decision.expires_at or None) if decision else None,
+            "expired": has_expired,
+            "recordsDir": str(store.local_archive.folder),
+            "jsonPath": str(store.local_archive.record_path(record)),
             "file": virtual_path(record.record_id),
         }
 
@@ -133,8 +132,8 @@ class TriageTools:
                     " same again changes nothing. With buildIndex=true, search finds them with "
                     "mode=records, and by their fields with meta."
                 ),
-                input=arguments(shapes.INGEST_ARGUMENTS, required=("source", "inputPath")),
-                output=shapes.INGESTED,
+                input=arguments(tool_schemas.INGEST_ARGUMENTS, required=("source", "inputPath")),
+                output=tool_schemas.INGEST_OUTPUT_SCHEMA,
                 run=self.ingest,
                 timeout=300.0,
                 hints=Hints(read_only=False),
@@ -161,8 +160,8 @@ class TriageTools:
                     "added, never changed; the newest counts, and those on similar findings are "
                     "shown by triage_context_pack."
                 ),
-                input=arguments(shapes.DECISION_ARGUMENTS, required=("finding", "status")),
-                output=shapes.DECIDED,
+                input=arguments(tool_schemas.DECISION_ARGUMENTS, required=("finding", "status")),
+                output=tool_schemas.DECISION_OUTPUT_SCHEMA,
                 run=self.decide,
                 timeout=30.0,
                 hints=Hints(read_only=False, idempotent=False),
@@ -182,54 +181,54 @@ class TriageTools:
         )
 
 
-def _report(context: Context, done: int, total: int) -> None:
+def _report_progress(context: Context, done: int, total: int) -> None:
     message = f"{done:,} of {total:,} findings"
     context.progress(message, phase="ingest", done=done, total=total)
 
 
-def _ingested(
-    given: Mapping[str, Any], repository: Repository, keeper: Keeper, advance: "Advance"
-) -> "Ingested":
-    from cleats.toolsets.code.triage.documents import read  # noqa: PLC0415
-    from cleats.toolsets.code.triage.ingest import ingest  # noqa: PLC0415
+def _ingest_file(
+    args: Mapping[str, Any], repository: Repository, store: RecordStore, report_progress: "IngestProgress"
+) -> "IngestResult":
+    from cleats.toolsets.code.triage.documents import read_documents  # noqa: PLC0415
+    from cleats.toolsets.code.triage.ingest import ingest_documents  # noqa: PLC0415
 
-    documents = read(given["inputPath"], repository.root)
-    with keeper.writing() as writer:
-        meta = given.get("meta", {})
-        return ingest(writer, given["source"], documents, meta, advance, root=repository.root)
+    documents = read_documents(args["inputPath"], repository.root)
+    with store.open_writer() as writer:
+        meta = args.get("meta", {})
+        return ingest_documents(writer, args["source"], documents, meta, report_progress, root=repository.root)
 
 
-def _decided(given: Mapping[str, Any], keeper: Keeper) -> "Record":
-    from cleats.toolsets.code.triage.decisions import decide  # noqa: PLC0415
-    from cleats.toolsets.code.triage.lookup import finding  # noqa: PLC0415
+def _save_decision(args: Mapping[str, Any], store: RecordStore) -> "TriageRecord":
+    from cleats.toolsets.code.triage.decisions import build_decision  # noqa: PLC0415
+    from cleats.toolsets.code.triage.lookup import resolve_finding  # noqa: PLC0415
 
-    record = decide(finding(keeper.current(), "finding", given["finding"]), given)
-    with keeper.writing() as writer:
+    record = build_decision(resolve_finding(store.refresh(), "finding", args["finding"]), args)
+    with store.open_writer() as writer:
         writer.save([record])
     return record
 
 
-def _answer(archive: Archive, done: "Ingested") -> dict[str, Any]:
-    from cleats.toolsets.code.triage.ingest import LISTED  # noqa: PLC0415
+def _build_answer(archive: RecordArchive, result: "IngestResult") -> dict[str, Any]:
+    from cleats.toolsets.code.triage.ingest import MAX_LISTED_RECORDS  # noqa: PLC0415
 
-    listed = list(done.records.items())[:LISTED]
+    listed_records = list(result.records.items())[:MAX_LISTED_RECORDS]
     return {
-        "total": done.total,
-        "written": done.changes["created"] + done.changes["updated"],
-        "created": done.changes["created"],
-        "updated": done.changes["updated"],
-        "unchanged": done.changes["unchanged"],
-        "duplicates": done.duplicates,
-        "errors": done.errors,
-        "recordIds": [record_id for record_id, _ in listed],
+        "total": result.total,
+        "written": result.changes["created"] + result.changes["updated"],
+        "created": result.changes["created"],
+        "updated": result.changes["updated"],
+        "unchanged": result.changes["unchanged"],
+        "duplicates": result.duplicates,
+        "errors": result.errors,
+        "recordIds": [record_id for record_id, _ in listed_records],
         "records": [
             {
                 "recordId": record_id,
                 "change": change,
-                "jsonPath": str(archive.finding_place(record_id)),
+                "jsonPath": str(archive.finding_path(record_id)),
                 "file": virtual_path(record_id),
             }
-            for record_id, change in listed
+            for record_id, change in listed_records
         ],
-        "errorDetails": done.error_details,
+        "errorDetails": result.error_details,
     }

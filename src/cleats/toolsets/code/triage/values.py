@@ -1,6 +1,6 @@
-"""Values out of JSON that anybody may have written.
+"""Values from JSON of unknown origin.
 
-Nothing here raises: what has another type than expected is not there. Texts are cut, lists end.
+Nothing here raises: a value of an unexpected type counts as missing. Texts and lists are truncated.
 """
 
 import re
@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-LINE: Final = 500
-"""Characters of a name, a version, a title."""
+MAX_LINE_CHARS: Final = 500
+"""The length of a name, a version or a title."""
 
-PROSE: Final = 20_000
-"""Characters of a description."""
+MAX_TEXT_CHARS: Final = 20_000
+"""The length of a description."""
 
-MANY: Final = 50
-"""Items of a list."""
+MAX_LIST_ITEMS: Final = 50
+"""The length of a list."""
 
-HUGE: Final = 1e18
-"""More than any number in a report that means anything."""
+MAX_NUMBER: Final = 1e18
+"""The bound for numbers; larger ones in a report are meaningless."""
 
-_CVE = re.compile(r"CVE-\d{4}-\d{4,}", re.IGNORECASE)
-_CWE = re.compile(r"\bcwe-?0*(\d{1,6})\b", re.IGNORECASE)
-_ADVISORY = re.compile(r"GHSA(?:-[0-9a-z]{4}){3}", re.IGNORECASE)
+_CVE_PATTERN = re.compile(r"CVE-\d{4}-\d{4,}", re.IGNORECASE)
+_CWE_PATTERN = re.compile(r"\bcwe-?0*(\d{1,6})\b", re.IGNORECASE)
+_GHSA_PATTERN = re.compile(r"GHSA(?:-[0-9a-z]{4}){3}", re.IGNORECASE)
 
-_SEVERITIES: Final = {
+_SEVERITY_SYNONYMS: Final = {
     "moderate": "medium",
     "warning": "medium",
     "error": "high",
@@ -34,9 +34,9 @@ _SEVERITIES: Final = {
     "informational": "info",
     "information": "info",
 }
-_KNOWN: Final = frozenset({"critical", "high", "medium", "low", "info", "none"})
+_KNOWN_SEVERITIES: Final = frozenset({"critical", "high", "medium", "low", "info", "none"})
 
-_ECOSYSTEMS: Final = {
+_ECOSYSTEM_SYNONYMS: Final = {
     "pip": "pypi",
     "python": "pypi",
     "pythonpkg": "pypi",
@@ -55,8 +55,8 @@ _ECOSYSTEMS: Final = {
 }
 
 
-def at(value: Any, *keys: str) -> Any:
-    """What lies below some keys; None when any is missing."""
+def get_nested(value: Any, *keys: str) -> Any:
+    """Return the value below nested keys, or None if a key is missing."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -64,112 +64,112 @@ def at(value: Any, *keys: str) -> Any:
     return value
 
 
-def line(value: Any, most: int = LINE) -> str:
-    """A text on one line; a number is one too."""
-    return " ".join(_text(value)[: 4 * most].split())[:most]
+def to_line(value: Any, max_chars: int = MAX_LINE_CHARS) -> str:
+    """Return a text or a number as one line, truncated."""
+    return " ".join(_to_string(value)[: 4 * max_chars].split())[:max_chars]
 
 
-def prose(value: Any) -> str:
-    """A text of any number of lines."""
-    return _text(value)[:PROSE].replace("\r\n", "\n").strip()
+def to_text(value: Any) -> str:
+    """Return a text with all its lines, truncated."""
+    return _to_string(value)[:MAX_TEXT_CHARS].replace("\r\n", "\n").strip()
 
 
-def _text(value: Any) -> str:
+def _to_string(value: Any) -> str:
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value) if abs(value) < HUGE else ""
+        return str(value) if abs(value) < MAX_NUMBER else ""
     return ""
 
 
-def first(*values: Any) -> str:
-    """The first that says anything, on one line."""
-    return next((text for value in values if (text := line(value))), "")
+def first_nonempty(*values: Any) -> str:
+    """Return the first value with text, as one line."""
+    return next((text for value in values if (text := to_line(value))), "")
 
 
-def number(value: Any) -> float | None:
-    """A number, or a text that is one."""
+def to_number(value: Any) -> float | None:
+    """Return a number, or a text as a number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if abs(found) < HUGE else None  # nor NaN
+    return parsed if abs(parsed) < MAX_NUMBER else None  # also rejects NaN
 
 
-def count(value: Any) -> int:
-    """A number that counts something, such as lines; 0 for anything else."""
-    found = number(value)
-    return int(found) if found is not None and found > 0 else 0
+def to_count(value: Any) -> int:
+    """Return a positive number, such as a line, as an integer, or 0 for anything else."""
+    parsed = to_number(value)
+    return int(parsed) if parsed is not None and parsed > 0 else 0
 
 
-def flag(value: Any) -> bool | None:
+def to_flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def objects(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a list, or the one that is given instead of a list."""
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, dict):
-            yield each
+def iter_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list, or the single object given instead of a list."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item
 
 
-def lines(value: Any, *keys: str) -> list[str]:
-    """The texts of a list, or those below keys of its objects; no two the same."""
-    given = value if isinstance(value, list) else [value]
-    found = (line(at(each, *keys) if keys else each) for each in given)
-    return list(dict.fromkeys(text for text in found if text))[:MANY]
+def to_lines(value: Any, *keys: str) -> list[str]:
+    """Return the distinct texts of a list, or those below nested keys of its objects."""
+    items = value if isinstance(value, list) else [value]
+    texts = (to_line(get_nested(item, *keys) if keys else item) for item in items)
+    return list(dict.fromkeys(text for text in texts if text))[:MAX_LIST_ITEMS]
 
 
-def texts_by_key(value: Any) -> dict[str, str]:
-    """An object whose values are texts."""
+def to_text_mapping(value: Any) -> dict[str, str]:
+    """Return an object with its texts, each on one line."""
     if not isinstance(value, dict):
         return {}
-    pairs = ((line(key, 100), line(each)) for key, each in list(value.items())[:MANY])
+    pairs = ((to_line(key, 100), to_line(item)) for key, item in list(value.items())[:MAX_LIST_ITEMS])
     return {key: text for key, text in pairs if key and text}
 
 
-def cve(*values: Any) -> str:
-    """The first CVE among ids and lists of ids."""
-    found = (_CVE.fullmatch(text) for value in values for text in lines(value))
-    return next((match[0].upper() for match in found if match), "")
+def find_cve(*values: Any) -> str:
+    """Return the first CVE in ids and lists of ids."""
+    matches = (_CVE_PATTERN.fullmatch(text) for value in values for text in to_lines(value))
+    return next((match[0].upper() for match in matches if match), "")
 
 
-def advisory(value: Any) -> str:
-    """The id of a GitHub advisory in a URL."""
-    found = _ADVISORY.search(line(value))
-    return f"GHSA{found[0][4:].lower()}" if found else ""
+def find_advisory_id(value: Any) -> str:
+    """Return the id of the GitHub advisory in a URL."""
+    match = _GHSA_PATTERN.search(to_line(value))
+    return f"GHSA{match[0][4:].lower()}" if match else ""
 
 
-def cwes(*values: Any) -> list[str]:
-    """The weaknesses named in texts, tags and numbers, as `CWE-79`."""
-    named: dict[str, None] = {}
+def find_cwes(*values: Any) -> list[str]:
+    """Return the weaknesses named in texts, tags and numbers, as `CWE-79`."""
+    cwe_ids: dict[str, None] = {}
     for value in values:
-        for each in value if isinstance(value, list) else [value]:
-            text = f"CWE-{each}" if type(each) is int else line(each)
-            named |= dict.fromkeys(f"CWE-{found}" for found in _CWE.findall(text))
-    return list(named)[:MANY]
+        for item in value if isinstance(value, list) else [value]:
+            text = f"CWE-{item}" if type(item) is int else to_line(item)
+            cwe_ids |= dict.fromkeys(f"CWE-{digits}" for digits in _CWE_PATTERN.findall(text))
+    return list(cwe_ids)[:MAX_LIST_ITEMS]
 
 
-def severity(word: Any, score: float | None = None) -> str:
-    """A severity in our words, from another's word or else from a score of CVSS."""
-    named = line(word).lower()
-    named = _SEVERITIES.get(named, named)
-    if named in _KNOWN:
-        return named
+def normalize_severity(word: Any, score: float | None = None) -> str:
+    """Return a canonical severity, from the word of a source or else from a CVSS score."""
+    name = to_line(word).lower()
+    name = _SEVERITY_SYNONYMS.get(name, name)
+    if name in _KNOWN_SEVERITIES:
+        return name
     if score is None:
         return ""
     steps = ((9.0, "critical"), (7.0, "high"), (4.0, "medium"), (0.1, "low"))
-    return next((name for least, name in steps if score >= least), "none")
+    return next((level for min_score, level in steps if score >= min_score), "none")
 
 
-def ecosystem(value: Any) -> str:
-    """The name that a registry goes by here."""
-    named = line(value).lower()
-    return _ECOSYSTEMS.get(named, named)
+def normalize_ecosystem(value: Any) -> str:
+    """Return the canonical name of a package registry."""
+    name = to_line(value).lower()
+    return _ECOSYSTEM_SYNONYMS.get(name, name)
 
 
-def below(root: Path, path: str) -> str:
-    """The path of a file as it is called below a folder, if it is there."""
+def strip_root(root: Path, path: str) -> str:
+    """Return a path relative to a folder if it is inside, and unchanged otherwise."""
     return path.removeprefix(f"{root.as_posix()}/")

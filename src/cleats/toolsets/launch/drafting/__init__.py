@@ -1,1 +1,1 @@
-"""Pages written from facts: templates, the text that fills them, and front matter that fits."""
+"""Pages written from facts: templates, the text that fills them, and matching front matter."""

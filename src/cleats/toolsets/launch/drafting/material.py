@@ -1,8 +1,8 @@
-"""What may be said: the facts of a product, ready to be asked while a page is written.
+"""The facts of a product that pages can state.
 
-Everything a page states comes through here, so here is decided what may not be stated: a claim
-that lost against another, a guess about what is never guessed, and words that mean something to
-Hugo. A statement leaves with its claim marker behind it.
+Everything that a page states comes from here, so this module excludes claims that lost against
+others, guesses about protected topics, and text that Hugo would interpret. A statement is followed
+by its claim marker.
 """
 
 import re
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.gates.consistency import INSTALL, SHELLS
-from cleats.toolsets.launch.gates.truth_lock import TOPICS
+from cleats.toolsets.launch.gates.consistency import INSTALL_COMMAND_PATTERN, SHELL_LANGUAGES
+from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 
-_SHORTCODE = re.compile(r"\{\{")
-_RANKS = ("example", "readme", "doc")
-_SPACE = re.compile(r"\s+")
+_SHORTCODE_PATTERN = re.compile(r"\{\{")
+_RANKED_TAGS = ("example", "readme", "doc")
+_WHITESPACE_PATTERN = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet:
+class PageSnippet:
     """A piece of code of the repository that parses."""
 
     snippet_id: str
@@ -31,15 +31,15 @@ class Snippet:
 
 
 @dataclass(frozen=True)
-class Material:
+class LaunchMaterial:
     """The facts, the evidence and the snippets of one run."""
 
     facts: Mapping[str, Any]
     evidence: Mapping[str, Any]
     catalogue: Mapping[str, Any]
     config: Mapping[str, Any]
-    forbidden: tuple[str, ...] = ()
-    """Topics that no page of the profile speaks of."""
+    forbidden_topics: tuple[str, ...] = ()
+    """Topics that no page of the profile mentions."""
 
     @property
     def product_name(self) -> str:
@@ -47,155 +47,161 @@ class Material:
 
     @cached_property
     def claims(self) -> Mapping[str, Mapping[str, Any]]:
-        """The claims that may be stated, by id."""
-        lost = {
-            side
-            for each in self.evidence.get("contradictions", ())
-            for side in (each["claim_a_id"], each["claim_b_id"])
-            if side != each["winning_claim_id"] or each["resolution"] == "unresolved"
+        """The claims that can be stated, by id."""
+        rejected_ids = {
+            claim_id
+            for contradiction in self.evidence.get("contradictions", ())
+            for claim_id in (contradiction["claim_a_id"], contradiction["claim_b_id"])
+            if claim_id != contradiction["winning_claim_id"] or contradiction["resolution"] == "unresolved"
         }
         return {
             claim["claim_id"]: claim
             for claim in self.evidence["claims"]
-            if claim["claim_id"] not in lost and self._may_say(claim)
+            if claim["claim_id"] not in rejected_ids and self._can_state(claim)
         }
 
-    def _may_say(self, claim: Mapping[str, Any]) -> bool:
+    def _can_state(self, claim: Mapping[str, Any]) -> bool:
         text = claim["claim_text"]
-        if _SHORTCODE.search(text) or any(_speaks_of(each, text) for each in self.forbidden):
+        if _SHORTCODE_PATTERN.search(text) or any(_mentions_topic(topic, text) for topic in self.forbidden_topics):
             return False
         if claim["truth_status"] == "fact" or self.config.get("allow_inference", False):
             return True
-        guarded = claim["claim_kind"] == "format"
-        return not guarded and not any(words.search(text) for words in TOPICS.values())
+        is_guarded = claim["claim_kind"] == "format"
+        return not is_guarded and not any(
+            topic_pattern.search(text) for topic_pattern in PROTECTED_TOPIC_PATTERNS.values()
+        )
 
-    def group(self, name: str) -> list[str]:
-        """The claims of a group that may be stated, in their order."""
-        return self.known(self.facts["claim_groups"].get(name, ()))
+    def list_group(self, name: str) -> list[str]:
+        """Return the claims of a group that can be stated, in order."""
+        return self.filter_stateable(self.facts["claim_groups"].get(name, ()))
 
-    def known(self, ids: Iterable[str]) -> list[str]:
-        """Keep the claims that may be stated, each once."""
-        return [each for each in dict.fromkeys(ids) if each in self.claims]
+    def filter_stateable(self, claim_ids: Iterable[str]) -> list[str]:
+        """Return the distinct claims that can be stated."""
+        return [claim_id for claim_id in dict.fromkeys(claim_ids) if claim_id in self.claims]
 
-    def of_kind(self, kind: str) -> list[str]:
-        """The claims of a kind, in the order of the evidence."""
-        return [key for key, claim in self.claims.items() if claim["claim_kind"] == kind]
+    def list_by_kind(self, kind: str) -> list[str]:
+        """Return the claims of a kind, in the order of the evidence."""
+        return [claim_id for claim_id, claim in self.claims.items() if claim["claim_kind"] == kind]
 
-    def say(self, claim_id: str, text: str = "") -> str:
-        """A claim as a statement on one line, its marker behind it."""
-        said = sentence(text or str(self.claims[claim_id]["claim_text"]))
-        return f"{said} {marker(claim_id)}"
+    def state_claim(self, claim_id: str, text: str = "") -> str:
+        """Render a claim as a statement on one line, followed by its marker."""
+        statement = format_sentence(text or str(self.claims[claim_id]["claim_text"]))
+        return f"{statement} {format_claim_marker(claim_id)}"
 
     @cached_property
-    def snippets(self) -> tuple[Snippet, ...]:
-        """The code that may be shown: it parses, and Hugo takes none of it for its own.
+    def snippets(self) -> tuple[PageSnippet, ...]:
+        """The code that can be shown: it parses and has no Hugo shortcodes.
 
-        A test shows how the product is tested, not how it is used.
+        Tests are excluded, because they show how the product is tested, not how it is used.
         """
-        found = [
-            Snippet(
-                each["snippet_id"],
-                each["language"],
-                tuple(each["tags"]),
-                each["source"].get("path", ""),
-                each["code"].strip("\n"),
+        usable = [
+            PageSnippet(
+                entry["snippet_id"],
+                entry["language"],
+                tuple(entry["tags"]),
+                entry["source"].get("path", ""),
+                entry["code"].strip("\n"),
             )
-            for each in self.catalogue["snippets"]
-            if each["validation"]["syntax_ok"] is True
-            and "{{<" not in each["code"]
-            and "{{%" not in each["code"]
-            and "test" not in each["tags"]
-            and not self._installs_otherwise(each)
+            for entry in self.catalogue["snippets"]
+            if entry["validation"]["syntax_ok"] is True
+            and "{{<" not in entry["code"]
+            and "{{%" not in entry["code"]
+            and "test" not in entry["tags"]
+            and not self._has_unknown_install(entry)
         ]
-        return tuple(sorted(found, key=_rank))
+        return tuple(sorted(usable, key=_rank_snippet))
 
-    def _installs_otherwise(self, snippet: Mapping[str, Any]) -> bool:
-        """Whether code installs something in a way that no manifest names."""
-        if snippet["language"] not in SHELLS:
+    def _has_unknown_install(self, snippet: Mapping[str, Any]) -> bool:
+        """Return True if code installs something by a command that no manifest names."""
+        if snippet["language"] not in SHELL_LANGUAGES:
             return False
-        found = (INSTALL.match(line) for line in snippet["code"].splitlines())
-        known = {" ".join(each.split()) for each in self.install_commands}
-        return any(f and " ".join(f.group("command").split()) not in known for f in found)
+        matches = (INSTALL_COMMAND_PATTERN.match(line) for line in snippet["code"].splitlines())
+        known_commands = {" ".join(command.split()) for command in self.install_commands}
+        return any(match and " ".join(match.group("command").split()) not in known_commands for match in matches)
 
     @property
     def language(self) -> str:
-        """The language that the product's own code is in."""
+        """The language of the product's own code."""
         platform = str(self.config.get("target_platform", ""))
         return {"dotnet": "csharp"}.get(platform, platform)
 
-    def tagged(self, tags: Iterable[str], language: str = "") -> list[Snippet]:
-        """The snippets with any of these tags, the best first."""
-        wanted = set(tags)
+    def find_snippets(self, tags: Iterable[str], language: str = "") -> list[PageSnippet]:
+        """Return the snippets with any of these tags, the best first."""
+        wanted_tags = set(tags)
         return [
-            each
-            for each in self.snippets
-            if wanted & set(each.tags) and (not language or each.language == language)
+            snippet
+            for snippet in self.snippets
+            if wanted_tags & set(snippet.tags) and (not language or snippet.language == language)
         ]
 
     @property
     def workflows(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.facts["workflows"]
-        return found
+        workflows: Sequence[Mapping[str, Any]] = self.facts["workflows"]
+        return workflows
 
     @cached_property
     def classes(self) -> list[Mapping[str, Any]]:
-        """The classes of the public surface, what is raised included."""
+        """The classes of the public API, including errors."""
         return list(self.facts["api_surface_summary"]["classes"])
 
     @cached_property
     def functions(self) -> list[Mapping[str, Any]]:
-        """The functions of the public surface."""
+        """The functions of the public API."""
         return list(self.facts["api_surface_summary"]["functions"])
 
     @property
     def symbols(self) -> list[Mapping[str, Any]]:
-        """All of the public surface, in the order of the facts."""
+        """The entire public API, in the order of the facts."""
         return [*self.classes, *self.functions]
 
     @cached_property
     def requirements(self) -> list[str]:
-        """What the product needs; its licence and its version are notes too, and said elsewhere."""
-        notes = self.group("compatibility_notes")
+        """The requirements of the product, without the notes about its licence and version."""
+        notes = self.list_group("compatibility_notes")
         licence = self.facts.get("license", {}).get("claim_id")
-        version = self.version_claim
-        return [each for each in notes if each not in (licence, version)]
+        version = self.version_claim_id
+        return [claim_id for claim_id in notes if claim_id not in (licence, version)]
 
     @property
-    def version_claim(self) -> str:
-        """The claim that says which version this is; empty when there is none."""
+    def version_claim_id(self) -> str:
+        """The claim that states the version, or an empty text."""
         version = str(self.facts.get("version") or "")
-        for each in self.group("compatibility_notes"):
-            text = self.claims[each]["claim_text"]
+        for claim_id in self.list_group("compatibility_notes"):
+            text = self.claims[claim_id]["claim_text"]
             if version and version in text and "version of" in text.lower():
-                return each
+                return claim_id
         return ""
 
     @property
     def install_commands(self) -> list[str]:
-        ways = self.facts.get("distribution", ())
-        return list(dict.fromkeys(c for way in ways for c in way.get("install_commands", ())))
+        distributions = self.facts.get("distribution", ())
+        return list(
+            dict.fromkeys(
+                command for distribution in distributions for command in distribution.get("install_commands", ())
+            )
+        )
 
 
-def _speaks_of(topic: str, text: str) -> bool:
-    words = TOPICS.get(topic)
-    named = re.search(rf"\b{re.escape(topic)}\b", text, re.IGNORECASE)
-    return bool(named or (words is not None and words.search(text)))
+def _mentions_topic(topic: str, text: str) -> bool:
+    topic_pattern = PROTECTED_TOPIC_PATTERNS.get(topic)
+    name_match = re.search(rf"\b{re.escape(topic)}\b", text, re.IGNORECASE)
+    return bool(name_match or (topic_pattern is not None and topic_pattern.search(text)))
 
 
-def marker(claim_id: str) -> str:
-    """Tie the statement before it to its evidence."""
+def format_claim_marker(claim_id: str) -> str:
+    """Return the marker that ties the preceding statement to its evidence."""
     return f"<!-- claim_id: {claim_id} -->"
 
 
-def sentence(text: str) -> str:
-    """A text on one line that ends with a stop; names keep the letter they begin with."""
-    flat = _SPACE.sub(" ", text).strip()
+def format_sentence(text: str) -> str:
+    """Return a text on one line that ends with a full stop; its first letter is unchanged."""
+    flat = _WHITESPACE_PATTERN.sub(" ", text).strip()
     return flat if not flat or flat[-1] in ".!?:" else f"{flat}."
 
 
-def _rank(snippet: Snippet) -> tuple[int, str]:
-    """Whole examples first, then the README, then documents, then the rest."""
-    for rank, word in enumerate(_RANKS):
-        if any(word in tag for tag in snippet.tags):
+def _rank_snippet(snippet: PageSnippet) -> tuple[int, str]:
+    """Rank whole examples first, then the README, then documents, then the rest."""
+    for rank, tag_word in enumerate(_RANKED_TAGS):
+        if any(tag_word in tag for tag in snippet.tags):
             return rank, ""
-    return len(_RANKS), ""
+    return len(_RANKED_TAGS), ""

@@ -1,18 +1,23 @@
-"""Text about tasks: the first program, the guide through all of them, the page of one."""
+"""Text about tasks: the first program, the guide to all tasks, and the page of one task."""
 
 import ast
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from cleats.toolsets.launch.drafting.context import Context
-from cleats.toolsets.launch.drafting.forms import claims, is_short, plain, shown
-from cleats.toolsets.launch.drafting.material import Material, Snippet
-from cleats.toolsets.launch.drafting.symbols import table
-from cleats.toolsets.launch.gates.wording import negated
-from cleats.toolsets.launch.source import programs
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
+from cleats.toolsets.launch.drafting.page_context import (
+    PageContext,
+    is_short,
+    render_claims,
+    render_snippets,
+    strip_markup,
+)
+from cleats.toolsets.launch.drafting.symbols import render_symbols
+from cleats.toolsets.launch.gates.wording import is_negated
+from cleats.toolsets.launch.source.checkout import safe_parsing
 
-STARTERS = (
+STARTER_TAGS = (
     "quickstart",
     "quick-start",
     "getting-started",
@@ -20,191 +25,189 @@ STARTERS = (
     "basic-example",
     "readme",
 )
-"""Tags of code that is written for somebody who has just installed the product, the best first."""
+"""Tags of code for new users, the best first."""
 
-BEGIN = "getting-started"
-"""The page for beginners."""
+BEGINNER_PAGE_SLUG = "getting-started"
+"""The slug of the page for beginners."""
 
-PLACE = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
-"""A claim that only says where code stands."""
-
-
-def first_example(context: Context) -> str:
-    """The code to begin with."""
-    found = _starters(context)
-    return shown(found[0]) if found else ""
+LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
+"""A claim that only states the location of code."""
 
 
-def more_examples(context: Context) -> str:
-    """What a beginner reads after it."""
-    found = [each for each in _starters(context)[1:] if set(STARTERS[:-1]) & set(each.tags)]
-    return shown(*found[:2])
+def render_first_example(context: PageContext) -> str:
+    """Render the code to begin with."""
+    starters = _find_starters(context)
+    return render_snippets(starters[0]) if starters else ""
 
 
-def _starters(context: Context) -> list[Snippet]:
-    """Code to begin with, the best first; something short wherever there is any."""
+def render_more_examples(context: PageContext) -> str:
+    """Render further examples for beginners."""
+    examples = [snippet for snippet in _find_starters(context)[1:] if set(STARTER_TAGS[:-1]) & set(snippet.tags)]
+    return render_snippets(*examples[:2])
+
+
+def _find_starters(context: PageContext) -> list[PageSnippet]:
+    """Return code for beginners, the best first, and only short code if there is any."""
     material = context.material
-    tagged = [each for tag in STARTERS for each in material.tagged((tag,), material.language)]
-    rest = [each for each in material.snippets if each.language == material.language]
-    found = list(dict.fromkeys([*tagged, *rest]))
-    return [each for each in found if is_short(each)] or found[:1]
+    tagged = [snippet for tag in STARTER_TAGS for snippet in material.find_snippets((tag,), material.language)]
+    rest = [snippet for snippet in material.snippets if snippet.language == material.language]
+    candidates = list(dict.fromkeys([*tagged, *rest]))
+    return [snippet for snippet in candidates if is_short(snippet)] or candidates[:1]
 
 
-def workflows(context: Context) -> str:
-    """A section for each task.
+def render_workflows(context: PageContext) -> str:
+    """Render a section for each task.
 
-    Code for beginners has a page of its own; of the rest there is what a page has room for.
+    Code for beginners has its own page; the other tasks are shown as far as there is room.
     """
     material = context.material
-    begin = context.section.get(BEGIN)
+    beginner_page = context.section.get(BEGINNER_PAGE_SLUG)
     if not material.workflows:
-        return _examples(context)
+        return _render_examples(context)
     parts: list[str] = []
-    lines = 80
-    seen: set[str] = set()
-    own = {each.title: each for each in context.children}
-    for flow in material.workflows:
-        if is_starter(flow) and begin is not None:
-            parts.append(f"## {flow['title']}\n\n[{begin.title}]({begin.url}) goes through it.")
+    line_count = 80
+    shown_ids: set[str] = set()
+    child_pages = {item.title: item for item in context.children}
+    for workflow in material.workflows:
+        if is_starter(workflow) and beginner_page is not None:
+            parts.append(f"## {workflow['title']}\n\n[{beginner_page.title}]({beginner_page.url}) goes through it.")
             continue
-        code = [
-            each
-            for each in flow_snippets(material, flow)
-            if each.snippet_id not in seen and is_short(each)
+        snippets = [
+            item
+            for item in find_workflow_snippets(material, workflow)
+            if item.snippet_id not in shown_ids and is_short(item)
         ][:1]
-        lead = _flow_lead(context, flow)
-        blocks = [lead, shown(*code, said=lead)]
-        if page := own.get(plain(flow["title"])):
+        lead = _render_lead(context, workflow)
+        blocks = [lead, render_snippets(*snippets, lead=lead)]
+        if page := child_pages.get(strip_markup(workflow["title"])):
             blocks.append(f"[{page.title}]({page.url}) shows more of it.")
         body = "\n\n".join(block for block in blocks if block)
-        if not code or lines + body.count("\n") > context.max_lines:
-            body = claims(context, material.known(flow["claim_ids"])[:2])
+        if not snippets or line_count + body.count("\n") > context.max_lines:
+            body = render_claims(context, material.filter_stateable(workflow["claim_ids"])[:2])
         if body:
-            seen.update(each.snippet_id for each in code)
-            parts.append(f"## {flow['title']}\n\n{body}")
-            lines += body.count("\n") + 4
-    if begin is not None and all(is_starter(flow) for flow in material.workflows):
-        parts.append(_examples(context))  # a guide that only leads to another page is none
+            shown_ids.update(item.snippet_id for item in snippets)
+            parts.append(f"## {workflow['title']}\n\n{body}")
+            line_count += body.count("\n") + 4
+    if beginner_page is not None and all(is_starter(workflow) for workflow in material.workflows):
+        parts.append(_render_examples(context))  # a guide needs more than a link to another page
     return "\n\n".join(part for part in parts if part)
 
 
-def code_note(context: Context) -> str:
-    """Where the code of the guide is from, where it has any."""
-    if "```" not in workflows(context):
+def render_code_note(context: PageContext) -> str:
+    """Render a note about the origin of the code, if the guide has any."""
+    if "```" not in render_workflows(context):
         return ""
     return "All code is taken from its repository; pieces from one file can build on each other."
 
 
-def _examples(context: Context) -> str:
-    """What a guide shows of a product that names no tasks: its code, or else what it can do."""
+def _render_examples(context: PageContext) -> str:
+    """Render the guide of a product without tasks: its code, or else its features and names."""
     material = context.material
-    first = _starters(context)[:1]
-    found = [
-        each
-        for each in material.snippets
-        if each.language == material.language and each not in first and is_short(each)
+    starters = _find_starters(context)[:1]
+    snippets = [
+        snippet
+        for snippet in material.snippets
+        if snippet.language == material.language and snippet not in starters and is_short(snippet)
     ]
-    if found:
-        return f"## Examples\n\n{shown(*found[: context.items])}"
-    features = claims(context, material.group("key_features")[: context.items])
-    names = table(material, material.symbols, context.items, "What it is")
+    if snippets:
+        return f"## Examples\n\n{render_snippets(*snippets[: context.max_items])}"
+    features = render_claims(context, material.list_group("key_features")[: context.max_items])
+    names = render_symbols(material, material.symbols, context.max_items, "What it is")
     parts = (("What it does", features), ("Names to begin with", names))
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
 
 
-def is_starter(flow: Mapping[str, Any]) -> bool:
-    """Whether a task is to begin at all."""
-    return bool(set(STARTERS[:-1]) & {str(flow["workflow_tag"]), *flow["snippet_tags"]})
+def is_starter(workflow: Mapping[str, Any]) -> bool:
+    """Return True if a task is about getting started."""
+    return bool(set(STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
 
 
-def _flow_lead(context: Context, flow: Mapping[str, Any]) -> str:
-    """What a task is about: its own words where its evidence holds them, else its claims.
+def _render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:
+    """Render the description of a task if its evidence supports it, else its claims.
 
-    A claim that only says where the code stands is left out: the code says it, too.
+    Claims that only state the location of the code are left out, because the code shows it as well.
     """
     material = context.material
-    ids = material.known(flow["claim_ids"])
-    telling = [each for each in ids if not PLACE.search(material.claims[each]["claim_text"])]
-    if telling or not ids:
-        return claims(context, telling[:4])
-    description = str(flow.get("description") or "")
-    denies = negated(description) != negated(material.claims[ids[0]]["claim_text"])
-    usable = description and "{{" not in description and not denies
-    return material.say(ids[0], description) if usable else ""
-
-
-def flow_snippets(material: Material, flow: Mapping[str, Any]) -> list[Snippet]:
-    """The code of a task, the best first."""
-    by_id = {each.snippet_id: each for each in material.snippets}
-    named = [
-        by_id[step["snippet_id"]]
-        for step in flow.get("steps", ())
-        if step.get("snippet_id") in by_id
+    claim_ids = material.filter_stateable(workflow["claim_ids"])
+    informative_ids = [
+        claim_id for claim_id in claim_ids if not LOCATION_CLAIM_PATTERN.search(material.claims[claim_id]["claim_text"])
     ]
-    found = dict.fromkeys([*named, *material.tagged(flow["snippet_tags"])])
-    own = [each for each in found if each.language == material.language]
-    return own or list(found)  # commands are for those who have no code to read
+    if informative_ids or not claim_ids:
+        return render_claims(context, informative_ids[:4])
+    description = str(workflow.get("description") or "")
+    denies = is_negated(description) != is_negated(material.claims[claim_ids[0]]["claim_text"])
+    usable = description and "{{" not in description and not denies
+    return material.state_claim(claim_ids[0], description) if usable else ""
 
 
-def subject_title(context: Context) -> str:
-    """The name of what the page is about."""
+def find_workflow_snippets(material: LaunchMaterial, workflow: Mapping[str, Any]) -> list[PageSnippet]:
+    """Return the code of a task, the best first."""
+    by_id = {snippet.snippet_id: snippet for snippet in material.snippets}
+    step_snippets = [by_id[step["snippet_id"]] for step in workflow.get("steps", ()) if step.get("snippet_id") in by_id]
+    candidates = dict.fromkeys([*step_snippets, *material.find_snippets(workflow["snippet_tags"])])
+    product_snippets = [snippet for snippet in candidates if snippet.language == material.language]
+    return product_snippets or list(candidates)  # shell commands are shown only if there is no code
+
+
+def render_subject_title(context: PageContext) -> str:
+    """Return the title of the subject of the page."""
     return context.subject.title if context.subject else ""
 
 
-def subject_lead(context: Context) -> str:
-    """What the page is about, in statements."""
+def render_subject_lead(context: PageContext) -> str:
+    """Render the statements about the subject of the page."""
     if context.subject is None:
         return ""
-    for flow in context.material.workflows:
-        if flow["workflow_tag"] == context.subject.key:
-            return _flow_lead(context, flow)
-    return claims(context, context.material.known(context.subject.claim_ids)[: context.items])
+    for workflow in context.material.workflows:
+        if workflow["workflow_tag"] == context.subject.key:
+            return _render_lead(context, workflow)
+    return render_claims(context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items])
 
 
-def subject_code(context: Context) -> str:
-    """Its code."""
+def render_subject_code(context: PageContext) -> str:
+    """Render the code of the subject."""
     snippets = context.subject.snippets if context.subject else ()
-    return shown(*snippets)
+    return render_snippets(*snippets)
 
 
-def subject_symbols(context: Context) -> str:
-    """The names of the product that its code uses."""
+def render_subject_symbols(context: PageContext) -> str:
+    """Render the names of the product that the code of the subject uses."""
     if context.subject is None:
         return ""
-    used = used_names("\n".join(each.code for each in context.subject.snippets))
-    found = [each for each in context.material.symbols if each["name"] in used]
-    return table(context.material, found, context.rows, "What it is")
+    code_names = find_used_names("\n".join(item.code for item in context.subject.snippets))
+    used_symbols = [item for item in context.material.symbols if item["name"] in code_names]
+    return render_symbols(context.material, used_symbols, context.max_rows, "What it is")
 
 
-def used_names(code: str) -> frozenset[str]:
-    """The full names that Python code imports or reaches through a module that it imports.
+def find_used_names(code: str) -> frozenset[str]:
+    """Return the full names that Python code imports or reads from imported modules.
 
-    A word in the code proves nothing: `console.print` is not the `print` of the package.
+    A word in the code is no proof: `console.print` is not the `print` of the package.
     """
-    tree = programs.parse(code)
+    tree = safe_parsing.parse_python(code)
     if tree is None:
         return frozenset()
-    known: dict[str, str] = {}
+    imported_names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for name in node.names:
-                known[name.asname or name.name.split(".")[0]] = (
-                    name.name if name.asname else name.name.split(".")[0]
+            for import_alias in node.names:
+                imported_names[import_alias.asname or import_alias.name.split(".")[0]] = (
+                    import_alias.name if import_alias.asname else import_alias.name.split(".")[0]
                 )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            known |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
-    found = set(known.values())
+            imported_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    names = set(imported_names.values())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (dotted := _dotted(node)):
+        if isinstance(node, ast.Attribute) and (dotted := _format_dotted_name(node)):
             first, _, rest = dotted.partition(".")
-            if first in known:
-                found.add(f"{known[first]}.{rest}")
-    return frozenset(found)
+            if first in imported_names:
+                names.add(f"{imported_names[first]}.{rest}")
+    return frozenset(names)
 
 
-def _dotted(node: ast.expr) -> str:
+def _format_dotted_name(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (above := _dotted(node.value)):
-        return f"{above}.{node.attr}"
+    if isinstance(node, ast.Attribute) and (prefix := _format_dotted_name(node.value)):
+        return f"{prefix}.{node.attr}"
     return ""

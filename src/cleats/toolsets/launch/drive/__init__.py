@@ -1,1 +1,1 @@
-"""How a run gets from its first state to its last."""
+"""The run engine: it drives a run from its first state to its last."""

@@ -1,13 +1,13 @@
-"""The right to drive a run: waited for, kept alive, and noticed when it is gone.
+"""Leases on runs: waiting for one, renewing it, and noticing its loss.
 
-A driver renews its lease while it works. If its process dies, the lease runs out and anybody may
-take the run over; if the run is cancelled or taken over, the driver finds out within half a
-second and stops its worker. Until then the epoch keeps it from writing.
+A driver renews its lease while it works. If its process dies, the lease expires and any process may
+take the run over; if the run is cancelled or taken over, the driver finds out within half a second
+and stops its worker. Until then the epoch keeps it from writing.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -17,7 +17,8 @@ from typing import TypeVar
 import anyio
 from anyio import to_thread
 
-from cleats.toolsets.launch.store.port import Lease, LeaseLost, Run, RunStore
+from cleats.contract.errors import ToolError
+from cleats.toolsets.launch.store.interface import LeaseLost, Run, RunLease, RunStore
 
 log = logging.getLogger(__name__)
 
@@ -25,123 +26,166 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How long a lease lasts, and how often things are looked at. Seconds."""
+class LeaseTiming:
+    """The duration of a lease and the intervals of its checks, in seconds."""
 
-    lease: float = 10.0
-    renew: float = 2.0
-    look: float = 0.4
-    """Between two looks at whether the lease is still ours."""
-    wait: float = 0.1
-    """Between two tries to get a lease that somebody else has."""
+    lease_seconds: float = 10.0
+    renew_seconds: float = 2.0
+    check_seconds: float = 0.4
+    """Interval between two checks that the lease is still held."""
+    retry_seconds: float = 0.1
+    """Interval between two attempts to get a lease that another driver has."""
 
 
 @dataclass(eq=False, slots=True)
-class Held:
-    """A lease of ours. Its scope ends when it is lost."""
+class HeldLease:
+    """A lease of this process. Its scopes are cancelled when it is lost."""
 
-    lease: Lease
-    lost: bool = False
+    lease: RunLease
+    is_lost: bool = False
     released: asyncio.Event = field(default_factory=asyncio.Event)
     _scopes: list[anyio.CancelScope] = field(default_factory=list)
 
-    def lose(self) -> None:
-        """Stop what is done under the lease."""
-        self.lost = True
+    def mark_lost(self) -> None:
+        """Stop everything that is done under the lease."""
+        self.is_lost = True
         for scope in self._scopes:
             scope.cancel()
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Do something that ends when the lease is lost.
+        """Run a block that is cancelled when the lease is lost.
 
         Raises:
-            LeaseLost: it was.
+            LeaseLost: the lease was lost.
         """
-        if not self.lost:
+        if not self.is_lost:
             with anyio.CancelScope() as scope:
                 self._scopes.append(scope)
                 try:
                     yield
                 finally:
                     self._scopes.remove(scope)
-        if self.lost:
+        if self.is_lost:
             raise LeaseLost(self.lease.run_id)
 
 
-class Leases:
+class LeaseManager:
     """The leases of one process."""
 
-    def __init__(self, store: RunStore, pace: Pace) -> None:
+    def __init__(self, store: RunStore, timing: LeaseTiming) -> None:
         self._store = store
-        self._pace = pace
+        self._timing = timing
         self._owner = token_hex(8)
-        self._taken = 0
-        self._held: dict[str, Held] = {}
+        self._acquire_count = 0
+        self._held_leases: dict[str, HeldLease] = {}
 
     @asynccontextmanager
-    async def hold(
-        self, run_id: str, look: Callable[[Run], None] = lambda _run: None
-    ) -> AsyncIterator[Held]:
-        """Wait for the lease of a run, and keep it while the block runs.
+    async def hold(self, run_id: str, check_run: Callable[[Run], None] = lambda _run: None) -> AsyncIterator[HeldLease]:
+        """Wait for the lease of a run, and renew it while the block runs.
 
-        `look` sees the run before every try, and may raise to give up.
+        `check_run` sees the run before every attempt, and may raise to give up.
         """
-        lease = await self._wait(run_id, look)
-        held = self._held[run_id] = Held(lease)
-        beat = asyncio.create_task(self._beat(held))
+        lease = await self._wait_for_lease(run_id, check_run)
+        held_lease = self._held_leases[run_id] = HeldLease(lease)
+        heartbeat = asyncio.create_task(self._keep_alive(held_lease))
         try:
-            yield held
+            yield held_lease
         finally:
-            beat.cancel()
+            heartbeat.cancel()
             with anyio.CancelScope(shield=True):
                 with suppress(asyncio.CancelledError):
-                    await beat
-                await self._release(lease)
-            if self._held.get(run_id) is held:
-                del self._held[run_id]
-            held.released.set()
+                    await heartbeat
+                await self._release_lease(lease)
+            if self._held_leases.get(run_id) is held_lease:
+                del self._held_leases[run_id]
+            held_lease.released.set()
 
-    async def drop(self, run_id: str, patience: float) -> None:
-        """Stop what this process does with a run, and wait until it has stopped."""
-        if (held := self._held.get(run_id)) is not None:
-            held.lose()
-            with anyio.move_on_after(patience):
-                await held.released.wait()
+    async def drop(self, run_id: str, max_wait: float) -> None:
+        """Stop the work of this process on a run, and wait until it has stopped."""
+        if (held_lease := self._held_leases.get(run_id)) is not None:
+            held_lease.mark_lost()
+            with anyio.move_on_after(max_wait):
+                await held_lease.released.wait()
 
-    async def _wait(self, run_id: str, look: Callable[[Run], None]) -> Lease:
-        self._taken += 1
-        owner = f"{self._owner}:{self._taken}"
+    async def _wait_for_lease(self, run_id: str, check_run: Callable[[Run], None]) -> RunLease:
+        self._acquire_count += 1
+        owner = f"{self._owner}:{self._acquire_count}"
         while True:
             run = await to_thread.run_sync(self._store.get, run_id)
-            look(run)
+            check_run(run)
             if not run.owner or run.expires <= time():
-                lease = await to_thread.run_sync(
-                    self._store.acquire, run_id, owner, self._pace.lease
-                )
+                lease = await to_thread.run_sync(self._store.acquire, run_id, owner, self._timing.lease_seconds)
                 if lease is not None:
                     return lease
-            await anyio.sleep(self._pace.wait)
+            await anyio.sleep(self._timing.retry_seconds)
 
-    async def _release(self, lease: Lease) -> None:
+    async def _release_lease(self, lease: RunLease) -> None:
         try:
             await to_thread.run_sync(self._store.release, lease)
         except Exception:
-            # What was done is done, and the lease runs out by itself.
+            # The work is recorded, and the lease expires by itself.
             log.exception("lease.release run=%s", lease.run_id)
 
-    async def _beat(self, held: Held) -> None:
-        renewed = monotonic()
-        while not held.lost:
-            await asyncio.sleep(self._pace.look)
+    async def _keep_alive(self, held_lease: HeldLease) -> None:
+        renewed_at = monotonic()
+        while not held_lease.is_lost:
+            await asyncio.sleep(self._timing.check_seconds)
             try:
-                if monotonic() - renewed >= self._pace.renew:
-                    await to_thread.run_sync(self._store.renew, held.lease, self._pace.lease)
-                    renewed = monotonic()
-                elif not await to_thread.run_sync(self._store.held, held.lease):
-                    held.lose()
+                if monotonic() - renewed_at >= self._timing.renew_seconds:
+                    await to_thread.run_sync(self._store.renew, held_lease.lease, self._timing.lease_seconds)
+                    renewed_at = monotonic()
+                elif not await to_thread.run_sync(self._store.is_held, held_lease.lease):
+                    held_lease.mark_lost()
             except LeaseLost:
-                held.lose()
+                held_lease.mark_lost()
             except Exception:
-                # The epoch guards every write; a look that failed may succeed the next time.
-                log.exception("lease.look run=%s", held.lease.run_id)
+                # The epoch guards every write; a check that failed may succeed the next time.
+                log.exception("lease.look run=%s", held_lease.lease.run_id)
+
+
+MAX_CONCURRENT_RUNS = 4
+"""Runs that are driven at the same time; the others wait. Each has a worker process that may keep a
+core busy. A call that drives a run does not wait behind them."""
+
+
+class BackgroundDriver:
+    """The background drives of one server. They are stopped, not finished, at its end."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_RUNS)
+        self._open = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Accept drives while the block runs; at its end stop them and wait for them."""
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def start(self, run_id: str, drive: Callable[[], Awaitable[None]]) -> bool:
+        """Drive a run unless it is driven already; return False if drives are not accepted."""
+        if not self._open:
+            return False
+        if run_id not in self._tasks:
+            task = asyncio.get_running_loop().create_task(self._drive_logged(run_id, drive))
+            self._tasks[run_id] = task
+            task.add_done_callback(lambda _: self._tasks.pop(run_id))
+        return True
+
+    async def _drive_logged(self, run_id: str, drive: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with self._slots:
+                await drive()
+        except ToolError as error:
+            # The log of the run has the error, and its status shows the issue.
+            log.info("drive.stop run=%s code=%s", run_id, error.code.name)
+        except Exception:
+            log.exception("drive.crash run=%s", run_id)

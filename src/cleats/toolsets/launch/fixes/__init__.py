@@ -1,1 +1,1 @@
-"""Repairs of what the gates find: small rules by error code, and nothing that needs a guess."""
+"""Repairs of the issues that gates report: small rules by error code, none of which guesses."""

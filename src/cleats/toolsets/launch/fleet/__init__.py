@@ -1,1 +1,1 @@
-"""Runs on many machines: who drives what, and who takes over from whom."""
+"""Runs on many machines: the queue of runs and the workers that drive them."""

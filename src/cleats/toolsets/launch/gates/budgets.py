@@ -1,32 +1,31 @@
-"""The launch stays within its budgets: files changed, lines of a file, bytes of a page."""
+"""The launch must stay within its budgets: files changed, lines per file, bytes per page."""
 
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.model import Gate, Said, blocker, error
-from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker, make_error
 
-PAGE_BYTES = 500_000
-"""A page larger than this is slow to read for anybody, and no page of ours should be."""
+MAX_PAGE_BYTES = 500_000
+"""A larger page is slow for every reader, and no page of a launch needs to be larger."""
 
 
-def check(site: Site) -> Iterator[Said]:
+def check_budgets(site: LaunchSite) -> Iterator[GateMessage]:
     budgets = site.config.get("budgets", {})
-    most_files = budgets.get("max_files_changed")
-    if most_files is not None and len(site.changes) > most_files:
-        message = f"{len(site.changes)} files changed, {most_files} may"
-        yield blocker("GATE_BUDGET_FILES", message)
-    most_lines = budgets.get("max_lines_per_file")
+    max_files = budgets.get("max_files_changed")
+    if max_files is not None and len(site.changes) > max_files:
+        message = f"{len(site.changes)} files changed, {max_files} may"
+        yield make_blocker("GATE_BUDGET_FILES", message)
+    max_lines = budgets.get("max_lines_per_file")
     for change in site.changes:
-        text = site.text(change.path) if change.kind == "file" else None
+        text = site.read_text(change.path) if change.kind == "file" else None
         if text is None:
             continue
         lines = text.count("\n")
-        if most_lines is not None and lines > most_lines:
-            message = f"the file has {lines} lines, {most_lines} are allowed"
-            yield error("GATE_BUDGET_LINES", message, change.path)
-        if len(text.encode()) > PAGE_BYTES:
-            message = f"the file has more than {PAGE_BYTES} bytes"
-            yield error("GATE_BUDGET_BYTES", message, change.path)
+        if max_lines is not None and lines > max_lines:
+            message = f"the file has {lines} lines, {max_lines} are allowed"
+            yield make_error("GATE_BUDGET_LINES", message, change.path)
+        if len(text.encode()) > MAX_PAGE_BYTES:
+            message = f"the file has more than {MAX_PAGE_BYTES} bytes"
+            yield make_error("GATE_BUDGET_BYTES", message, change.path)
 
 
-GATE = Gate(name="budgets", purpose=__doc__, check=check, local=30.0, strict=60.0)
+GATE = Gate(name="budgets", purpose=__doc__, check=check_budgets, local_seconds=30.0, strict_seconds=60.0)

@@ -1,40 +1,44 @@
-"""No changed file holds the marks that a merge left behind."""
+"""No changed file may contain conflict markers of a merge."""
 
 import re
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.model import Gate, Said, blocker
-from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker
 
-OPENS = re.compile(r"^<{7}(?: |$)")
-MIDDLE = re.compile(r"^(?:={7}|\|{7}(?: .*)?)$")
-CLOSES = re.compile(r"^>{7}(?: |$)")
+CONFLICT_START_PATTERN = re.compile(r"^<{7}(?: |$)")
+CONFLICT_MIDDLE_PATTERN = re.compile(r"^(?:={7}|\|{7}(?: .*)?)$")
+CONFLICT_END_PATTERN = re.compile(r"^>{7}(?: |$)")
 
 
-def check(site: Site) -> Iterator[Said]:
+def check_conflict_markers(site: LaunchSite) -> Iterator[GateMessage]:
     for change in site.changes:
-        text = site.text(change.path) if change.kind == "file" else None
+        text = site.read_text(change.path) if change.kind == "file" else None
         if text is None:
             continue
-        for line in marks(text):
+        for line in find_conflict_markers(text):
             message = "a mark of an unfinished merge"
-            yield blocker("GATE_CONFLICT_MARKER", message, change.path, line)
+            yield make_blocker("GATE_CONFLICT_MARKER", message, change.path, line)
 
 
-def marks(text: str) -> list[int]:
-    """The lines that are marks. A row of `=` counts only inside a conflict: it is a heading too."""
-    found = []
-    inside = False
+def find_conflict_markers(text: str) -> list[int]:
+    """Return the numbers of the marker lines.
+
+    A row of `=` counts only inside a conflict: elsewhere it underlines a heading.
+    """
+    marker_lines = []
+    in_conflict = False
     for number, line in enumerate(text.split("\n"), start=1):
-        if OPENS.match(line):
-            inside = True
-            found.append(number)
-        elif CLOSES.match(line):
-            inside = False
-            found.append(number)
-        elif inside and MIDDLE.match(line):
-            found.append(number)
-    return found
+        if CONFLICT_START_PATTERN.match(line):
+            in_conflict = True
+            marker_lines.append(number)
+        elif CONFLICT_END_PATTERN.match(line):
+            in_conflict = False
+            marker_lines.append(number)
+        elif in_conflict and CONFLICT_MIDDLE_PATTERN.match(line):
+            marker_lines.append(number)
+    return marker_lines
 
 
-GATE = Gate(name="conflict_markers", purpose=__doc__, check=check, local=30.0, strict=60.0)
+GATE = Gate(
+    name="conflict_markers", purpose=__doc__, check=check_conflict_markers, local_seconds=30.0, strict_seconds=60.0
+)

@@ -1,8 +1,8 @@
-"""Every link to the world outside leads somewhere. Only asked for: it needs the network.
+"""Every link to another site must lead somewhere. This gate is opt-in: it needs the network.
 
-Links come from repositories that anybody may write, so they are no way into a private network:
-only HTTPS, and only hosts whose every address is public, unless the operator lists the host. A
-redirect is judged like the link itself.
+Links come from repositories that anybody may write, so they must not open a way into a private
+network: only HTTPS is used, and only hosts with public addresses alone, unless the operator lists
+the host. Each redirect is checked like the link itself.
 """
 
 import ipaddress
@@ -13,109 +13,110 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import httpx2
 
-from cleats.toolsets.launch.gates.addresses import Addresses
-from cleats.toolsets.launch.gates.model import Gate, Said, error, warning
-from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.gates.link_targets import LinkResolver
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_error, make_warning
 
-SECONDS = 10.0
-"""For one address; a page that takes longer is as good as gone for a reader."""
-AT_ONCE = 8
-REDIRECTS = 5
-GONE = frozenset({404, 410})
-NO_HEAD = frozenset({403, 404, 405, 406, 429, 501})
-"""Answers to HEAD that say little about GET."""
+REQUEST_TIMEOUT_SECONDS = 10.0
+"""Timeout of one request; for a reader, a page that takes longer is as good as gone."""
+MAX_CONCURRENT_REQUESTS = 8
+MAX_REDIRECTS = 5
+GONE_STATUS_CODES = frozenset({404, 410})
+HEAD_RETRY_STATUS_CODES = frozenset({403, 404, 405, 406, 429, 501})
+"""Status codes after HEAD that say little about GET."""
 
 
-async def errand(site: Site) -> list[Said]:
+async def check_external_links(site: LaunchSite) -> list[GateMessage]:
     if site.job.settings.get("offline"):
         return ["not asked: the operator works offline"]
     if site.config.get("offline_mode"):
         return ["not asked: the run works offline"]
-    places: dict[str, list[tuple[str, int]]] = {}
-    addresses = Addresses(site)
+    locations_by_url: dict[str, list[tuple[str, int]]] = {}
+    resolver = LinkResolver(site)
     for file in site.files:
         for link in file.links:
-            if addresses.target(file, link.target).kind == "outside":
-                places.setdefault(link.target.split("#", 1)[0], []).append((file.path, link.line))
-    listed = tuple(site.job.settings.get("link_hosts") or ())
+            if resolver.parse_link(file, link.target).kind == "outside":
+                locations_by_url.setdefault(link.target.split("#", 1)[0], []).append((file.path, link.line))
+    allowed_hosts = tuple(site.job.settings.get("link_hosts") or ())
     answers: dict[str, str] = {}
-    slots = anyio.CapacityLimiter(AT_ONCE)
+    slots = anyio.CapacityLimiter(MAX_CONCURRENT_REQUESTS)
     async with (
-        httpx2.AsyncClient(follow_redirects=False, timeout=SECONDS, trust_env=False) as client,
+        httpx2.AsyncClient(follow_redirects=False, timeout=REQUEST_TIMEOUT_SECONDS, trust_env=False) as client,
         anyio.create_task_group() as tasks,
     ):
-        for url in sorted(places):
-            tasks.start_soon(_ask, client, slots, url, listed, answers)
-    return _said(places, answers)
+        for url in sorted(locations_by_url):
+            tasks.start_soon(_request_url, client, slots, url, allowed_hosts, answers)
+    return _report_answers(locations_by_url, answers)
 
 
-def _said(
-    places: Mapping[str, Sequence[tuple[str, int]]], answers: Mapping[str, str]
-) -> list[Said]:
-    said: list[Said] = []
-    for url, where in sorted(places.items()):
+def _report_answers(
+    locations_by_url: Mapping[str, Sequence[tuple[str, int]]], answers: Mapping[str, str]
+) -> list[GateMessage]:
+    messages: list[GateMessage] = []
+    for url, locations in sorted(locations_by_url.items()):
         answer = answers[url]
-        said.append(f"{url}: {answer}")
+        messages.append(f"{url}: {answer}")
         if answer == "there":
             continue
-        gone = answer == "gone"
-        make, code = (
-            (error, "GATE_EXTERNAL_GONE") if gone else (warning, "GATE_EXTERNAL_UNREACHABLE")
+        is_gone = answer == "gone"
+        make_draft, code = (
+            (make_error, "GATE_EXTERNAL_GONE") if is_gone else (make_warning, "GATE_EXTERNAL_UNREACHABLE")
         )
-        said.extend(make(code, f"{answer}: {url}", path, line) for path, line in where)
-    return said
+        messages.extend(make_draft(code, f"{answer}: {url}", path, line) for path, line in locations)
+    return messages
 
 
-async def _ask(
+async def _request_url(
     client: httpx2.AsyncClient,
     slots: anyio.CapacityLimiter,
     url: str,
-    listed: Sequence[str],
+    allowed_hosts: Sequence[str],
     answers: dict[str, str],
 ) -> None:
     async with slots:
         try:
-            with anyio.fail_after(2 * SECONDS):
-                answers[url] = await _answer(client, url, listed)
+            with anyio.fail_after(2 * REQUEST_TIMEOUT_SECONDS):
+                answers[url] = await _follow_url(client, url, allowed_hosts)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError):
             answers[url] = "no answer"
 
 
-async def _answer(client: httpx2.AsyncClient, url: str, listed: Sequence[str]) -> str:
-    for _ in range(REDIRECTS + 1):
-        if not await allowed(url, listed):
+async def _follow_url(client: httpx2.AsyncClient, url: str, allowed_hosts: Sequence[str]) -> str:
+    for _ in range(MAX_REDIRECTS + 1):
+        if not await is_allowed_url(url, allowed_hosts):
             return "not asked: not a public HTTPS address"
-        status, onward = await _status(client, url)
-        if not onward:
-            if status in GONE:
+        status, redirect_url = await _fetch_status(client, url)
+        if not redirect_url:
+            if status in GONE_STATUS_CODES:
                 return "gone"
             return "there" if status < 400 else f"answered {status}"
-        url = urljoin(url, onward)
+        url = urljoin(url, redirect_url)
     return "redirected too often"
 
 
-async def _status(client: httpx2.AsyncClient, url: str) -> tuple[int, str]:
+async def _fetch_status(client: httpx2.AsyncClient, url: str) -> tuple[int, str]:
     head = await client.head(url)
-    status, onward = head.status_code, head.headers.get("location", "")
-    if status in NO_HEAD:
-        async with client.stream("GET", url) as got:  # the body is not read
-            status, onward = got.status_code, got.headers.get("location", "")
-    return status, onward if 300 <= status < 400 else ""
+    status, redirect_url = head.status_code, head.headers.get("location", "")
+    if status in HEAD_RETRY_STATUS_CODES:
+        async with client.stream("GET", url) as response:  # the body is not read
+            status, redirect_url = response.status_code, response.headers.get("location", "")
+    return status, redirect_url if 300 <= status < 400 else ""
 
 
-async def allowed(url: str, listed: Sequence[str]) -> bool:
-    """Whether an address may be asked: listed by the operator, or HTTPS and public."""
+async def is_allowed_url(url: str, allowed_hosts: Sequence[str]) -> bool:
+    """Return whether a URL may be requested: listed by the operator, or HTTPS and public."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return False
-    if parts.netloc in listed or parts.hostname in listed:
+    if parts.netloc in allowed_hosts or parts.hostname in allowed_hosts:
         return parts.scheme in ("http", "https")
     if parts.scheme != "https" or not parts.hostname or parts.username or port not in (None, 443):
         return False
-    found = await anyio.getaddrinfo(parts.hostname, 443, type=socket.SOCK_STREAM)
-    return bool(found) and all(ipaddress.ip_address(each[4][0]).is_global for each in found)
+    addresses = await anyio.getaddrinfo(parts.hostname, 443, type=socket.SOCK_STREAM)
+    return bool(addresses) and all(ipaddress.ip_address(address[4][0]).is_global for address in addresses)
 
 
-GATE = Gate(name="external_links", purpose=__doc__, errand=errand, local=300.0, strict=600.0)
+GATE = Gate(
+    name="external_links", purpose=__doc__, async_check=check_external_links, local_seconds=300.0, strict_seconds=600.0
+)

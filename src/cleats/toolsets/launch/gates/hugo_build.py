@@ -1,105 +1,236 @@
-"""Hugo builds the site, and every planned page comes out."""
+"""Hugo must build the site, and every planned page must be in the output."""
 
+import json
 import os
 import re
 import stat
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from cleats.runtime.process import StartError
-from cleats.toolsets.launch.gates.builds import Build, builds, hugo, outside, settings
-from cleats.toolsets.launch.gates.model import Finding, Gate, Said, blocker, error
-from cleats.toolsets.launch.gates.output import Output
-from cleats.toolsets.launch.gates.site import Site
+from cleats.system.processes import process
+from cleats.system.processes.process import StartError
+from cleats.toolsets.launch.gates.model import (
+    BuiltSite,
+    Gate,
+    GateMessage,
+    IssueDraft,
+    LaunchSite,
+    make_blocker,
+    make_error,
+)
 
-FLAGS = ("build", "--noBuildLock", "--printPathWarnings", "--logLevel", "warn")
-_LOUD = re.compile(r"^(WARN|ERROR)\s+(.*)$")
-_PLACE = re.compile(r'"?(?P<path>[^\s":]+\.(?:md|html|toml|yaml|json))"?(?::(?P<line>\d+))?')
-MOST = 20
-"""Complaints of one build that become findings; the log has them all."""
+HUGO_SANDBOX_VARIABLES: Final[Mapping[str, str]] = {
+    "HUGO_SECURITY_EXEC_ALLOW": "none",
+    "HUGO_SECURITY_EXEC_OSENV": "none",
+    "HUGO_SECURITY_FUNCS_GETENV": "none",
+    "HUGO_SECURITY_HTTP_URLS": "none",
+    "HUGO_SECURITY_HTTP_METHODS": "none",
+    "HUGO_MODULE_PROXY": "off",
+    "HUGO_ENABLEGITINFO": "false",  # runs git, which is a program
+    "HUGO_BUILD_BUILDSTATS_ENABLE": "false",  # writes into the worktree
+}
+"""Variables that keep Hugo from running programs, using the network or writing to the worktree."""
+_CONTROLLED_FOLDER_KEYS: Final = frozenset({"cachedir", "resourcedir", "publishdir", "workingdir"})
+"""Folders that this module chooses; the values in the site's configuration are ignored."""
 
 
-async def errand(site: Site) -> list[Said]:
-    said: list[Said] = []
+@dataclass(frozen=True, slots=True)
+class HugoBuild:
+    """One configuration of the site, and the sections it covers."""
+
+    name: str
+    config: str
+    sections: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    @property
+    def config_arguments(self) -> list[str]:
+        """The arguments that make Hugo use this configuration."""
+        parts = PurePosixPath(self.config).parts
+        if len(parts) > 1 and parts[0] == "config":
+            return ["--configDir", "config"]
+        return ["--config", self.config]
+
+
+def plan_builds(site: LaunchSite) -> tuple[list[HugoBuild], list[str]]:
+    """Return the builds that the planned pages need, and the sections without a configuration."""
+    by_config: dict[str, list[str]] = {}
+    uncovered = []
+    for section in dict.fromkeys(entry["section"] for entry in site.plan):
+        configs = site.profile.list_hugo_configs(section, site.config["family"])
+        config_path = next((item for item in configs if site.read_text(item) is not None), None)
+        if config_path is None:
+            uncovered.append(section)
+        else:
+            by_config.setdefault(config_path, []).append(section)
+    hugo_builds = []
+    for config, sections in sorted(by_config.items()):
+        hosts = (site.profile.get_section(item).host for item in sections)
+        name = config.rsplit(".", 1)[0].replace("/", "_")
+        hugo_builds.append(HugoBuild(name, config, tuple(sections), tuple(sorted(filter(None, hosts)))))
+    return hugo_builds, uncovered
+
+
+async def run_hugo(site: LaunchSite, build: HugoBuild, *arguments: str) -> process.CompletedCommand:
+    """Run Hugo on the worktree; the gate's timeout terminates it.
+
+    Raises:
+        StartError: Hugo cannot be started.
+    """
+    hugo_folder = site.scratch / "hugo"
+    for folder in ("cache", "resources", "home"):
+        (hugo_folder / folder).mkdir(parents=True, exist_ok=True)
+    env = {
+        "HOME": str(hugo_folder / "home"),
+        "TMPDIR": str(hugo_folder / "home"),
+        "PATH": str(hugo_folder / "home"),  # an empty folder: no program can be found
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "TZ": "UTC",
+        "HUGO_CACHEDIR": str(hugo_folder / "cache"),
+        "HUGO_RESOURCEDIR": str(hugo_folder / "resources"),
+        **HUGO_SANDBOX_VARIABLES,
+    }
+    outer_env = site.job.settings.get("git_env", {})
+    env |= {name: outer_env[name] for name in ("SYSTEMROOT",) if name in outer_env}  # Windows needs it
+    source_options = ["--source", str(site.job.site), *build.config_arguments]
+    environment_options = ["--environment", site.profile.site.environment]
+    argv = [site.programs["hugo"], *arguments, *source_options, *environment_options]
+    return await process.run(argv, cwd=site.scratch, env=env)
+
+
+async def read_hugo_settings(site: LaunchSite, build: HugoBuild) -> Mapping[str, Any] | None:
+    """Return the configuration as Hugo understands it, or None when Hugo cannot read it."""
+    completed = await run_hugo(site, build, "config", "--format", "json")
+    if completed.exit_code != 0:
+        return None
+    try:
+        hugo_settings: dict[str, Any] = json.loads(completed.stdout)
+    except ValueError:
+        return None
+    return hugo_settings
+
+
+def find_outside_folders(hugo_settings: Mapping[str, Any], worktree: Path) -> list[str]:
+    """Return the settings that would make Hugo read outside the worktree."""
+    outside_entries = []
+    for name, value in _iterate_folders(hugo_settings):
+        resolved = (worktree / value).resolve()
+        if not resolved.is_relative_to(worktree.resolve()):
+            outside_entries.append(f"{name} = {value if not Path(value).is_absolute() else '(absolute)'}")
+    return sorted(set(outside_entries))
+
+
+def _iterate_folders(node: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _iterate_folders(item, prefix)
+        return
+    if not isinstance(node, dict):
+        return
+    for key, value in node.items():
+        name = f"{prefix}.{key}" if prefix else key
+        if prefix == "caches" or key in _CONTROLLED_FOLDER_KEYS or name.startswith("params"):
+            continue
+        is_folder = key.endswith("dir") or name.endswith("mounts.source")
+        values = value if isinstance(value, list) else [value]
+        if is_folder and all(isinstance(item, str) for item in values):
+            yield from ((name, item) for item in values)
+        else:
+            yield from _iterate_folders(value, name)
+
+
+HUGO_BUILD_ARGUMENTS = ("build", "--noBuildLock", "--printPathWarnings", "--logLevel", "warn")
+_LOG_LINE_PATTERN = re.compile(r"^(WARN|ERROR)\s+(.*)$")
+_LOCATION_PATTERN = re.compile(r'"?(?P<path>[^\s":]+\.(?:md|html|toml|yaml|json))"?(?::(?P<line>\d+))?')
+MAX_BUILD_ISSUES = 20
+"""Maximum number of warnings and errors of one build that become issues; the log has all of
+them."""
+
+
+async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
+    messages: list[GateMessage] = []
     links = [change.path for change in site.changes if change.kind == "link"]
     if links:
-        said.append(blocker("GATE_HUGO_BUILD_REFUSED", "the site holds a link", links[0]))
-        return said
-    if (odd := _special(site.job.site)) is not None:
+        messages.append(make_blocker("GATE_HUGO_BUILD_REFUSED", "the site holds a link", links[0]))
+        return messages
+    if (special_path := _find_special_file(site.job.site)) is not None:
         message = "the site holds something that is no file: whoever reads it waits for ever"
-        said.append(blocker("GATE_HUGO_BUILD_REFUSED", message, odd))
-        return said
-    for build in builds(site)[0]:
-        said.append(f"build {build.config}")
+        messages.append(make_blocker("GATE_HUGO_BUILD_REFUSED", message, special_path))
+        return messages
+    for build in plan_builds(site)[0]:
+        messages.append(f"build {build.config}")
         try:
-            said.extend(await _one(site, build))
-        except StartError as broken:
-            said.append(blocker("GATE_HUGO_BUILD_FAILED", f"Hugo does not start: {broken}"))
-    return said
+            messages.extend(await _run_build(site, build))
+        except StartError as start_error:
+            messages.append(make_blocker("GATE_HUGO_BUILD_FAILED", f"Hugo does not start: {start_error}"))
+    return messages
 
 
-def _special(root: Path) -> str | None:
-    """The first pipe, socket or device of a site; git does not see those."""
-    for place, folders, names in os.walk(root):
-        folders[:] = sorted(each for each in folders if each != ".git")
+def _find_special_file(root: Path) -> str | None:
+    """Return the first pipe, socket or device of a site, which git does not see."""
+    for directory, folders, names in os.walk(root):
+        folders[:] = sorted(folder for folder in folders if folder != ".git")
         for name in sorted(names):
-            mode = Path(place, name).lstat().st_mode
+            mode = Path(directory, name).lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-                return Path(place, name).relative_to(root).as_posix()
+                return Path(directory, name).relative_to(root).as_posix()
     return None
 
 
-async def _one(site: Site, build: Build) -> list[Said]:
-    told = await settings(site, build)
-    if told is None:
+async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:
+    hugo_settings = await read_hugo_settings(site, build)
+    if hugo_settings is None:
         message = "Hugo cannot read the configuration"
-        return [blocker("GATE_HUGO_BUILD_FAILED", message, build.config)]
-    if places := outside(told, site.job.site):
-        message = f"not built: the configuration reads outside the site: {places[0]}"
-        return [blocker("GATE_HUGO_BUILD_REFUSED", message, build.config)]
+        return [make_blocker("GATE_HUGO_BUILD_FAILED", message, build.config)]
+    if outside_folders := find_outside_folders(hugo_settings, site.job.site):
+        message = f"not built: the configuration reads outside the site: {outside_folders[0]}"
+        return [make_blocker("GATE_HUGO_BUILD_REFUSED", message, build.config)]
     folder = site.scratch / "public" / build.name
-    done = await hugo(site, build, *FLAGS, "--destination", str(folder))
-    lines = site.scrub(done.stderr.decode(errors="replace")).splitlines()
-    said: list[Said] = [*sorted(set(complaints(lines, build)), key=str)]
-    said.extend(_findings(site, lines))
-    if done.exit_code != 0:
-        if not any(isinstance(each, Finding) and each.severity == "blocker" for each in said):
-            message = f"Hugo ended with code {done.exit_code}"
-            said.append(blocker("GATE_HUGO_BUILD_FAILED", message, build.config))
-        return said
-    base = urlsplit(str(told.get("baseurl", "")))
+    completed = await run_hugo(site, build, *HUGO_BUILD_ARGUMENTS, "--destination", str(folder))
+    lines = site.scrub(completed.stderr.decode(errors="replace")).splitlines()
+    messages: list[GateMessage] = [*sorted(set(filter_log_lines(lines, build)), key=str)]
+    messages.extend(_draft_issues(site, lines))
+    if completed.exit_code != 0:
+        if not any(isinstance(entry, IssueDraft) and entry.severity == "blocker" for entry in messages):
+            message = f"Hugo ended with code {completed.exit_code}"
+            messages.append(make_blocker("GATE_HUGO_BUILD_FAILED", message, build.config))
+        return messages
+    base = urlsplit(str(hugo_settings.get("baseurl", "")))
     hosts = frozenset(filter(None, (*build.hosts, base.hostname)))
-    site.built[build.name] = Output(folder, build.sections, hosts, base.path or "/")
-    said.extend(_missing(site, site.built[build.name]))
-    return said
+    site.built_sites[build.name] = BuiltSite(folder, build.sections, hosts, base.path or "/")
+    messages.extend(_check_planned_addresses(site, site.built_sites[build.name]))
+    return messages
 
 
-def complaints(lines: list[str], build: Build) -> Iterator[str]:
-    """What Hugo said that is the same each time."""
+def filter_log_lines(lines: list[str], build: HugoBuild) -> Iterator[str]:
+    """Yield the warnings and errors of Hugo, the only lines that are the same in every build."""
     for line in lines:
-        if _LOUD.match(line):
+        if _LOG_LINE_PATTERN.match(line):
             yield f"{build.name}: {line}"
 
 
-def _findings(site: Site, lines: list[str]) -> list[Finding]:
-    found = set()
+def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
+    drafts = set()
     for line in lines:
-        loud = _LOUD.match(line)
-        if loud is None:
+        log_match = _LOG_LINE_PATTERN.match(line)
+        if log_match is None:
             continue
-        message = re.sub(r"\s+", " ", loud.group(2)).strip()[:400]
-        place = next(
-            (each for each in _PLACE.finditer(message) if site.text(each["path"]) is not None),
+        message = re.sub(r"\s+", " ", log_match.group(2)).strip()[:400]
+        location = next(
+            (item for item in _LOCATION_PATTERN.finditer(message) if site.read_text(item["path"]) is not None),
             None,
         )
-        path, line_number = ("", 0) if place is None else (place["path"], int(place["line"] or 0))
-        if loud.group(1) == "ERROR":
-            found.add(blocker("GATE_HUGO_BUILD_FAILED", message, path, line_number))
+        path, line_number = ("", 0) if location is None else (location["path"], int(location["line"] or 0))
+        if log_match.group(1) == "ERROR":
+            drafts.add(make_blocker("GATE_HUGO_BUILD_FAILED", message, path, line_number))
         else:
-            severity = "warn" if _about_us(site, path, message) else "info"
-            found.add(
-                Finding(
+            severity = "warn" if _is_about_launch(site, path, message) else "info"
+            drafts.add(
+                IssueDraft(
                     code="GATE_HUGO_BUILD_WARNING",
                     severity=severity,
                     message=message,
@@ -107,27 +238,30 @@ def _findings(site: Site, lines: list[str]) -> list[Finding]:
                     line=line_number,
                 )
             )
-    return sorted(found, key=lambda each: (each.severity, each.path, each.line, each.message))[
-        :MOST
-    ]
+    return sorted(drafts, key=lambda item: (item.severity, item.path, item.line, item.message))[:MAX_BUILD_ISSUES]
 
 
-def _about_us(site: Site, path: str, message: str) -> bool:
-    """Whether a warning names a page of this launch; the rest of the site has its own."""
+def _is_about_launch(site: LaunchSite, path: str, message: str) -> bool:
+    """Return whether a warning is about a page of this launch, not about the rest of the site."""
     if any(change.path == path for change in site.changes):
         return True
     return any(str(entry["url_path"]).rstrip("/") in message for entry in site.plan)
 
 
-def _missing(site: Site, output: Output) -> Iterator[Finding]:
+def _check_planned_addresses(site: LaunchSite, built_site: BuiltSite) -> Iterator[IssueDraft]:
     for entry in site.plan:
-        if entry["section"] not in output.sections or site.text(entry["output_path"]) is None:
+        if entry["section"] not in built_site.sections or site.read_text(entry["output_path"]) is None:
             continue
-        if output.file(entry["url_path"]) is None:
+        if built_site.find_file(entry["url_path"]) is None:
             message = f"the page is not at its planned address {entry['url_path']}"
-            yield error("GATE_HUGO_BUILD_ADDRESS", message, entry["output_path"])
+            yield make_error("GATE_HUGO_BUILD_ADDRESS", message, entry["output_path"])
 
 
 GATE = Gate(
-    name="hugo_build", purpose=__doc__, errand=errand, local=300.0, strict=600.0, tools=("hugo",)
+    name="hugo_build",
+    purpose=__doc__,
+    async_check=check_hugo_build,
+    local_seconds=300.0,
+    strict_seconds=600.0,
+    tools=("hugo",),
 )

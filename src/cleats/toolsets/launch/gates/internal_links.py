@@ -1,120 +1,132 @@
-"""Every link between our pages leads to a page that is there, and to a place on it."""
+"""Every link between pages of the site must lead to an existing page, and to an anchor on it."""
 
 import re
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.addresses import Addresses, Target
-from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error, warning
-from cleats.toolsets.launch.gates.output import Output
-from cleats.toolsets.launch.gates.site import PageFile, Site
+from cleats.toolsets.launch.gates.link_targets import LinkResolver, LinkTarget
+from cleats.toolsets.launch.gates.model import (
+    BuiltSite,
+    Gate,
+    GateMessage,
+    IssueDraft,
+    LaunchSite,
+    PageFile,
+    make_error,
+    make_warning,
+)
 
-REFERENCE = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
-_SOURCE = re.compile(r"\.md(?:$|[?#])")
+HUGO_REFERENCE_PATTERN = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
+_SOURCE_FILE_PATTERN = re.compile(r"\.md(?:$|[?#])")
 
 
-def check(site: Site) -> Iterator[Said]:
-    addresses = Addresses(site)
-    how = "the built site" if site.built else "the files of the site"
-    yield f"links are looked up in {how}"
+def check_internal_links(site: LaunchSite) -> Iterator[GateMessage]:
+    resolver = LinkResolver(site)
+    lookup_source = "the built site" if site.built_sites else "the files of the site"
+    yield f"links are looked up in {lookup_source}"
     for file in site.files:
         if not file.plan:
             continue
         for link in file.links:
-            yield from _link(addresses, file, link.target, link.line)
+            yield from _check_link(resolver, file, link.target, link.line)
         for image in file.images:
-            yield from _image(addresses, file, image.target, image.line)
-        yield from _references(site, file)
+            yield from _check_image(resolver, file, image.target, image.line)
+        yield from _check_references(site, file)
 
 
-def _link(addresses: Addresses, file: PageFile, link: str, line: int) -> Iterator[Finding]:
+def _check_link(resolver: LinkResolver, file: PageFile, link: str, line: int) -> Iterator[IssueDraft]:
     if not link.strip() or "{{" in link:
         return
-    target = addresses.target(file, link)
+    target = resolver.parse_link(file, link)
     if target.kind == "broken":
-        yield error("GATE_LINK_BROKEN", f"the link is no address: {link}", file.path, line)
+        yield make_error("GATE_LINK_BROKEN", f"the link is no address: {link}", file.path, line)
     elif target.kind == "outside":
         if link.startswith("http://"):
             message = f"the link is not encrypted: {link}"
-            yield warning("GATE_LINK_INSECURE", message, file.path, line)
-    elif target.kind == "page" and (wrong := broken(addresses, file, link, target)):
-        yield error(wrong[0], wrong[1], file.path, line)
+            yield make_warning("GATE_LINK_INSECURE", message, file.path, line)
+    elif target.kind == "page" and (fault := explain_broken_link(resolver, file, link, target)):
+        yield make_error(fault[0], fault[1], file.path, line)
 
 
-def broken(
-    addresses: Addresses, file: PageFile, link: str, target: Target
+def explain_broken_link(
+    resolver: LinkResolver, file: PageFile, link: str, target: LinkTarget
 ) -> tuple[str, str] | None:
-    """Why a link to one of our pages does not lead there; None when it does."""
-    output = addresses.output(target.host, file.section)
-    planned = addresses.planned.get((target.host, target.path))
-    if output is not None:
-        return _in_build(file, output, link, target)
-    if planned is not None:
-        anchors = frozenset(heading.anchor for heading in planned.headings)
-        return _anchor(link, target, anchors)
-    if _SOURCE.search(link):
+    """Return the error code and message for a broken link to a page of the site, or None."""
+    built_site = resolver.find_built_site(target.host, file.section)
+    planned_page = resolver.planned_pages.get((target.host, target.path))
+    if built_site is not None:
+        return _explain_in_build(file, built_site, link, target)
+    if planned_page is not None:
+        anchors = frozenset(heading.anchor for heading in planned_page.headings)
+        return _explain_missing_anchor(link, target, anchors)
+    if _SOURCE_FILE_PATTERN.search(link):
         return "GATE_LINK_BROKEN", f"the link names a source file, not a page: {link}"
-    ends = {target.path, target.path.rstrip("/") + "/"}
-    if any((target.host, each) in addresses.unbuilt for each in ends):
+    url_paths = {target.path, target.path.rstrip("/") + "/"}
+    if any((target.host, url_path) in resolver.source_addresses for url_path in url_paths):
         return None
-    if target.host != addresses.host(file):
-        return None  # a host whose site was not built: nobody here can know
+    if target.host != resolver.get_host(file):
+        return None  # the site of that host was not built, so its pages are unknown
     return "GATE_LINK_BROKEN", f"the link leads to no page: {link}"
 
 
-def _in_build(file: PageFile, output: Output, link: str, target: Target) -> tuple[str, str] | None:
-    own = output.file(str(file.plan["url_path"]))
-    if _SOURCE.search(link) and own is not None:
+def _explain_in_build(file: PageFile, built_site: BuiltSite, link: str, target: LinkTarget) -> tuple[str, str] | None:
+    page_file = built_site.find_file(str(file.plan["url_path"]))
+    if _SOURCE_FILE_PATTERN.search(link) and page_file is not None:
         # A site can turn links to files into links to pages; then the file's name is gone.
-        html = (output.folder / own).read_bytes().decode("utf-8", "replace")
+        html = (built_site.folder / page_file).read_bytes().decode("utf-8", "replace")
         if f'"{link}"' not in html and f"={link}" not in html:
             return None
-    found = output.file(target.path)
-    if found is None:
-        nearly = output.nearly(target.path)
-        if nearly is not None:
+    target_file = built_site.find_file(target.path)
+    if target_file is None:
+        similar_file = built_site.find_file_ignoring_case(target.path)
+        if similar_file is not None:
             return "GATE_LINK_CASE", f"the link differs in case from the page: {link}"
         return "GATE_LINK_BROKEN", f"the link leads to no page: {link}"
-    anchors = output.anchors(found) if found.endswith(".html") else frozenset()
-    return _anchor(link, target, anchors)
+    anchors = built_site.list_anchors(target_file) if target_file.endswith(".html") else frozenset()
+    return _explain_missing_anchor(link, target, anchors)
 
 
-def _anchor(link: str, target: Target, anchors: frozenset[str]) -> tuple[str, str] | None:
+def _explain_missing_anchor(link: str, target: LinkTarget, anchors: frozenset[str]) -> tuple[str, str] | None:
     if not target.anchor or target.anchor == "top" or target.anchor in anchors:
         return None
     return "GATE_LINK_ANCHOR", f"the page has no place of this name: {link}"
 
 
-def _image(addresses: Addresses, file: PageFile, link: str, line: int) -> Iterator[Finding]:
+def _check_image(resolver: LinkResolver, file: PageFile, link: str, line: int) -> Iterator[IssueDraft]:
     if not link.strip() or "{{" in link:
         return
-    target = addresses.target(file, link)
+    target = resolver.parse_link(file, link)
     if target.kind != "page":
         return
-    if broken(addresses, file, link, target):
-        yield error("GATE_LINK_IMAGE", f"there is no such image: {link}", file.path, line)
+    if explain_broken_link(resolver, file, link, target):
+        yield make_error("GATE_LINK_IMAGE", f"there is no such image: {link}", file.path, line)
 
 
-def _references(site: Site, file: PageFile) -> Iterator[Finding]:
-    """Hugo's own references. The build refuses a wrong one; this names its line."""
+def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
+    """Check Hugo references; the build rejects a wrong one, this gate reports its line."""
     content = site.job.site / site.profile.site.content_root
-    here = (site.job.site / file.path).parent
+    page_folder = (site.job.site / file.path).parent
     for number, line in file.prose:
-        for name in REFERENCE.findall(line):
-            path = name.split("#", 1)[0]
+        for reference in HUGO_REFERENCE_PATTERN.findall(line):
+            path = reference.split("#", 1)[0]
             if not path:
                 continue
-            tops = [content] if path.startswith("/") else [here, content]
-            places = [
-                top / f"{path.strip('/')}{ending}"
-                for top in tops
+            base_folders = [content] if path.startswith("/") else [page_folder, content]
+            candidates = [
+                base_folder / f"{path.strip('/')}{ending}"
+                for base_folder in base_folders
                 for ending in ("", ".md", "/index.md", "/_index.md")
             ]
-            name_only = "/" not in path and any(content.rglob(f"{path.removesuffix('.md')}.md"))
-            if not name_only and not any(place.is_file() for place in places):
-                message = f"the reference leads to no page: {name}"
-                yield error("GATE_LINK_REFERENCE", message, file.path, number)
+            is_found_by_name = "/" not in path and any(content.rglob(f"{path.removesuffix('.md')}.md"))
+            if not is_found_by_name and not any(candidate.is_file() for candidate in candidates):
+                message = f"the reference leads to no page: {reference}"
+                yield make_error("GATE_LINK_REFERENCE", message, file.path, number)
 
 
 GATE = Gate(
-    name="internal_links", purpose=__doc__, check=check, reads_pages=True, local=120.0, strict=180.0
+    name="internal_links",
+    purpose=__doc__,
+    check=check_internal_links,
+    reads_pages=True,
+    local_seconds=120.0,
+    strict_seconds=180.0,
 )

@@ -1,20 +1,49 @@
-"""No changed file holds a password, a token or a key, not even in a code block.
+"""No changed file may contain a password, a token or a key, not even in a code block.
 
-Known shapes are blockers. A long random-looking value that is given to something named like a
-secret is one too; other random-looking text is not, since hashes and sample data abound. A path of
-somebody's machine is a warning.
+Known formats are blockers. So is a long random-looking value that is assigned to something named
+like a secret; other random-looking text is not, because hashes and sample data are common. A path
+of one person's machine is a warning.
 """
 
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
-from cleats.toolsets.launch.gates.host_paths import holds_host_path
-from cleats.toolsets.launch.gates.model import Gate, Said, blocker, warning
-from cleats.toolsets.launch.gates.site import Site
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker, make_warning
 
-SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+_HOME_FOLDER_REGEX: Final = (
+    r"(?:\.[a-z][\w.-]*|[Dd]ocuments|[Dd]esktop|[Dd]ownloads|[Pp]rojects?|[Ww]orkspaces?|[Rr]epos?"
+    r"|[Ss]ource|src|code|dev|work|git|go|tmp|venvs?|bin|lib|opt|data|build)"
+)
+_HOST_PATH_PATTERN: Final = re.compile(
+    # Not inside an address or behind a variable, and not the target of a link.
+    r"(?<![\w.:/}~@-])(?<!\]\()(?<!href=[\"'])(?<!src=[\"'])(?:file://)?"
+    rf"(?:/home/(?P<linux>\w[\w.-]{{0,63}})/{_HOME_FOLDER_REGEX}(?![\w-])"
+    r"|/Users/(?P<mac>\w[\w.-]{0,63})/[\w.]"
+    r"|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)(?P<windows>\w[\w.-]{0,63})(?:\\|/))"
+)
+_GENERIC_USER_PATTERN: Final = re.compile(
+    r"(?i)users?\d*|(?:my|your)?[-_]?(?:user[-_]?)?name|my[-_]?user|you|me|example|some(?:one|body)"
+    r"|alice|bob|jane|joe|john|(?:jane|john)?[-_.]?doe|foo|bar|test(?:er)?|public|default|shared|all"
+    r"|guest|runner(?:admin)?|vsts|circleci|travis|jenkins|ci|build|ubuntu|debian|centos|fedora"
+    r"|ec2-user|azureuser|vagrant|pi|node|app(?:user)?|web|www(?:-data)?|dev(?:eloper)?"
+    r"|(?:container)?admin(?:istrator)?|root|git|linuxbrew|jovyan|coder|vscode|codespace|gitpod"
+    r"|docker|nonroot|nobody|kaggle|colab"
+)
+"""User names that stand for any reader, and the users of images and build machines."""
+
+
+def has_host_path(line: str) -> bool:
+    """Return whether a line contains a path of one person's machine."""
+    return any(
+        not _GENERIC_USER_PATTERN.fullmatch(match["linux"] or match["mac"] or match["windows"])
+        for match in _HOST_PATH_PATTERN.finditer(line)
+    )
+
+
+SECRET_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(shape))
     for name, shape in (
         ("a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
@@ -39,63 +68,63 @@ SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("a password in an address", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]+:[^\s/@'\"<>]+@"),
     )
 )
-_LOOSE = frozenset({"a password in an address", "an OpenAI key"})
-"""Shapes that ordinary text can have."""
-_GIVEN = re.compile(
+_LOOSE_PATTERN_NAMES = frozenset({"a password in an address", "an OpenAI key"})
+"""Patterns that ordinary text can match."""
+_ASSIGNED_SECRET_PATTERN = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|auth(?:orization)?)"
     r"[\"']?\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:bearer\s{1,3}|basic\s{1,3})?"
     r"[\"']?(?P<value>[A-Za-z0-9+/_.=-]{16,512})"
 )
-_PRETEND = re.compile(
+_PLACEHOLDER_PATTERN = re.compile(
     r"(?i)your|example|sample|placeholder|changeme|replace|dummy|redacted|xxx|\.\.\.|<|\$\{|"
     r"environ|getenv|process\.env|password@|user:pass|username:|foo|test-?key|abcdef|123456"
 )
 
 
-def check(site: Site) -> Iterator[Said]:
+def check_secrets(site: LaunchSite) -> Iterator[GateMessage]:
     for change in site.changes:
-        text = site.text(change.path) if change.kind == "file" else None
+        text = site.read_text(change.path) if change.kind == "file" else None
         if text is None:
             continue
         for number, line in enumerate(text.split("\n"), start=1):
-            for name in secrets(line):
+            for name in find_secrets(line):
                 message = f"the line holds what looks like {name}"
-                yield blocker("GATE_SECRET", message, change.path, number)
-            if holds_host_path(line) and site.ours(change.path, number):
+                yield make_blocker("GATE_SECRET", message, change.path, number)
+            if has_host_path(line) and site.is_from_launch(change.path, number):
                 message = "the line holds a path that only exists on somebody's machine"
-                yield warning("GATE_HOST_PATH", message, change.path, number)
+                yield make_warning("GATE_HOST_PATH", message, change.path, number)
 
 
-def secrets(line: str) -> list[str]:
-    """What kinds of secrets a line holds; the secret itself is never repeated."""
-    found = []
-    for name, shape in SHAPES:
+def find_secrets(line: str) -> list[str]:
+    """Return the kinds of secrets in a line; the secret itself is never repeated."""
+    secret_kinds = []
+    for name, shape in SECRET_PATTERNS:
         match = shape.search(line)
-        if match and not (name in _LOOSE and _harmless(match.group())):
-            found.append(name)
-    if not found:
-        found.extend(
+        if match and not (name in _LOOSE_PATTERN_NAMES and _is_harmless(match.group())):
+            secret_kinds.append(name)
+    if not secret_kinds:
+        secret_kinds.extend(
             "a secret that was written out"
-            for match in _GIVEN.finditer(line)
-            if not _PRETEND.search(match.group("value")) and _random(match.group("value"))
+            for match in _ASSIGNED_SECRET_PATTERN.finditer(line)
+            if not _PLACEHOLDER_PATTERN.search(match.group("value")) and _is_random_looking(match.group("value"))
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(secret_kinds))
 
 
-def _harmless(text: str) -> bool:
-    return bool(_PRETEND.search(text)) or ("://" not in text and not _random(text))
+def _is_harmless(text: str) -> bool:
+    return bool(_PLACEHOLDER_PATTERN.search(text)) or ("://" not in text and not _is_random_looking(text))
 
 
-def _random(value: str) -> bool:
-    """Whether a value looks drawn by chance: letters and digits mixed, and hard to guess."""
-    kinds = sum(
-        any(test(sign) for sign in value) for test in (str.isupper, str.islower, str.isdigit)
+def _is_random_looking(value: str) -> bool:
+    """Return whether a value looks random: letters and digits mixed, with high entropy."""
+    kind_count = sum(
+        any(is_kind(character) for character in value) for is_kind in (str.isupper, str.islower, str.isdigit)
     )
-    if kinds < 2 or not any(map(str.isdigit, value)):  # a word, a path, a name
+    if kind_count < 2 or not any(map(str.isdigit, value)):  # a word, a path, a name
         return False
     counts = Counter(value)
-    bits = -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
-    return bits >= 3.3
+    entropy_bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
+    return entropy_bits >= 3.3
 
 
-GATE = Gate(name="secrets", purpose=__doc__, check=check, local=60.0, strict=120.0)
+GATE = Gate(name="secrets", purpose=__doc__, check=check_secrets, local_seconds=60.0, strict_seconds=120.0)

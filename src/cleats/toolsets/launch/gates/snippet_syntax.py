@@ -1,44 +1,48 @@
-"""Every piece of code on a page comes from the catalogue, and parses."""
+"""All code on a page must come from the snippet catalogue, and parse."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cleats.toolsets.launch.gates.catalogue import known, language, normal
-from cleats.toolsets.launch.gates.consistency import SHELLS, only_installs
-from cleats.toolsets.launch.gates.model import Finding, Gate, Said, error
-from cleats.toolsets.launch.gates.site import PageFile, Site
-from cleats.toolsets.launch.pages import Fence
-from cleats.toolsets.launch.snippets.syntax import checks
+from cleats.toolsets.launch.gates.consistency import SHELL_LANGUAGES, is_install_block
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, LaunchSite, PageFile, make_error
+from cleats.toolsets.launch.gates.page_text import index_snippets, normalise_code, normalise_language
+from cleats.toolsets.launch.site.pages import CodeBlock
+from cleats.toolsets.launch.snippets.syntax import find_faults
 
-PROSE = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
-"""What is shown in a block without being code."""
+NON_CODE_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
+"""Languages of fenced blocks that are not code."""
 
 
-def check(site: Site) -> Iterator[Said]:
-    catalogue = known(site)
+def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
+    catalogue = index_snippets(site)
     yield f"the catalogue holds {len(catalogue)} snippets"
-    shown = [
-        (file, fence) for file in site.files for fence in file.fences if fence.language not in PROSE
+    code_blocks = [
+        (file, fence) for file in site.files for fence in file.fences if fence.language not in NON_CODE_LANGUAGES
     ]
-    faults = checks((fence.code, language(fence)) for _, fence in shown)
-    for (file, fence), fault in zip(shown, faults, strict=True):
-        yield from _fence(file, fence, fault, catalogue)
+    faults = find_faults((fence.code, normalise_language(fence)) for _, fence in code_blocks)
+    for (file, fence), fault in zip(code_blocks, faults, strict=True):
+        yield from _check_code_block(file, fence, fault, catalogue)
 
 
-def _fence(
-    file: PageFile, fence: Fence, fault: str, catalogue: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Finding]:
+def _check_code_block(
+    file: PageFile, fence: CodeBlock, fault: str, catalogue: Mapping[str, Mapping[str, Any]]
+) -> Iterator[IssueDraft]:
     if fault:
         message = f"the code does not parse: {fault}"
-        yield error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
-    code = normal(fence.code)
-    if fence.language in SHELLS and (fence.language or only_installs(fence)):
-        return  # commands are no snippets; those that install are the consistency gate's
+        yield make_error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
+    code = normalise_code(fence.code)
+    if fence.language in SHELL_LANGUAGES and (fence.language or is_install_block(fence)):
+        return  # commands are not snippets; the consistency gate checks those that install
     if code and code not in catalogue:
         message = "the code is not in the catalogue of snippets"
-        yield error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
+        yield make_error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
 
 
 GATE = Gate(
-    name="snippet_syntax", purpose=__doc__, check=check, reads_pages=True, local=60.0, strict=120.0
+    name="snippet_syntax",
+    purpose=__doc__,
+    check=check_snippets,
+    reads_pages=True,
+    local_seconds=60.0,
+    strict_seconds=120.0,
 )

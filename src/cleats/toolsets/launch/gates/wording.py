@@ -1,7 +1,8 @@
-"""Words as evidence: whether one text can support another.
+"""Comparison of texts by their words: whether one text can support another.
 
-Knows nothing of claims or pages. A text supports another when they share what carries meaning:
-words by their stem, names split where they are joined (`loadScene`, `load_scene`), numbers whole.
+This module knows nothing of claims or pages. A text supports another when they share what carries
+meaning: words by their stem, compound names split into words (`loadScene`, `load_scene`), numbers
+as a whole.
 """
 
 import math
@@ -13,17 +14,17 @@ from typing import Any
 
 import Stemmer  # type: ignore[import-not-found]
 
-_WORD = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|\d+")
-_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w-])|(?<![\w.-])\d{2,}(?![\w-])")
-"""A version or a figure: what nobody may invent. A single digit is a step or a size."""
+_WORD_PATTERN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|\d+")
+_CAMEL_CASE_BREAK_PATTERN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+NUMBER_PATTERN = re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w-])|(?<![\w.-])\d{2,}(?![\w-])")
+"""A version or a figure, which nobody may invent. A single digit is a step or a size."""
 
-_NO = re.compile(r"(?i)\b(?:no|not|never|none|nothing|neither|cannot|without|\w+n['\u2019]t)\b")
-_SPAN = re.compile(r"`([^`]+)`")
-_NAME = re.compile(r"[^\W\d]\w+")
-_CALLED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:\(.*)?$", re.DOTALL)
+_NEGATION_PATTERN = re.compile(r"(?i)\b(?:no|not|never|none|nothing|neither|cannot|without|\w+n['\u2019]t)\b")
+_CODE_SPAN_PATTERN = re.compile(r"`([^`]+)`")
+_NAME_PATTERN = re.compile(r"[^\W\d]\w+")
+_CALL_PATH_PATTERN = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:\(.*)?$", re.DOTALL)
 
-COMMON = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -38,69 +39,72 @@ COMMON = frozenset(
 
 
 @cache
-def _stemmer() -> Any:
+def _load_stemmer() -> Any:
     return Stemmer.Stemmer("english")
 
 
-def stems(text: str) -> frozenset[str]:
-    """The stems of the words that carry meaning."""
-    words = (word.lower() for piece in _WORD.findall(text) for word in _JOINED.split(piece))
-    return frozenset(_stemmer().stemWords([word for word in words if word not in COMMON]))
+def stem_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that carry meaning."""
+    words = (word.lower() for piece in _WORD_PATTERN.findall(text) for word in _CAMEL_CASE_BREAK_PATTERN.split(piece))
+    return frozenset(_load_stemmer().stemWords([word for word in words if word not in STOP_WORDS]))
 
 
-class Weights:
-    """How much each word tells: a word of every text tells little, one of a single text much."""
+class WordWeights:
+    """The weight of each word: low for a word of every text, high for a word of a single text."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        held = [stems(text) for text in texts]
-        self._texts = len(held)
-        self._held = Counter(word for words in held for word in words)
+        stem_sets = [stem_words(text) for text in texts]
+        self._text_count = len(stem_sets)
+        self._text_frequencies = Counter(word for words in stem_sets for word in words)
 
-    def of(self, word: str) -> float:
-        return math.log(1 + self._texts / max(self._held[word], 0.5))
+    def weigh(self, word: str) -> float:
+        return math.log(1 + self._text_count / max(self._text_frequencies[word], 0.5))
 
 
-def share(said: str, known: str, *, free: str = "", weights: Weights | None = None) -> float:
-    """How much of what is said is known, from 0 to 1; 1 when nothing is said.
+def measure_overlap(statement: str, evidence: str, *, ignored: str = "", weights: WordWeights | None = None) -> float:
+    """Return the weighted share of a statement's words that the evidence has, from 0 to 1.
 
-    The words of `free` may be said without being known, and count for nothing.
+    A statement without words scores 1. The words of `ignored` may be stated without evidence and
+    count for nothing.
     """
-    words = stems(said) - stems(free)
+    words = stem_words(statement) - stem_words(ignored)
     if not words:
         return 1.0
-    theirs = stems(known)
-    weight = {word: weights.of(word) if weights else 1.0 for word in words}
-    found = sum(weight[word] for word in words if word in theirs or _near(word, theirs))
-    return found / sum(weight.values())
+    evidence_stems = stem_words(evidence)
+    word_weights = {word: weights.weigh(word) if weights else 1.0 for word in words}
+    matched_weight = sum(
+        word_weights[word] for word in words if word in evidence_stems or _has_prefix_match(word, evidence_stems)
+    )
+    return matched_weight / sum(word_weights.values())
 
 
-def numbers(text: str) -> frozenset[str]:
-    """The versions and figures in a text."""
-    return frozenset(NUMBER.findall(text))
+def find_numbers(text: str) -> frozenset[str]:
+    """Return the versions and figures in a text."""
+    return frozenset(NUMBER_PATTERN.findall(text))
 
 
-def negated(text: str) -> bool:
-    """Whether a text denies something, its code aside. Two denials are none."""
-    return len(_NO.findall(_SPAN.sub(" ", text))) % 2 == 1
+def is_negated(text: str) -> bool:
+    """Return whether a text denies something, not counting its code. Two negations cancel out."""
+    return len(_NEGATION_PATTERN.findall(_CODE_SPAN_PATTERN.sub(" ", text))) % 2 == 1
 
 
-def unknown_names(text: str, known: str) -> list[str]:
-    """The code that a text shows under a name that is not known.
+def find_unknown_names(text: str, evidence: str) -> list[str]:
+    """Return the code spans of a text whose name the evidence does not contain.
 
-    Of `module.Class.method(argument)` the name is `method`; of a command line any word will do.
+    The name of `module.Class.method(argument)` is `method`; for a command line any word may match.
     """
-    words = frozenset(_NAME.findall(known.lower()))
-    found = []
-    for span in dict.fromkeys(_SPAN.findall(text)):
-        path = _CALLED.match(span)
-        names = _NAME.findall(path[1].rsplit(".", 1)[-1] if path else span)
+    words = frozenset(_NAME_PATTERN.findall(evidence.lower()))
+    unknown_spans = []
+    for span in dict.fromkeys(_CODE_SPAN_PATTERN.findall(text)):
+        call_path = _CALL_PATH_PATTERN.match(span)
+        names = _NAME_PATTERN.findall(call_path[1].rsplit(".", 1)[-1] if call_path else span)
         if names and not words.intersection(name.lower() for name in names):
-            found.append(span)
-    return found
+            unknown_spans.append(span)
+    return unknown_spans
 
 
-def _near(word: str, others: frozenset[str]) -> bool:
-    """Whether a long word begins another or the other way round: `serializ`, `serializer`."""
+def _has_prefix_match(word: str, candidates: frozenset[str]) -> bool:
+    """Return whether a long word begins a candidate or the reverse: `serializ`, `serializer`."""
     return len(word) >= 4 and any(
-        len(other) >= 4 and (other.startswith(word) or word.startswith(other)) for other in others
+        len(candidate) >= 4 and (candidate.startswith(word) or word.startswith(candidate)) for candidate in candidates
     )

@@ -1,58 +1,123 @@
-"""The worktree is what the run made of it: its patches, and nothing that came in from elsewhere.
+"""Check that the worktree holds what the patches of the run made, and nothing else.
 
-Not a gate that a profile can leave out. A report about files that somebody edited would be taken
-for one about the launch.
+This is not a gate that a profile can leave out: a report about files that somebody edited would be
+taken for a report about the launch.
 """
 
-from collections.abc import Iterator
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from cleats.toolsets.launch.gates.model import Said, blocker, error
-from cleats.toolsets.launch.gates.site import Site
-from cleats.toolsets.launch.patching.patches import digest
+from cleats.toolsets.launch.gates.model import GateMessage, LaunchSite, WorktreeChange, make_blocker, make_error
+from cleats.toolsets.launch.git.client import IGNORE_DIRTY_SUBMODULES, HardenedGit
+from cleats.toolsets.launch.patching.patches import hash_content
+from cleats.toolsets.launch.patching.path_guard import list_changed_paths
 
-BUNDLE = "patch_bundle.json"
-FIX = "apply:fix:"
+PATCH_BUNDLE_NAME = "patch_bundle.json"
+APPLY_FIX_STEP_PREFIX = "apply:fix:"
 
 
-def check(site: Site, edited: list[str], *, moved: bool) -> Iterator[Said]:
-    """Say what was edited by hand, and whether the site changed under the gates."""
+def check_worktree(site: LaunchSite, edited_paths: list[str], *, moved: bool) -> Iterator[GateMessage]:
+    """Report files that were edited by hand, and whether the site changed during validation."""
     if moved:
         message = "the worktree changed while it was validated"
-        yield blocker("GATE_WORKTREE_MOVED", message)
+        yield make_blocker("GATE_WORKTREE_MOVED", message)
     if site.config.get("allow_manual_edits", False):
-        yield from (f"edited by hand, which this run allows: {path}" for path in edited)
+        yield from (f"edited by hand, which this run allows: {path}" for path in edited_paths)
         return
-    for path in edited:
-        yield error("GATE_MANUAL_EDIT", "the file is not what the run wrote", path)
+    for path in edited_paths:
+        yield make_error("GATE_MANUAL_EDIT", "the file is not what the run wrote", path)
 
 
-def bundles(site: Site) -> list[str]:
-    """The names of the bundles that were applied, in order; one that only was planned is none."""
+def list_applied_bundles(site: LaunchSite) -> list[str]:
+    """Return the names of the applied bundles, in order, without those only planned."""
     applied = (step for step in site.job.facts if step.partition(":")[0] == "apply")
     names = (
-        f"patch_bundle.delta.{step.removeprefix(FIX)}.json" if step.startswith(FIX) else BUNDLE
+        f"patch_bundle.delta.{step.removeprefix(APPLY_FIX_STEP_PREFIX)}.json"
+        if step.startswith(APPLY_FIX_STEP_PREFIX)
+        else PATCH_BUNDLE_NAME
         for step in applied
     )
     return list(dict.fromkeys(names))
 
 
-def promised(site: Site) -> dict[str, str]:
-    """The hash that each file has after the last patch of it."""
+def read_expected_hashes(site: LaunchSite) -> dict[str, str]:
+    """Return the hash that each file has after its last patch, by path."""
     return {
         patch["path"]: patch["content_hash"]
-        for name in bundles(site)
-        for patch in site.job.json(name)["patches"]
+        for name in list_applied_bundles(site)
+        for patch in site.job.read_json(name)["patches"]
     }
 
 
-def edited(site: Site) -> list[str]:
-    """The files that differ from what the patches of the run lead to."""
-    wanted = promised(site)
+def find_edited_files(site: LaunchSite) -> list[str]:
+    """Return the files that differ from the result of the patches of the run."""
+    expected_hashes = read_expected_hashes(site)
     changed = {change.path for change in site.changes}
-    odd = changed - wanted.keys()
-    for path, expected in wanted.items():
+    edited_paths = changed - expected_hashes.keys()
+    for path, expected in expected_hashes.items():
         file = site.job.site / path
-        plain = file.is_file() and not file.is_symlink()
-        if digest(file.read_bytes() if plain else None) != expected:
-            odd.add(path)
-    return sorted(odd)
+        is_plain_file = file.is_file() and not file.is_symlink()
+        if hash_content(file.read_bytes() if is_plain_file else None) != expected:
+            edited_paths.add(path)
+    return sorted(edited_paths)
+
+
+_HUNK_HEADER_PATTERN = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_DIFF_OPTIONS = (
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--unified=0",
+    IGNORE_DIRTY_SUBMODULES,
+)
+
+
+async def list_changes(worktree: Path, base: str, env: Mapping[str, str]) -> tuple[WorktreeChange, ...]:
+    """Return all paths that were changed, added or removed, including untracked ones, in order.
+
+    Raises:
+        ToolError: The worktree is not a checkout of the base commit.
+    """
+    git = HardenedGit(env, worktree)
+    paths = await list_changed_paths(worktree, base, env)
+    base_paths = await _list_base_paths(git, base, paths)
+    worktree_changes = []
+    for path in paths:
+        kind, mode = _classify_path(worktree / path)
+        new_lines = await _list_new_lines(git, base, path) if kind == "file" and path in base_paths else None
+        worktree_changes.append(WorktreeChange(path, kind, mode, new_lines))
+    return tuple(worktree_changes)
+
+
+async def _list_base_paths(git: HardenedGit, base: str, paths: list[str]) -> frozenset[str]:
+    """Return those of the paths that exist in the base commit."""
+    if not paths:
+        return frozenset()
+    listing = await git.run("", "ls-tree", "-r", "-z", "--name-only", base, "--", *paths)
+    return frozenset(os.fsdecode(path) for path in listing.split(b"\0") if path)
+
+
+async def _list_new_lines(git: HardenedGit, base: str, path: str) -> frozenset[int]:
+    """Return the line numbers of a file that the base commit does not have."""
+    diff = await git.run("", "diff", *_DIFF_OPTIONS, base, "--", path)
+    return frozenset(
+        line
+        for start, count in _HUNK_HEADER_PATTERN.findall(diff)
+        for line in range(int(start), int(start) + int(count or 1))
+    )
+
+
+def _classify_path(path: Path) -> tuple[str, int]:
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "gone", 0
+    if stat.S_ISLNK(mode):
+        return "link", mode
+    if stat.S_ISDIR(mode):
+        return "folder", mode  # a nested repository
+    return ("file" if stat.S_ISREG(mode) else "device"), mode

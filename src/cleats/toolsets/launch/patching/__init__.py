@@ -1,1 +1,1 @@
-"""What changes the site: patches planned as data, and the fence that lets them through."""
+"""Changes of the site: patches planned as data, and the guard through which they are applied."""

@@ -1,119 +1,172 @@
-"""From drafts to patches: new pages with their weights, and links to them from pages that exist.
+"""Patches from drafts: new pages with their weights, and links to them from existing pages.
 
-New pages come after their siblings: their weights go up by the largest that is there. A page above
-them that the launch may change gets a link to the first of them, under the heading that such links
-have on the site, or under a new one.
+New pages come after their siblings: their weights are raised by the largest existing one. A page
+above them that the launch may change gets a link to the first of them, under the heading that the
+site uses for such links, or under a new one.
 """
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch import pages
-from cleats.toolsets.launch.patching.fence import Fence
-from cleats.toolsets.launch.patching.front import updated
 from cleats.toolsets.launch.patching.patches import (
-    Patch,
-    create_file,
-    update_by_anchor,
-    update_range,
+    ConflictError,
+    SitePatch,
+    apply_patch_to_text,
+    make_anchor_patch,
+    make_create_patch,
+    make_range_patch,
+    set_front_matter_keys,
 )
-from cleats.toolsets.launch.source.tree import Tree
+from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
+from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
-HEADINGS = ("links and resources", "related links", "see also")
+LINK_HEADINGS = ("links and resources", "related links", "see also")
 NEW_HEADING = "See also"
 
 
-def patches(
-    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], fence: Fence, tree: Tree
-) -> list[Patch]:
-    """Plan every change of the site: the drafts by path, then the links that lead to them."""
-    raised = {folder: _largest(folder, tree, drafts) for folder in _folders(drafts)}
-    made: list[Patch] = []
+def plan_patches(
+    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard, tree: CheckoutTree
+) -> list[SitePatch]:
+    """Plan all changes of the site: the drafts by path, then the links that lead to them."""
+    largest_weights = {folder: _find_largest_weight(folder, tree, drafts) for folder in _list_folders(drafts)}
+    planned: list[SitePatch] = []
     for path, text in sorted(drafts.items()):
-        made.append(create_file(path, _weighted(text, raised[_folder(path)])))
-    made.extend(_links(drafts, plan, fence))
-    return made
+        planned.append(make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)])))
+    planned.extend(_plan_links(drafts, plan, guard))
+    return planned
 
 
-def _folder(path: str) -> str:
-    """The folder whose pages stand beside this one."""
-    place = PurePosixPath(path)
-    bundle = place.name.startswith(("index.", "_index."))
-    return str(place.parent.parent if bundle else place.parent)
+def _find_sibling_folder(path: str) -> str:
+    """Return the folder that contains the siblings of a page."""
+    page_path = PurePosixPath(path)
+    is_bundle = page_path.name.startswith(("index.", "_index."))
+    return str(page_path.parent.parent if is_bundle else page_path.parent)
 
 
-def _folders(paths: Iterable[str]) -> set[str]:
-    return {_folder(path) for path in paths}
+def _list_folders(paths: Iterable[str]) -> set[str]:
+    return {_find_sibling_folder(path) for path in paths}
 
 
-def _largest(folder: str, tree: Tree, drafts: Mapping[str, str]) -> int:
-    """The largest weight of the pages beside, ours left out so that a second plan is the same."""
+def _find_largest_weight(folder: str, tree: CheckoutTree, drafts: Mapping[str, str]) -> int:
+    """Return the largest weight among the siblings.
+
+    Pages of the launch are left out, so that a second plan is the same.
+    """
     weights = [0]
-    for path in tree.below(folder):
-        if path.endswith(".md") and path not in drafts and _folder(path) == folder:
-            weight = _front(tree.text(path) or "").get("weight")
+    for path in tree.paths_below(folder):
+        if path.endswith(".md") and path not in drafts and _find_sibling_folder(path) == folder:
+            weight = _read_front_matter(tree.read_text(path) or "").get("weight")
             weights.append(weight if isinstance(weight, int) else 0)
     return max(weights)
 
 
-def _weighted(text: str, largest: int) -> str:
-    weight = pages.parse(text).front.get("weight")
+def _raise_weight(text: str, largest: int) -> str:
+    weight = pages.parse_page(text).front.get("weight")
     if not isinstance(weight, int) or largest <= 0:
         return text
-    return updated(text, {"weight": weight + largest})
+    return set_front_matter_keys(text, {"weight": weight + largest})
 
 
-def _links(
-    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], fence: Fence
-) -> Iterator[Patch]:
-    """Link the first new page of each folder from the index above it, where that may change."""
-    linked: dict[str, list[Mapping[str, Any]]] = {}
+def _plan_links(
+    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard
+) -> Iterator[SitePatch]:
+    """Link the first new page of each folder from the index above it, if that may be changed."""
+    entries_by_index: dict[str, list[Mapping[str, Any]]] = {}
     for entry in plan:
-        above = PurePosixPath(entry["output_path"]).parent.parent
-        index = str(above / "_index.md")
+        parent_folder = PurePosixPath(entry["output_path"]).parent.parent
+        index = str(parent_folder / "_index.md")
         is_index = PurePosixPath(entry["output_path"]).name.startswith("_index.")
         if is_index and index not in drafts:
-            linked.setdefault(index, []).append(entry)
-    for index, entries in sorted(linked.items()):
-        text = _text(fence, index)
+            entries_by_index.setdefault(index, []).append(entry)
+    for index, entries in sorted(entries_by_index.items()):
+        text = _read_page(guard, index)
         if text is not None:
-            yield from _linked(index, text, entries)
+            yield from _link_pages(index, text, entries)
 
 
-def _linked(path: str, text: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[Patch]:
-    page = pages.parse(text)
-    there = {link.target.rstrip("/") for link in pages.links(page.body)}
-    wanted = [
+def _link_pages(path: str, text: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[SitePatch]:
+    page = pages.parse_page(text)
+    linked_targets = {link.target.rstrip("/") for link in pages.list_links(page.body)}
+    new_items = [
         f"- [{entry['title']}]({entry['url_path']})"
         for entry in entries
-        if entry["url_path"].rstrip("/") not in there
+        if entry["url_path"].rstrip("/") not in linked_targets
     ]
-    if not wanted:
+    if not new_items:
         return
-    items = "\n".join(wanted)
-    headings = pages.headings(page.body)
+    items = "\n".join(new_items)
+    headings = pages.list_headings(page.body)
     for heading in headings:
-        if heading.text.casefold() in HEADINGS:
-            yield update_by_anchor(path, text, heading.text, items)
+        if heading.text.casefold() in LINK_HEADINGS:
+            yield make_anchor_patch(path, text, heading.text, items)
             return
     end = text.count("\n") + (not text.endswith("\n"))
     gap = "" if text.endswith("\n\n") else "\n"
-    yield update_range(path, text, end + 1, end, f"{gap}## {NEW_HEADING}\n\n{items}\n")
+    yield make_range_patch(path, text, end + 1, end, f"{gap}## {NEW_HEADING}\n\n{items}\n")
 
 
-def _text(fence: Fence, path: str) -> str | None:
-    """A page that may be changed; None when there is none, or it is not ours to touch."""
+def _read_page(guard: WorktreeGuard, path: str) -> str | None:
+    """Return a page that may be changed, or None when it is missing or must not be touched."""
     try:
-        data = fence.read(path)
+        data = guard.read(path)
         return None if data is None else data.decode()
     except (ToolError, UnicodeDecodeError):
         return None
 
 
-def _front(text: str) -> Mapping[str, Any]:
+def _read_front_matter(text: str) -> Mapping[str, Any]:
     try:
-        return pages.parse(text).front
+        return pages.parse_page(text).front
     except pages.FrontMatterError:
         return {}
+
+
+_CHANGE_LABELS: Mapping[str, str] = {
+    "create_file": "new",
+    "update_by_anchor": "changed",
+    "update_frontmatter_keys": "changed",
+    "update_file_range": "changed",
+    "delete_file": "removed",
+}
+
+
+def render_diff_report(bundle: Mapping[str, Any], guard: WorktreeGuard, product_name: str) -> str:
+    """Render the changes file by file: the outline of a new page, the diff of a changed one."""
+    patches = bundle["patches"]
+    lines = [f"# Changes for {product_name}", ""]
+    lines += [f"{len(patches)} patches on {len({p['path'] for p in patches})} files.", ""]
+    lines += ["| File | Change | Lines |", "| --- | --- | --- |"]
+    bodies: list[str] = []
+    for patch in patches:
+        before = (guard.read(patch["path"]) or b"").decode("utf-8", "replace")
+        count, body = _render_patch(patch, before)
+        lines.append(f"| {patch['path']} | {_CHANGE_LABELS[patch['type']]} | {count} |")
+        bodies += ["", f"## {patch['path']}", "", *body]
+    return "\n".join([*lines, *bodies]) + "\n"
+
+
+def _render_patch(patch: Mapping[str, Any], before: str) -> tuple[str, list[str]]:
+    if patch["type"] == "create_file":
+        text = str(patch["new_content"])
+        page = pages.parse_page(text)
+        outline = [f"- {heading.text}" for heading in pages.list_headings(page.body)]
+        title = page.front.get("title", "")
+        return f"+{text.count(chr(10))}", [
+            f"New page “{title}”.",
+            *([""] if outline else []),
+            *outline,
+        ]
+    try:
+        new_text = apply_patch_to_text(patch, before)
+    except ConflictError:  # reported when the bundle is applied
+        return "?", ["The patch does not fit the file."]
+    changed = list(
+        difflib.unified_diff(before.splitlines(), new_text.splitlines(), "before", "after", lineterm="", n=2)
+    )
+    added = sum(line.startswith("+") for line in changed[2:])
+    removed = sum(line.startswith("-") for line in changed[2:])
+    return f"+{added} -{removed}", ["````diff", *changed, "````"]

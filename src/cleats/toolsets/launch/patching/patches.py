@@ -1,30 +1,109 @@
-"""Patches: changes of the site as data, planned from one state of a file and leading to another.
+"""Patches: changes of the site as data, from one state of a file to another.
 
 A patch carries the hash of the file before it and the hash after it (`content_hash`). So a bundle
-can be applied again at any time: what is already there is skipped, what fits is changed, and
+can be applied again at any time: what is already in place is skipped, what fits is changed, and
 anything else is a conflict that changes nothing. Several patches of one file form a chain.
 
-`result` is pure: bytes in, bytes out. Only `apply` writes, and only through a fence.
+`apply_patch` is pure: bytes in, bytes out. Only `apply_bundle` writes, and only through a guard.
 """
 
 import hashlib
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch import pages
-from cleats.toolsets.launch.patching.fence import Fence
-from cleats.toolsets.launch.patching.front import updated
+from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
+from cleats.toolsets.launch.site import pages
 
-Patch: TypeAlias = dict[str, Any]
+_CLOSING_MARKS = {"yaml": "---", "toml": "+++"}
 
-GONE = "0" * 64
-"""The hash that stands for a file that is not there: an empty file is something else."""
+
+def set_front_matter_keys(text: str, updates: Mapping[str, Any]) -> str:
+    """Set keys of a page's front matter; None removes a key.
+
+    A new key is added at the end. A page without front matter gets one in YAML.
+
+    Raises:
+        FrontMatterError: The existing front matter cannot be read, or its format cannot express a
+            value.
+    """
+    page = pages.parse_page(text)
+    if not page.front_kind:
+        values = {key: value for key, value in updates.items() if value is not None}
+        return pages.render_page(values, text) if values else text
+    if page.front_kind == "json":
+        values = {**page.front, **updates}
+        present_values = {key: value for key, value in values.items() if value is not None}
+        return json.dumps(present_values, indent=2, ensure_ascii=False) + "\n" + page.body
+    lines = text.split("\n")
+    closing_line = next(
+        number for number, line in enumerate(lines[1:], start=1) if line.strip() == _CLOSING_MARKS[page.front_kind]
+    )
+    front = lines[1:closing_line]
+    for key, value in updates.items():
+        front = _set_key(front, page.front_kind, key, value)
+    new_text = "\n".join([lines[0], *front, *lines[closing_line:]])
+    pages.parse_page(new_text)
+    return new_text
+
+
+def _set_key(front: list[str], kind: str, key: str, value: Any) -> list[str]:
+    new_lines = [] if value is None else _render_key(kind, key, value)
+    start = next((number for number, line in enumerate(front) if _is_key_line(line, kind, key)), None)
+    if start is None:
+        end = _find_first_table(front) if kind == "toml" else len(front)
+        return [*front[:end], *new_lines, *front[end:]]
+    end = start + 1
+    for index, line in enumerate(front[end:], start=end):
+        if line.strip() and not _is_continuation(line, kind, "\n".join(front[start:index])):
+            break
+        if line.strip():
+            end = index + 1
+    return [*front[:start], *new_lines, *front[end:]]
+
+
+def _is_key_line(line: str, kind: str, key: str) -> bool:
+    separator = ":" if kind == "yaml" else "="
+    name = re.escape(key)
+    return re.match(rf"""(?:{name}|"{name}"|'{name}')\s*{separator}""", line) is not None
+
+
+def _is_continuation(line: str, kind: str, value_text: str) -> bool:
+    """Return whether a line still belongs to the value that began before it."""
+    if kind == "yaml":
+        # A list may have the same indentation as its key.
+        return line.startswith((" ", "\t", "- ")) or line == "-"
+    try:
+        pages.parse_page(f"+++\n{value_text}\n+++\n")
+    except pages.FrontMatterError:
+        return True
+    return False
+
+
+def _find_first_table(front: list[str]) -> int:
+    return next((number for number, line in enumerate(front) if line.lstrip().startswith("[")), len(front))
+
+
+def _render_key(kind: str, key: str, value: Any) -> list[str]:
+    if kind == "yaml":
+        return pages.render_front_matter({key: value}).rstrip("\n").split("\n")
+    if isinstance(value, Mapping) or not re.fullmatch(r"[A-Za-z0-9_-]+", key):
+        raise pages.FrontMatterError(f"{key!r} cannot be set in TOML front matter")
+    # A JSON string, number, boolean or list of them is a TOML value too.
+    return [f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}"]
+
+
+SitePatch: TypeAlias = dict[str, Any]
+
+MISSING_FILE_HASH = "0" * 64
+"""The hash that represents a missing file, as opposed to an empty one."""
 
 
 class ConflictError(Exception):
-    """Raised when a patch does not fit the file it meets. `reason` is a code for programs."""
+    """Raised when a patch does not fit the current file. `reason` is a code for programs."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -33,8 +112,8 @@ class ConflictError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """A patch of a bundle that cannot be applied, and why."""
+class PatchConflict:
+    """A patch of a bundle that cannot be applied, and the reason."""
 
     patch: Mapping[str, Any]
     reason: str
@@ -50,49 +129,53 @@ class Conflict:
         }
 
 
-def create_file(path: str, text: str) -> Patch:
-    """Make a file that is not there yet."""
-    return _patch("create_file", path, None, new_content=text)
+def make_create_patch(path: str, text: str) -> SitePatch:
+    """Make a patch that creates a new file."""
+    return _make_patch("create_file", path, None, new_content=text)
 
 
-def update_by_anchor(path: str, before: str, anchor: str, text: str) -> Patch:
-    """Add text at the end of what stands under a heading, named by its words or its anchor."""
-    return _patch("update_by_anchor", path, before, anchor=anchor, new_content=text)
+def make_anchor_patch(path: str, before: str, anchor: str, text: str) -> SitePatch:
+    """Make a patch that adds text at the end of the section with this heading or anchor."""
+    return _make_patch("update_by_anchor", path, before, anchor=anchor, new_content=text)
 
 
-def update_front_matter(path: str, before: str, updates: Mapping[str, Any]) -> Patch:
-    """Set keys of the front matter; None takes a key away. All else stays as it is written."""
-    return _patch("update_frontmatter_keys", path, before, frontmatter_updates=dict(updates))
+def make_front_matter_patch(path: str, before: str, updates: Mapping[str, Any]) -> SitePatch:
+    """Make a patch that sets keys of the front matter; None removes a key.
+
+    The other lines stay as written.
+    """
+    return _make_patch("update_frontmatter_keys", path, before, frontmatter_updates=dict(updates))
 
 
-def update_range(path: str, before: str, start: int, end: int, text: str) -> Patch:
-    """Replace lines `start` to `end`; with `end` just before `start`, insert before `start`."""
-    return _patch(
-        "update_file_range", path, before, start_line=start, end_line=end, new_content=text
-    )
+def make_range_patch(path: str, before: str, start: int, end: int, text: str) -> SitePatch:
+    """Make a patch that replaces lines `start` to `end`.
+
+    When `end` is `start` - 1, the text is inserted before `start`.
+    """
+    return _make_patch("update_file_range", path, before, start_line=start, end_line=end, new_content=text)
 
 
-def delete_file(path: str, before: str) -> Patch:
-    """Remove a file."""
-    return _patch("delete_file", path, before)
+def make_delete_patch(path: str, before: str) -> SitePatch:
+    """Make a patch that removes a file."""
+    return _make_patch("delete_file", path, before)
 
 
-def bundle(patches: Iterable[Patch]) -> dict[str, Any]:
-    """Put patches together, in the order in which they are to be applied."""
+def make_bundle(patches: Iterable[SitePatch]) -> dict[str, Any]:
+    """Make a bundle of patches, in the order in which they are applied."""
     return {"schema_version": "1.0", "patches": list(patches)}
 
 
-def after(patch: Mapping[str, Any], before: str) -> str:
-    """Return the text a patch makes of a text, to build the next patch of a chain on."""
-    made = result(patch, before.encode())
-    return "" if made is None else made.decode()
+def apply_patch_to_text(patch: Mapping[str, Any], before: str) -> str:
+    """Return the text that a patch makes of a text, as the base for the next patch of a chain."""
+    new_data = apply_patch(patch, before.encode())
+    return "" if new_data is None else new_data.decode()
 
 
-def result(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
-    """Return what a patch makes of a file; None stands for no file.
+def apply_patch(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
+    """Return the bytes that a patch makes of a file; None means that there is no file.
 
     Raises:
-        ConflictError: the patch does not fit.
+        ConflictError: The patch does not fit.
     """
     kind = patch["type"]
     if kind == "create_file":
@@ -108,139 +191,141 @@ def result(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
     except UnicodeDecodeError:
         raise ConflictError("NOT_TEXT", "the file is not UTF-8") from None
     if kind == "update_by_anchor":
-        return _under(text, patch["anchor"], patch["new_content"]).encode()
+        return _insert_under_heading(text, patch["anchor"], patch["new_content"]).encode()
     if kind == "update_frontmatter_keys":
         try:
-            return updated(text, patch["frontmatter_updates"]).encode()
+            return set_front_matter_keys(text, patch["frontmatter_updates"]).encode()
         except pages.FrontMatterError as error:
             raise ConflictError("FRONTMATTER_INVALID", error.message) from error
-    return _ranged(text, patch["start_line"], patch["end_line"], patch["new_content"]).encode()
+    return _replace_range(text, patch["start_line"], patch["end_line"], patch["new_content"]).encode()
 
 
-def conflicts(document: Mapping[str, Any], fence: Fence) -> list[Conflict]:
-    """List what would keep a bundle from being applied; nothing is written."""
-    return [found for _, chain in _chains(document) if (found := _tried(chain, fence)[1])]
+def find_conflicts(document: Mapping[str, Any], guard: WorktreeGuard) -> list[PatchConflict]:
+    """Return the conflicts that would keep a bundle from being applied; nothing is written."""
+    return [conflict for _, chain in _group_by_path(document) if (conflict := _try_chain(chain, guard)[1])]
 
 
-def apply(document: Mapping[str, Any], fence: Fence) -> list[str]:
-    """Apply a bundle, whole or not at all as far as can be known before the first write.
+def apply_bundle(document: Mapping[str, Any], guard: WorktreeGuard) -> list[str]:
+    """Apply a bundle completely or, if a conflict is known before the first write, not at all.
 
-    Killed half-way, the same call finishes it. Returns the ids of all patches that are now in
-    place, whether this call wrote them or an earlier one.
+    If the process is killed half-way, the same call completes the work. Returns the ids of all
+    patches that are now in place, whether this call wrote them or an earlier one.
 
     Raises:
         ToolError: ALLOWED_PATHS_VIOLATION, or INVALID_INPUT with the conflicts.
     """
-    outcomes = [(path, *_tried(chain, fence)) for path, chain in _chains(document)]
-    if found := [conflict for _, _, conflict in outcomes if conflict is not None]:
-        raise conflict_error(found)
-    for path, made, _ in outcomes:
-        if made.changed and made.data is None:
-            fence.delete(path)
-        elif made.changed and made.data is not None:
-            fence.write(path, made.data)
+    outcomes = [(path, *_try_chain(chain, guard)) for path, chain in _group_by_path(document)]
+    if conflicts := [conflict for _, _, conflict in outcomes if conflict is not None]:
+        raise make_conflict_error(conflicts)
+    for path, chain_result, _ in outcomes:
+        if chain_result.is_changed and chain_result.data is None:
+            guard.delete(path)
+        elif chain_result.is_changed and chain_result.data is not None:
+            guard.write(path, chain_result.data)
     return [patch["patch_id"] for patch in document["patches"]]
 
 
-def conflict_error(found: Sequence[Conflict]) -> ToolError:
-    """Make the one error for patches that cannot be applied."""
-    first = found[0]
-    more = f" So it is for {len(found) - 1} more." if len(found) > 1 else ""
-    there = any(each.reason == "FILE_EXISTS_CONFLICT" for each in found)
+def make_conflict_error(conflicts: Sequence[PatchConflict]) -> ToolError:
+    """Return one error for all patches that cannot be applied."""
+    first = conflicts[0]
+    remainder = f" So it is for {len(conflicts) - 1} more." if len(conflicts) > 1 else ""
+    is_occupied = any(entry.reason == "FILE_EXISTS_CONFLICT" for entry in conflicts)
     return ToolError(
         ErrorCode.INVALID_INPUT,
-        f"The site does not take {first.patch['path']}: {first.message}.{more}",
+        f"The site does not take {first.patch['path']}: {first.message}.{remainder}",
         hint="A launch overwrites no page. Remove the pages from the site first, or launch only "
         "sections that it does not have."
-        if there
+        if is_occupied
         else "Start another run, which plans from the site as it is now.",
         retryable=False,
         details={
             "error_code": "LINKER_PATCHER_CONFLICT_UNRESOLVABLE",
-            "conflicts": [conflict.as_json() for conflict in found],
+            "conflicts": [conflict.as_json() for conflict in conflicts],
         },
     )
 
 
-def digest(data: bytes | None) -> str:
-    """Hash a file as patches do."""
-    return GONE if data is None else hashlib.sha256(data).hexdigest()
+def hash_content(data: bytes | None) -> str:
+    """Return the hash of a file's content, as patches use it."""
+    return MISSING_FILE_HASH if data is None else hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _ChainResult:
     data: bytes | None
-    changed: bool
+    is_changed: bool
 
 
-def _patch(kind: str, path: str, before: str | None, **more: Any) -> Patch:
-    patch: Patch = {"patch_id": "", "type": kind, "path": path, "content_hash": "", **more}
+def _make_patch(kind: str, path: str, before: str | None, **fields: Any) -> SitePatch:
+    patch: SitePatch = {"patch_id": "", "type": kind, "path": path, "content_hash": "", **fields}
     data = None if before is None else before.encode()
     if data is not None:
-        patch["expected_before_hash"] = digest(data)
-    patch["content_hash"] = digest(result(patch, data))
-    name = "|".join((kind, path, patch.get("expected_before_hash", ""), patch["content_hash"]))
-    patch["patch_id"] = f"patch_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+        patch["expected_before_hash"] = hash_content(data)
+    patch["content_hash"] = hash_content(apply_patch(patch, data))
+    identity = "|".join((kind, path, patch.get("expected_before_hash", ""), patch["content_hash"]))
+    patch["patch_id"] = f"patch_{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     return patch
 
 
-def _chains(document: Mapping[str, Any]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+def _group_by_path(document: Mapping[str, Any]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     chains: dict[str, list[Mapping[str, Any]]] = {}
     for patch in document["patches"]:
         chains.setdefault(patch["path"], []).append(patch)
     return list(chains.items())
 
 
-def _tried(chain: Sequence[Mapping[str, Any]], fence: Fence) -> tuple[_Made, Conflict | None]:
-    """Follow a chain from the state that the file is in to its end."""
-    standing = fence.read(chain[0]["path"])
-    now = standing
-    states = [chain[0].get("expected_before_hash", GONE), *(each["content_hash"] for each in chain)]
-    reached = max((n for n, state in enumerate(states) if state == digest(now)), default=0)
+def _try_chain(chain: Sequence[Mapping[str, Any]], guard: WorktreeGuard) -> tuple[_ChainResult, PatchConflict | None]:
+    """Follow a chain from the current state of the file to its end."""
+    existing = guard.read(chain[0]["path"])
+    current = existing
+    states = [chain[0].get("expected_before_hash", MISSING_FILE_HASH), *(chained["content_hash"] for chained in chain)]
+    reached = max((number for number, state in enumerate(states) if state == hash_content(current)), default=0)
     for patch in chain[reached:]:
         try:
-            now = _checked(patch, now)
+            current = _apply_verified(patch, current)
         except ConflictError as error:
-            return _Made(standing, changed=False), Conflict(patch, error.reason, error.message)
-    return _Made(now, changed=now != standing), None
+            return _ChainResult(existing, is_changed=False), PatchConflict(patch, error.reason, error.message)
+    return _ChainResult(current, is_changed=current != existing), None
 
 
-def _checked(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
+def _apply_verified(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
     expected = patch.get("expected_before_hash")
-    if expected is not None and before is not None and expected != digest(before):
+    if expected is not None and before is not None and expected != hash_content(before):
         raise ConflictError("HASH_MISMATCH", "the file has changed since it was planned")
-    made = result(patch, before)
-    if digest(made) != patch["content_hash"]:
+    new_data = apply_patch(patch, before)
+    if hash_content(new_data) != patch["content_hash"]:
         raise ConflictError("HASH_MISMATCH", "the patch does not give what it promises")
-    return made
+    return new_data
 
 
-def _under(text: str, anchor: str, addition: str) -> str:
+def _insert_under_heading(text: str, anchor: str, addition: str) -> str:
     try:
-        page = pages.parse(text)
+        page = pages.parse_page(text)
     except pages.FrontMatterError as error:
         raise ConflictError("FRONTMATTER_INVALID", error.message) from error
-    found = pages.headings(page.body, page.body_line)
-    wanted = anchor.strip().lstrip("#").casefold()
-    named = [h for h in found if wanted in (h.text.casefold(), h.anchor.casefold())]
-    if not named:
+    headings = pages.list_headings(page.body, page.body_line)
+    heading_name = anchor.strip().lstrip("#").casefold()
+    matches = [heading for heading in headings if heading_name in (heading.text.casefold(), heading.anchor.casefold())]
+    if not matches:
         raise ConflictError("ANCHOR_MISSING", f"no heading is named {anchor!r}")
-    level, start = named[0].level, named[0].line
+    level, start = matches[0].level, matches[0].line
     lines = text.split("\n")
-    end = next((h.line - 1 for h in found if h.line > start and h.level <= level), len(lines))
+    end = next(
+        (heading.line - 1 for heading in headings if heading.line > start and heading.level <= level), len(lines)
+    )
     above = "\n".join(lines[:end]).rstrip("\n")
     below = "\n".join(lines[end:]).strip("\n")
-    # A list that goes on needs no empty line, everything else does.
-    items = above.rsplit("\n", 1)[-1].lstrip().startswith(("- ", "* "))
-    joint = "\n" if items and addition.lstrip().startswith(("- ", "* ")) else "\n\n"
+    # A list that continues needs no empty line; everything else does.
+    ends_with_item = above.rsplit("\n", 1)[-1].lstrip().startswith(("- ", "* "))
+    separator = "\n" if ends_with_item and addition.lstrip().startswith(("- ", "* ")) else "\n\n"
     added = addition.strip("\n")
-    return f"{above}{joint}{added}\n" + (f"\n{below}\n" if below else "")
+    return f"{above}{separator}{added}\n" + (f"\n{below}\n" if below else "")
 
 
-def _ranged(text: str, start: int, end: int, new: str) -> str:
+def _replace_range(text: str, start: int, end: int, replacement: str) -> str:
     lines = text.split("\n")
-    total = len(lines) - (lines[-1] == "")
-    if not (1 <= start <= total + 1 and start - 1 <= end <= total):
-        raise ConflictError("RANGE_OUT_OF_BOUNDS", f"the file has {total} lines")
-    middle = new.removesuffix("\n").split("\n") if new else []
-    return "\n".join([*lines[: start - 1], *middle, *lines[end:]])
+    line_count = len(lines) - (lines[-1] == "")
+    if not (1 <= start <= line_count + 1 and start - 1 <= end <= line_count):
+        raise ConflictError("RANGE_OUT_OF_BOUNDS", f"the file has {line_count} lines")
+    new_lines = replacement.removesuffix("\n").split("\n") if replacement else []
+    return "\n".join([*lines[: start - 1], *new_lines, *lines[end:]])

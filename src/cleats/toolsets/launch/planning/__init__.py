@@ -1,1 +1,1 @@
-"""Which pages a launch writes, where they lie, and where Hugo will serve them."""
+"""Planning of a launch: its pages, their files, and the addresses at which Hugo serves them."""

@@ -1,1 +1,1 @@
-"""What one team's sites are like, as data: their hosts, products, pages and gates."""
+"""Descriptions of one team's sites as data: hosts, products, pages and gates."""

@@ -1,9 +1,9 @@
-"""A profile: everything about a family of sites that is not the same for everybody.
+"""A profile: everything that differs between the sites of different teams.
 
-It is a folder with a `profile.toml` and the templates of its pages. The built-in ones lie beside
-this module; the setting `launch_profiles` names folders with more, and one of those replaces a
-built-in of the same name. A profile is read and checked whole, against `profile.schema.json` and
-against itself, before anything uses it.
+It is a folder with a `profile.toml` and page templates. The built-in profiles are next to this
+module; the setting `launch_profiles` names folders with more, and one of those replaces a built-in
+profile of the same name. A profile is read completely and checked, against `profile.schema.json`
+and for contradictions, before anything uses it.
 """
 
 import json
@@ -20,116 +20,113 @@ from msgspec import Struct
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.violations import Validator
 from cleats.toolsets.launch.profiles.parts import (
-    BRANCH_WORDS,
-    WORDS,
+    BRANCH_TEMPLATE_WORDS,
+    CHANGE_TEMPLATE_WORDS,
+    AliasedName,
     Brand,
-    ByLayout,
-    Families,
-    Gates,
-    Named,
-    Publishing,
-    Repositories,
-    Section,
-    Site,
+    LayoutTemplates,
+    ProductFamilies,
+    ProductRepositories,
+    ProfileSite,
+    PublishingTemplates,
+    SiteSection,
+    ValidationGates,
+    fill_template,
+    list_placeholders,
 )
-from cleats.toolsets.launch.profiles.templates import fill, names
 
-FILE: Final = "profile.toml"
-OURS: Final = Path(__file__).parent
-SCHEMA: Final = OURS.parent / "schemas" / "profile.schema.json"
+PROFILE_FILE_NAME: Final = "profile.toml"
+BUILTIN_PROFILES_FOLDER: Final = Path(__file__).parent
+PROFILE_SCHEMA_PATH: Final = BUILTIN_PROFILES_FOLDER.parent / "schemas" / "profile.schema.json"
 
 
 class Profile(Struct, frozen=True, kw_only=True, dict=True):
-    """One team's sites."""
+    """The sites of one team."""
 
     name: str
     title: str
     version: str
-    site: Site
-    sections: tuple[Section, ...]
-    """In the order in which they are worked on."""
-    families: Families
-    platforms: tuple[Named, ...]
-    repositories: Repositories
-    gates: Gates
-    publishing: Publishing
+    site: ProfileSite
+    sections: tuple[SiteSection, ...]
+    """The sections in the order in which they are processed."""
+    families: ProductFamilies
+    platforms: tuple[AliasedName, ...]
+    repositories: ProductRepositories
+    gates: ValidationGates
+    publishing: PublishingTemplates
     brand: Brand
     folder: Path = Path()
 
     @property
-    def templates(self) -> Path:
-        """The folder of the pages' templates."""
+    def templates_folder(self) -> Path:
+        """The folder of the page templates."""
         return self.folder / "templates"
 
     @property
-    def hosts(self) -> dict[str, Section]:
+    def sections_by_host(self) -> dict[str, SiteSection]:
         """The sections by the host that serves them."""
-        return {each.host: each for each in self.sections if each.host}
+        return {section.host: section for section in self.sections if section.host}
 
-    def section(self, name: str) -> Section:
-        """The section of this name.
+    def get_section(self, name: str) -> SiteSection:
+        """Return the section of this name.
 
         Raises:
-            KeyError: there is none.
+            KeyError: There is no such section.
         """
-        return {each.name: each for each in self.sections}[name]
+        return {section.name: section for section in self.sections}[name]
 
-    def family(self, name: str) -> Named | None:
-        """The family that goes by this name, in any case."""
-        found = _called(self.families.known, name)
-        if found is None and self.families.open and _is_plain(name):
-            return Named(name=name.lower(), title=name)
-        return found
+    def find_family(self, name: str) -> AliasedName | None:
+        """Return the family with this name or alias, ignoring case, or None."""
+        family = _find_by_name(self.families.known, name)
+        if family is None and self.families.open and _is_plain_name(name):
+            return AliasedName(name=name.lower(), title=name)
+        return family
 
-    def platform(self, name: str) -> Named | None:
-        """The platform that goes by this name, in any case."""
-        return _called(self.platforms, name)
+    def find_platform(self, name: str) -> AliasedName | None:
+        """Return the platform with this name or alias, ignoring case, or None."""
+        return _find_by_name(self.platforms, name)
 
-    def locale(self, name: str) -> str | None:
-        """The locale that is spelled like this, in any case."""
-        return {each.lower(): each for each in self.site.locales}.get(name.lower())
+    def find_locale(self, name: str) -> str | None:
+        """Return the locale that is spelled like this, ignoring case, or None."""
+        return {locale.lower(): locale for locale in self.site.locales}.get(name.lower())
 
-    def layout(self, mode: str, platform: str) -> str:
-        """What `layout_mode` comes to."""
+    def resolve_layout(self, mode: str, platform: str) -> str:
+        """Return the layout that a `layout_mode` selects."""
         if mode != "auto":
             return mode
         return self.site.layout if platform else "v1"
 
-    def product_name(self, family: str, platform: str) -> str:
-        """What the product is called in prose."""
-        return fill(self.brand.product_name, self._titles(family, platform))
+    def format_product_name(self, family: str, platform: str) -> str:
+        """Return the name of the product in prose."""
+        return fill_template(self.brand.product_name, self._find_titles(family, platform))
 
-    def laid_out(self, site_layout: Mapping[str, Any]) -> "Profile":
-        """The profile of a site whose sections lie elsewhere, as a configuration has it."""
+    def with_site_layout(self, site_layout: Mapping[str, Any]) -> "Profile":
+        """Return the profile with the section roots and content root of a configuration."""
         roots = site_layout["subdomain_roots"]
         modes = site_layout["localization"]["mode_by_section"]
         sections = tuple(
-            msgspec.structs.replace(each, root=roots[each.name], localization=modes[each.name])
-            for each in self.sections
+            msgspec.structs.replace(section, root=roots[section.name], localization=modes[section.name])
+            for section in self.sections
         )
         site = msgspec.structs.replace(self.site, content_root=site_layout["content_root"])
         return msgspec.structs.replace(self, site=site, sections=sections)
 
-    def page_path(
-        self, section: str, slug: str, *, layout: str, family: str, platform: str, locale: str
-    ) -> str:
-        """Where a page of this profile lies in the site's repository."""
-        home = self.section(section)
-        values = self._values(home, family, platform, locale) | {"slug": slug}
-        below = fill(home.paths.of(layout), values)
-        return f"{self.site.content_root}/{below}" if self.site.content_root else below
+    def build_page_path(self, section: str, slug: str, *, layout: str, family: str, platform: str, locale: str) -> str:
+        """Return the path of a page in the repository of the site."""
+        site_section = self.get_section(section)
+        values = self._build_values(site_section, family, platform, locale) | {"slug": slug}
+        relative_path = fill_template(site_section.paths.for_layout(layout), values)
+        return f"{self.site.content_root}/{relative_path}" if self.site.content_root else relative_path
 
-    def page_url(
-        self, section: str, slug: str, *, layout: str, family: str, platform: str, locale: str
-    ) -> str:
-        """What path a page of this profile has on its host; that of an index is its folder's."""
-        home = self.section(section)
-        values = self._values(home, family, platform, locale)
+    def build_page_url(self, section: str, slug: str, *, layout: str, family: str, platform: str, locale: str) -> str:
+        """Return the URL path of a page on its host; an index page has the path of its folder."""
+        site_section = self.get_section(section)
+        values = self._build_values(site_section, family, platform, locale)
         values["locale"] = "" if locale == self.site.default_locale else locale
-        values["slug"] = _address(slug)
-        return fill(home.links.of(layout), values)
+        values["slug"] = _convert_slug(slug)
+        return fill_template(site_section.links.for_layout(layout), values)
 
-    def allowed_paths(
+    def list_allowed_paths(
         self,
         sections: Sequence[str],
         *,
@@ -138,23 +135,23 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         platform: str,
         locales: Sequence[str],
     ) -> list[str]:
-        """The folders that a run may write in, each once, sorted."""
-        made: set[str] = set()
-        for home in map(self.section, sections):
+        """Return the folders that a run may write in, sorted, without duplicates."""
+        paths: set[str] = set()
+        for site_section in map(self.get_section, sections):
             for locale in locales:
-                values = self._values(home, family, platform, locale)
-                below = fill(home.allowed.of(layout), values)
-                made.add(f"{self.site.content_root}/{below}".lstrip("/"))
-        return sorted(made)
+                values = self._build_values(site_section, family, platform, locale)
+                relative_path = fill_template(site_section.allowed.for_layout(layout), values)
+                paths.add(f"{self.site.content_root}/{relative_path}".lstrip("/"))
+        return sorted(paths)
 
-    def hugo_configs(self, section: str, family: str) -> list[str]:
-        """The files that may configure a section, the most likely one first."""
-        home = self.section(section)
-        values = {"host": home.host, "family": family, "root": home.root}
-        return [fill(each, values) for each in home.hugo_config]
+    def list_hugo_configs(self, section: str, family: str) -> list[str]:
+        """Return the files that may configure a section, the most likely one first."""
+        site_section = self.get_section(section)
+        values = {"host": site_section.host, "family": family, "root": site_section.root}
+        return [fill_template(template, values) for template in site_section.hugo_config]
 
-    def _values(self, section: Section, family: str, platform: str, locale: str) -> dict[str, str]:
-        default = locale == self.site.default_locale
+    def _build_values(self, section: SiteSection, family: str, platform: str, locale: str) -> dict[str, str]:
+        is_default = locale == self.site.default_locale
         return {
             "root": section.root,
             "host": section.host,
@@ -162,161 +159,161 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
             "family": family,
             "platform": platform,
             "locale": locale,
-            "suffix": "" if default else f".{locale}",
+            "suffix": "" if is_default else f".{locale}",
         }
 
-    def _titles(self, family: str, platform: str) -> dict[str, str]:
-        product, system = self.family(family), self.platform(platform)
+    def _find_titles(self, family: str, platform: str) -> dict[str, str]:
+        product, system = self.find_family(family), self.find_platform(platform)
         return {
             "family": product.title if product else family,
             "platform": system.title if system else platform,
         }
 
 
-def _address(slug: str) -> str:
-    """The part of an address that a slug becomes."""
+def _convert_slug(slug: str) -> str:
+    """Return the part of a URL path that a slug becomes."""
     parts = [part for part in slug.split("/") if part not in ("_index", "index")]
     return "/".join(parts)
 
 
-def _called(known: Sequence[Named], name: str) -> Named | None:
-    wanted = name.casefold()
-    for each in known:
-        if wanted == each.name.casefold() or wanted in map(str.casefold, each.aliases):
-            return each
+def _find_by_name(items: Sequence[AliasedName], name: str) -> AliasedName | None:
+    folded_name = name.casefold()
+    for item in items:
+        if folded_name == item.name.casefold() or folded_name in map(str.casefold, item.aliases):
+            return item
     return None
 
 
-def _is_plain(name: str) -> bool:
-    return bool(name) and all(c.isalnum() or c in "-_." for c in name) and name[0].isalnum()
+def _is_plain_name(name: str) -> bool:
+    return bool(name) and all(character.isalnum() or character in "-_." for character in name) and name[0].isalnum()
 
 
-def load(name: str, folders: Sequence[Path | str] = ()) -> Profile:
-    """The profile of this name.
+def load_named_profile(name: str, folders: Sequence[Path | str] = ()) -> Profile:
+    """Return the profile of this name.
 
     Raises:
-        ToolError: INVALID_INPUT when there is none, SCHEMA_VALIDATION_FAILED when it is not one.
+        ToolError: INVALID_INPUT when there is none, SCHEMA_VALIDATION_FAILED when it is invalid.
     """
-    known = places(folders)
-    if name not in known:
+    folders_by_name = find_profile_folders(folders)
+    if name not in folders_by_name:
         raise ToolError(
             ErrorCode.INVALID_INPUT,
             f"there is no profile {name!r}",
             hint="The setting launch_profiles names folders with more.",
-            details={"known": sorted(known)},
+            details={"known": sorted(folders_by_name)},
         )
-    return _read(known[name])
+    return _read_profile(folders_by_name[name])
 
 
-def of(config: Mapping[str, Any], folders: Sequence[Path | str] = ()) -> Profile:
-    """The profile of a run, with what its normalised configuration changes in it.
-
-    Raises:
-        ToolError: as `load`.
-    """
-    return load(config["profile"], folders).laid_out(config["site_layout"])
-
-
-def every(folders: Sequence[Path | str] = ()) -> Iterator[Profile]:
-    """Every profile that can be used, those of the operator first.
+def load_run_profile(config: Mapping[str, Any], folders: Sequence[Path | str] = ()) -> Profile:
+    """Return the profile of a run, with the changes of its normalised configuration.
 
     Raises:
-        ToolError: SCHEMA_VALIDATION_FAILED, one of them is none.
+        ToolError: As `load_named_profile`.
     """
-    for place in places(folders).values():
-        yield _read(place)
+    return load_named_profile(config["profile"], folders).with_site_layout(config["site_layout"])
 
 
-def places(folders: Sequence[Path | str] = ()) -> dict[str, Path]:
-    """The folder of each profile by its name; a folder may be a profile or hold some."""
-    found: dict[str, Path] = {}
-    for folder in map(Path, (*folders, OURS)):
-        inside = sorted(each.parent for each in folder.glob(f"*/{FILE}"))
-        for place in [folder] if (folder / FILE).is_file() else inside:
-            found.setdefault(place.name, place)
-    return found
+def load_all_profiles(folders: Sequence[Path | str] = ()) -> Iterator[Profile]:
+    """Yield all profiles, those of the operator first.
+
+    Raises:
+        ToolError: SCHEMA_VALIDATION_FAILED when one of them is invalid.
+    """
+    for folder in find_profile_folders(folders).values():
+        yield _read_profile(folder)
 
 
-def _read(place: Path) -> Profile:
-    # Stamped, so that a server sees a profile that was edited while it runs.
-    return _parsed(place, (place / FILE).stat().st_mtime_ns)
+def find_profile_folders(folders: Sequence[Path | str] = ()) -> dict[str, Path]:
+    """Return the folders of all profiles by name; each folder may be or contain profiles."""
+    folders_by_name: dict[str, Path] = {}
+    for folder in map(Path, (*folders, BUILTIN_PROFILES_FOLDER)):
+        subfolders = sorted(profile_file.parent for profile_file in folder.glob(f"*/{PROFILE_FILE_NAME}"))
+        for profile_folder in [folder] if (folder / PROFILE_FILE_NAME).is_file() else subfolders:
+            folders_by_name.setdefault(profile_folder.name, profile_folder)
+    return folders_by_name
+
+
+def _read_profile(folder: Path) -> Profile:
+    # The modification time is part of the key, so that a running server sees an edited profile.
+    return _parse_profile(folder, (folder / PROFILE_FILE_NAME).stat().st_mtime_ns)
 
 
 @cache
-def _parsed(place: Path, _stamp: int) -> Profile:
+def _parse_profile(folder: Path, _stamp: int) -> Profile:
     try:
-        document = tomllib.loads((place / FILE).read_text(encoding="utf-8"))
+        document = tomllib.loads((folder / PROFILE_FILE_NAME).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _unusable(place, [_found("", f"is not TOML: {error}")]) from None
-    if violations := [each.as_json() for each in _validator().violations(document)]:
-        raise _unusable(place, violations)
-    with _CONVERTING:
-        made = msgspec.convert({**document, "folder": str(place)}, Profile, dec_hook=_path)
-    if wrong := list(_contradictions(made, place)):
-        raise _unusable(place, wrong)
-    return made
+        raise _make_profile_error(folder, [_make_fault("", f"is not TOML: {error}")]) from None
+    if violations := [violation.as_json() for violation in _load_validator().find_violations(document)]:
+        raise _make_profile_error(folder, violations)
+    with _CONVERSION_LOCK:
+        profile = msgspec.convert({**document, "folder": str(folder)}, Profile, dec_hook=_decode_path)
+    if faults := list(_find_contradictions(profile, folder)):
+        raise _make_profile_error(folder, faults)
+    return profile
 
 
-_CONVERTING: Final = threading.Lock()
-"""The first conversion makes what msgspec knows of a type, and two threads that make it at once
-bring the process down. Runs are started in threads."""
+_CONVERSION_LOCK: Final = threading.Lock()
+"""The first conversion builds msgspec's type information, and two threads that build it at the same
+time crash the process. Runs are started in threads."""
 
 
-def _path(_kind: type, value: Any) -> Path:
+def _decode_path(_kind: type, value: Any) -> Path:
     return Path(value)
 
 
 @cache
-def _validator() -> Validator:
-    return Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+def _load_validator() -> Validator:
+    return Validator(json.loads(PROFILE_SCHEMA_PATH.read_text(encoding="utf-8")))
 
 
-_PATHS: Final = {"root", "host", "section", "family", "platform", "locale", "suffix", "slug"}
+_PATH_PLACEHOLDERS: Final = {"root", "host", "section", "family", "platform", "locale", "suffix", "slug"}
 
 
-def _contradictions(profile: Profile, place: Path) -> Iterator[dict[str, str]]:
-    """What a schema cannot say."""
-    if profile.name != place.name:
-        yield _found("/name", f"is {profile.name!r}, and its folder is {place.name!r}")
+def _find_contradictions(profile: Profile, folder: Path) -> Iterator[dict[str, str]]:
+    """Yield the faults that a schema cannot express."""
+    if profile.name != folder.name:
+        yield _make_fault("/name", f"is {profile.name!r}, and its folder is {folder.name!r}")
     if profile.site.default_locale not in profile.site.locales:
-        yield _found("/site/default_locale", "is not among the locales")
+        yield _make_fault("/site/default_locale", "is not among the locales")
     for number, section in enumerate(profile.sections):
         for group in ("paths", "links", "allowed"):
-            where = f"/sections/{number}/{group}"
-            yield from _template_faults(where, getattr(section, group), profile.site.layout)
+            pointer = f"/sections/{number}/{group}"
+            yield from _find_template_faults(pointer, getattr(section, group), profile.site.layout)
     for name in ("branch", "commit_message", "commit_body", "pr_title"):
-        known = BRANCH_WORDS if name == "branch" else WORDS
-        for unknown in sorted(names(getattr(profile.publishing, name)) - known):
-            yield _found(f"/publishing/{name}", f"{{{unknown}}} is unknown")
-    yield from _doubles("/families/known", profile.families.known)
-    yield from _doubles("/platforms", profile.platforms)
+        known_words = BRANCH_TEMPLATE_WORDS if name == "branch" else CHANGE_TEMPLATE_WORDS
+        for unknown in sorted(list_placeholders(getattr(profile.publishing, name)) - known_words):
+            yield _make_fault(f"/publishing/{name}", f"{{{unknown}}} is unknown")
+    yield from _find_duplicate_names("/families/known", profile.families.known)
+    yield from _find_duplicate_names("/platforms", profile.platforms)
 
 
-def _template_faults(where: str, templates: ByLayout, layout: str) -> Iterator[dict[str, str]]:
-    for each in ("v1", "v2"):
-        for name in sorted(names(templates.of(each)) - _PATHS):
-            yield _found(f"{where}/{each}", f"{{{name}}} is unknown")
-    if not templates.of(layout):
-        yield _found(f"{where}/{layout}", "is missing, and it is the layout of the site")
+def _find_template_faults(pointer: str, templates: LayoutTemplates, layout: str) -> Iterator[dict[str, str]]:
+    for version in ("v1", "v2"):
+        for name in sorted(list_placeholders(templates.for_layout(version)) - _PATH_PLACEHOLDERS):
+            yield _make_fault(f"{pointer}/{version}", f"{{{name}}} is unknown")
+    if not templates.for_layout(layout):
+        yield _make_fault(f"{pointer}/{layout}", "is missing, and it is the layout of the site")
 
 
-def _doubles(where: str, known: Sequence[Named]) -> Iterator[dict[str, str]]:
-    seen: dict[str, str] = {}
-    for number, each in enumerate(known):
-        for name in sorted({each.name.casefold(), *map(str.casefold, each.aliases)}):
-            if name in seen:
-                yield _found(f"{where}/{number}", f"{name!r} is already {seen[name]!r}")
-            seen[name] = each.name
+def _find_duplicate_names(pointer: str, items: Sequence[AliasedName]) -> Iterator[dict[str, str]]:
+    owners_by_name: dict[str, str] = {}
+    for number, item in enumerate(items):
+        for name in sorted({item.name.casefold(), *map(str.casefold, item.aliases)}):
+            if name in owners_by_name:
+                yield _make_fault(f"{pointer}/{number}", f"{name!r} is already {owners_by_name[name]!r}")
+            owners_by_name[name] = item.name
 
 
-def _found(path: str, message: str) -> dict[str, str]:
+def _make_fault(path: str, message: str) -> dict[str, str]:
     return {"instancePath": path, "message": message}
 
 
-def _unusable(place: Path, violations: Sequence[Mapping[str, str]]) -> ToolError:
+def _make_profile_error(folder: Path, violations: Sequence[Mapping[str, str]]) -> ToolError:
     first = violations[0]
     return ToolError(
         ErrorCode.SCHEMA_VALIDATION_FAILED,
-        f"profile {place.name}: {first['instancePath'] or FILE}: {first['message']}",
-        details={"profile": place.name, "violations": list(violations)},
+        f"profile {folder.name}: {first['instancePath'] or PROFILE_FILE_NAME}: {first['message']}",
+        details={"profile": folder.name, "violations": list(violations)},
     )

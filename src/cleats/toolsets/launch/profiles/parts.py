@@ -1,13 +1,16 @@
-"""What a profile is made of. Every value is frozen and was checked before it was made."""
+"""The parts of a profile. All values are frozen and are checked before they are created."""
 
-from typing import Final, Literal
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-Layout = Literal["v1", "v2"]
+LayoutVersion = Literal["v1", "v2"]
 
 
-class PagePlan(Struct, frozen=True, kw_only=True):
+class RequiredPage(Struct, frozen=True, kw_only=True):
     """A page that a section always has."""
 
     slug: str
@@ -15,55 +18,55 @@ class PagePlan(Struct, frozen=True, kw_only=True):
     title: str = ""
 
 
-class ByLayout(Struct, frozen=True, kw_only=True):
-    """A template for each layout; a site has the one, the other or both."""
+class LayoutTemplates(Struct, frozen=True, kw_only=True):
+    """A template for each layout; a site has one of them or both."""
 
     v1: str = ""
     v2: str = ""
 
-    def of(self, layout: str) -> str:
+    def for_layout(self, layout: str) -> str:
         return self.v2 if layout == "v2" else self.v1
 
 
-class Section(Struct, frozen=True, kw_only=True):
-    """One part of the site: its place, its pages, its addresses."""
+class SiteSection(Struct, frozen=True, kw_only=True):
+    """One part of the site: its location, its pages, its URLs."""
 
     name: str
     title: str
     host: str = ""
     root: str = ""
     localization: Literal["dir", "filename"] = "dir"
-    paths: ByLayout
-    """Where a page lies, below the content root."""
-    links: ByLayout
-    """What address a page has on its host."""
-    allowed: ByLayout
-    """What a run may write, below the content root."""
+    paths: LayoutTemplates
+    """Templates of the path of a page, below the content root."""
+    links: LayoutTemplates
+    """Templates of the URL path of a page on its host."""
+    allowed: LayoutTemplates
+    """Templates of the paths that a run may write, below the content root."""
     urls: tuple[str, ...] = ()
-    """Patterns of the addresses that stand for a product in this section."""
+    """Patterns of the URLs that identify a product in this section."""
     hugo_config: tuple[str, ...] = ()
-    """Files that configure this section of the site, the first that is there."""
+    """Files that may configure this section of the site; the first that exists is used."""
     minimum: int = 1
     maximum: int = 50
-    pages: tuple[PagePlan, ...] = ()
+    pages: tuple[RequiredPage, ...] = ()
 
 
-class Named(Struct, frozen=True, kw_only=True):
-    """A family or a platform: its name here, its name in prose, other names it goes by."""
+class AliasedName(Struct, frozen=True, kw_only=True):
+    """A family or a platform: its name, its title in prose, and its aliases."""
 
     name: str
     title: str
     aliases: tuple[str, ...] = ()
 
 
-class Families(Struct, frozen=True, kw_only=True):
-    """The products. An open list takes any name that is one in a path."""
+class ProductFamilies(Struct, frozen=True, kw_only=True):
+    """The product families. An open list accepts any name that is valid in a path."""
 
     open: bool = False
-    known: tuple[Named, ...] = ()
+    known: tuple[AliasedName, ...] = ()
 
 
-class Registered(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RegisteredProduct(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A product whose repository is known."""
 
     family: str
@@ -72,18 +75,18 @@ class Registered(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ref: str = "HEAD"
 
 
-class Repositories(Struct, frozen=True, kw_only=True):
-    """How the repositories of the products are called."""
+class ProductRepositories(Struct, frozen=True, kw_only=True):
+    """The naming rules for the repositories of the products."""
 
     hosts: tuple[str, ...] = ("github.com",)
     names: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    """How packages are called in the manifests of these repositories."""
-    registry: tuple[Registered, ...] = ()
+    """Patterns of the package names in the manifests of these repositories."""
+    registry: tuple[RegisteredProduct, ...] = ()
 
 
-class Site(Struct, frozen=True, kw_only=True):
+class ProfileSite(Struct, frozen=True, kw_only=True):
     """The repository of the site."""
 
     repo_url: str = ""
@@ -91,35 +94,34 @@ class Site(Struct, frozen=True, kw_only=True):
     content_root: str = "content"
     default_locale: str = "en"
     locales: tuple[str, ...] = ("en",)
-    layout: Layout = "v2"
-    """The layout that `auto` means when the platform is known."""
+    layout: LayoutVersion = "v2"
+    """The layout that `auto` selects when the platform is known."""
     environment: str = "production"
     """The environment that Hugo builds."""
 
 
-class Gates(Struct, frozen=True, kw_only=True):
+class ValidationGates(Struct, frozen=True, kw_only=True):
     """The gates of each validation profile, in the order they run."""
 
     local: tuple[str, ...]
     ci: tuple[str, ...]
     prod: tuple[str, ...]
 
-    def of(self, validation_profile: str) -> tuple[str, ...]:
+    def for_profile(self, validation_profile: str) -> tuple[str, ...]:
         return {"local": self.local, "ci": self.ci, "prod": self.prod}[validation_profile]
 
 
-WORDS: Final = frozenset(
-    {"run_id", "product_slug", "product_name", "family", "platform"}
-    | {"repo_url", "repo_sha", "pages"}
+CHANGE_TEMPLATE_WORDS: Final = frozenset(
+    {"run_id", "product_slug", "product_name", "family", "platform"} | {"repo_url", "repo_sha", "pages"}
 )
-"""The names that a template of a change may have."""
+"""The placeholders that a template of a change may contain."""
 
-BRANCH_WORDS: Final = WORDS - {"product_name", "repo_url"}
-"""Those of them that can be part of the name of a branch."""
+BRANCH_TEMPLATE_WORDS: Final = CHANGE_TEMPLATE_WORDS - {"product_name", "repo_url"}
+"""The placeholders that may be part of a branch name."""
 
 
-class Publishing(Struct, frozen=True, kw_only=True):
-    """The words of a change, as templates."""
+class PublishingTemplates(Struct, frozen=True, kw_only=True):
+    """Templates for the texts of a change."""
 
     branch: str = "launch/{run_id}/{product_slug}"
     commit_message: str
@@ -130,7 +132,81 @@ class Publishing(Struct, frozen=True, kw_only=True):
 
 
 class Brand(Struct, frozen=True, kw_only=True):
-    """How a product is called, and what is never said about it without proof."""
+    """The name of a product, and the topics that need proof."""
 
     product_name: str
     forbidden_topics: tuple[str, ...] = ()
+
+
+_PLACEHOLDER_PATTERN: Final = re.compile(r"\{([a-z_]+)(/?)\}")
+_SEGMENT_PATTERN: Final = re.compile(r"\{([a-z_]+)([?*]?)\}")
+
+
+def list_placeholders(template: str) -> frozenset[str]:
+    """Return the placeholders of a template."""
+    return frozenset(name for name, _ in _PLACEHOLDER_PATTERN.findall(template))
+
+
+def fill_template(template: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders of a template by their values.
+
+    Raises:
+        KeyError: A placeholder has no value.
+    """
+
+    def replace_placeholder(placeholder: re.Match[str]) -> str:
+        value = values[placeholder[1]]
+        return f"{value}/" if placeholder[2] and value else value
+
+    return _PLACEHOLDER_PATTERN.sub(replace_placeholder, template)
+
+
+class _PatternSegment(NamedTuple):
+    name: str
+    times: str
+    """"" for once, "?" for at most once, "*" for any number."""
+
+
+@cache
+def _parse_pattern(pattern: str) -> tuple[_PatternSegment | str, ...]:
+    segments: list[_PatternSegment | str] = []
+    for part in filter(None, pattern.split("/")):
+        placeholder = _SEGMENT_PATTERN.fullmatch(part)
+        segments.append(_PatternSegment(placeholder[1], placeholder[2]) if placeholder else part)
+    return tuple(segments)
+
+
+SegmentMatcher = Callable[[str, str], str | None]
+"""A function that returns the value of a segment for a placeholder; None when it does not match."""
+
+
+def match_path(pattern: str, path: Sequence[str], match_segment: SegmentMatcher) -> dict[str, str] | None:
+    """Return the values of a path under a pattern, or None.
+
+    The first match counts, and optional segments are matched before they are skipped.
+    """
+    return next(_iterate_matches(_parse_pattern(pattern), tuple(path), match_segment), None)
+
+
+def _iterate_matches(
+    pattern: Sequence[_PatternSegment | str], path: tuple[str, ...], match_segment: SegmentMatcher
+) -> Iterator[dict[str, str]]:
+    if not pattern:
+        if not path:
+            yield {}
+        return
+    head, rest = pattern[0], pattern[1:]
+    if isinstance(head, str):
+        if path and path[0].lower() == head:
+            yield from _iterate_matches(rest, path[1:], match_segment)
+        return
+    if head.times == "*":
+        yield {head.name: "/".join(path)} if path else {}
+        return
+    if path and (value := match_segment(head.name, path[0])) is not None:
+        yield from (
+            {head.name: value, **remaining_values}
+            for remaining_values in _iterate_matches(rest, path[1:], match_segment)
+        )
+    if head.times == "?":
+        yield from _iterate_matches(rest, path, match_segment)

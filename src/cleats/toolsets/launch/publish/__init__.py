@@ -1,1 +1,1 @@
-"""How a finished change reaches its reviewers: one port, three drivers."""
+"""Publishing of a finished change for review: one port, three drivers."""

@@ -1,7 +1,7 @@
-"""The change of a run: what its worktree has beyond the base, in the words of its profile.
+"""The change of a run: what its worktree adds to the base, described with the texts of its profile.
 
-It is read once, through the fence, and must be what the last report is about: nothing that was not
-validated is ever published.
+It is read once, through the path guard, and must match the last validation report: nothing is
+published that was not validated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,61 +9,64 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.config.shown import shown
+from cleats.toolsets.launch.config.secrets import GITHUB_API_URL, redact_url
+from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.patching import patches
-from cleats.toolsets.launch.patching.fence import Fence
-from cleats.toolsets.launch.patching.worktree import changed_paths, content_hash
+from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_contents, list_changed_paths
 from cleats.toolsets.launch.profiles import model
-from cleats.toolsets.launch.profiles.templates import fill
-from cleats.toolsets.launch.publish.port import Change, File
-from cleats.toolsets.launch.source.git import Git
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.profiles.parts import fill_template
+from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher
+from cleats.toolsets.launch.publish.git_publisher import GitPublisher
+from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
+from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, RunChange, publish_error
+from cleats.toolsets.launch.publish.service_client import ServiceClient
+from cleats.toolsets.launch.runs.job import WorkerJob
 
-REPORT: Final = "validation_report.json"
+REPORT_FILE_NAME: Final = "validation_report.json"
 
 
-async def read(job: Job) -> Change:
-    """The change of a job's run.
+async def read_change(job: WorkerJob) -> RunChange:
+    """Read the change of a job's run.
 
     Raises:
-        ToolError: ILLEGAL_STATE, the worktree is not what was validated, or has no change;
-            ALLOWED_PATHS_VIOLATION, it has one where none may be.
+        ToolError: ILLEGAL_STATE, the worktree differs from what was validated, or has no change;
+            ALLOWED_PATHS_VIOLATION, it has a change outside the allowed paths.
     """
     env = job.settings.get("git_env", {})
     base = str(job.facts["clone"]["site_sha"])
-    files = await _files(job, base, env)
-    words = _words(job, files)
-    profile = model.load(job.config["profile"], job.settings.get("profiles", ())).publishing
+    files = await _read_changed_files(job, base, env)
+    template_values = _collect_template_values(job, files)
+    profile = model.load_named_profile(job.config["profile"], job.settings.get("profiles", ())).publishing
     service = job.config.get("commit_service", {})
-    message = fill(service.get("commit_message_template", profile.commit_message), words)
-    about = fill(service.get("commit_body_template", profile.commit_body), words)
-    return Change(
+    message = fill_template(service.get("commit_message_template", profile.commit_message), template_values)
+    description = fill_template(service.get("commit_body_template", profile.commit_body), template_values)
+    return RunChange(
         run_id=job.run_id,
         repo_url=job.config["site_repo_url"],
         base_sha=base,
         base_branch=job.config["publish"].get("base_branch", ""),
-        branch=fill(job.config["publish"].get("branch", profile.branch), words),
+        branch=fill_template(job.config["publish"].get("branch", profile.branch), template_values),
         files=files,
         allowed_paths=job.config["allowed_paths"],
-        title=_line(fill(profile.pr_title, words)),
-        message=_line(message),
-        body=_body(job, files, about),
+        title=_format_line(fill_template(profile.pr_title, template_values)),
+        message=_format_line(message),
+        body=_format_body(job, files, description),
         author=(
-            _name(service.get("author_name", profile.author_name)),
-            _name(service.get("author_email", profile.author_email)),
+            _clean_signature_part(service.get("author_name", profile.author_name)),
+            _clean_signature_part(service.get("author_email", profile.author_email)),
         ),
-        moment=_moment(job.run_id),
-        bundle=await _bundle(job, base, files, env),
-        earlier=_earlier(job),
+        moment=_parse_start_timestamp(job.run_id),
+        bundle=await _build_patch_bundle(job, base, files, env),
+        earlier=_list_earlier_commits(job),
         draft=job.config["publish"]["draft"],
     )
 
 
-async def _files(job: Job, base: str, env: Mapping[str, str]) -> list[File]:
-    fence = Fence(job.site, job.config["allowed_paths"])
-    paths = await changed_paths(job.site, base, env)
-    files = [File(path, fence.read(path)) for path in paths]
-    if content_hash(base, ((file.path, file.content) for file in files)) != _validated(job):
+async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str]) -> list[ChangedFile]:
+    path_guard = WorktreeGuard(job.site, job.config["allowed_paths"])
+    paths = await list_changed_paths(job.site, base, env)
+    files = [ChangedFile(path, path_guard.read(path)) for path in paths]
+    if hash_contents(base, ((file.path, file.content) for file in files)) != _find_validated_hash(job):
         raise ToolError(
             ErrorCode.ILLEGAL_STATE,
             "The worktree has changed since it was validated.",
@@ -80,63 +83,63 @@ async def _files(job: Job, base: str, env: Mapping[str, str]) -> list[File]:
     return files
 
 
-def _validated(job: Job) -> str:
-    """The hash of the worktree that the last report is about."""
-    numbers = [int(step.removeprefix("validate:")) for step in job.facts if _is_validation(step)]
+def _find_validated_hash(job: WorkerJob) -> str:
+    """Return the hash of the worktree that the last validation report covers, "" without one."""
+    numbers = [int(step.removeprefix("validate:")) for step in job.facts if _is_validation_step(step)]
     return str(job.facts[f"validate:{max(numbers)}"]["worktree_sha256"]) if numbers else ""
 
 
-def _earlier(job: Job) -> list[str]:
-    """The commits of this run so far: a worktree that changed after one makes another."""
+def _list_earlier_commits(job: WorkerJob) -> list[str]:
+    """Return the commits of this run so far: a worktree that changed after one needs another."""
     steps = [step for step in job.facts if step.partition(":")[0] == "commit"]
     return [str(job.facts[step]["commit_sha"]) for step in steps]
 
 
-def _is_validation(step: str) -> bool:
+def _is_validation_step(step: str) -> bool:
     kind, _, number = step.partition(":")
     return kind == "validate" and number.isdigit()
 
 
-async def _bundle(
-    job: Job, base: str, files: Sequence[File], env: Mapping[str, str]
+async def _build_patch_bundle(
+    job: WorkerJob, base: str, files: Sequence[ChangedFile], env: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The change as patches: files that go, and files that come in their place or anew."""
-    git = Git(env, job.site)
-    listed = await git.ask("", "ls-tree", "-r", "-z", "--name-only", base)
-    there = {name.decode(errors="surrogateescape") for name in listed.split(b"\0") if name}
-    made = []
+    """Build the patches of a change: a replaced file is deleted and then created again."""
+    git = HardenedGit(env, job.site)
+    listing = await git.run("", "ls-tree", "-r", "-z", "--name-only", base)
+    base_paths = {name.decode(errors="surrogateescape") for name in listing.split(b"\0") if name}
+    file_patches = []
     for file in files:
-        before = None
-        if file.path in there:
-            before = (await git.ask("", "show", f"{base}:{file.path}")).decode()
-        if before is not None:
-            made.append(patches.delete_file(file.path, before))
+        old_text = None
+        if file.path in base_paths:
+            old_text = (await git.run("", "show", f"{base}:{file.path}")).decode()
+        if old_text is not None:
+            file_patches.append(patches.make_delete_patch(file.path, old_text))
         if file.content is not None:
-            made.append(patches.create_file(file.path, file.content.decode()))
-    return patches.bundle(made)
+            file_patches.append(patches.make_create_patch(file.path, file.content.decode()))
+    return patches.make_bundle(file_patches)
 
 
-def _words(job: Job, files: Sequence[File]) -> dict[str, str]:
+def _collect_template_values(job: WorkerJob, files: Sequence[ChangedFile]) -> dict[str, str]:
     return {
         "run_id": job.run_id,
         "product_slug": job.config["product_slug"],
         "product_name": job.config["product_name"],
         "family": job.config["family"],
         "platform": job.config["target_platform"],
-        "repo_url": shown(job.config["github_repo_url"]),
+        "repo_url": redact_url(job.config["github_repo_url"]),
         "repo_sha": str(job.facts["clone"]["repo_sha"]),
         "pages": str(len(files)),
     }
 
 
-def _body(job: Job, files: Sequence[File], about: str) -> str:
-    """What a reviewer reads first: why, which pages, what was checked."""
-    report = job.json(REPORT)
+def _format_body(job: WorkerJob, files: Sequence[ChangedFile], description: str) -> str:
+    """Format what a reviewer reads first: the reason, the pages, the gates that passed."""
+    report = job.read_json(REPORT_FILE_NAME)
     passed = [gate["name"] for gate in report["gates"] if gate["ok"]]
     lines = [
-        about,
+        description,
         "",
-        f"Source: {shown(job.config['github_repo_url'])} at {job.facts['clone']['repo_sha']}",
+        f"Source: {redact_url(job.config['github_repo_url'])} at {job.facts['clone']['repo_sha']}",
         f"Run: {job.run_id}",
         "",
         "Files:",
@@ -148,20 +151,54 @@ def _body(job: Job, files: Sequence[File], about: str) -> str:
     return "\n".join(lines)
 
 
-def _line(text: str) -> str:
-    """One line: a title, or the first one of a message."""
+def _format_line(text: str) -> str:
+    """Return a title, or the first line of a message, as one line."""
     return " ".join(text.split())[:200]
 
 
-def _name(text: str) -> str:
-    """A part of a signature, without what ends one."""
+def _clean_signature_part(text: str) -> str:
+    """Return part of a signature without the characters that would end it."""
     return " ".join(text.replace("<", "").replace(">", "").replace("\0", "").split()) or "cleats"
 
 
-def _moment(run_id: str) -> int:
-    """When the run began, as its id says: the same on every attempt to publish it."""
+def _parse_start_timestamp(run_id: str) -> int:
+    """Return the start time in a run id, which is equal on every attempt to publish."""
     try:
-        said = datetime.strptime(run_id[2:22], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC)
+        start_time = datetime.strptime(run_id[2:22], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC)
     except ValueError:
         return 0
-    return int(said.timestamp())
+    return int(start_time.timestamp())
+
+
+def create_publisher(job: WorkerJob) -> ChangePublisher:
+    """Return the driver that the configuration of the run names.
+
+    Raises:
+        ToolError: COMMIT_SERVICE_ERROR, a token that the driver needs is not set.
+    """
+    match job.config["publish"]["driver"]:
+        case "service":
+            section = job.config["commit_service"]
+            token = _find_token(job, section.get("github_token_env", ""))
+            return CommitServicePublisher(
+                ServiceClient("The commit service", section["endpoint_url"].rstrip("/"), token)
+            )
+        case "github":
+            section = job.config["publish"]
+            token = _find_token(job, section.get("token_env", ""))
+            base = section.get("endpoint_url", GITHUB_API_URL).rstrip("/")
+            return GitHubPublisher(ServiceClient("The forge", base, token, GITHUB_HEADERS))
+        case _:
+            return GitPublisher(job.site, job.settings.get("git_env", {}))
+
+
+def _find_token(job: WorkerJob, name: str) -> str:
+    if not name:
+        return ""
+    if name not in job.secrets:
+        raise publish_error(
+            f"{name}, which the run names as its token, is not set.",
+            hint="Set it where the server runs, and list it in CLEATS_LAUNCH_SECRETS.",
+            variable=name,
+        )
+    return job.secrets[name]

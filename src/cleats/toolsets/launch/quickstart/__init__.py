@@ -1,1 +1,1 @@
-"""From an address to a configuration: product pages, and repositories that have to be guessed."""
+"""From a URL to a run configuration: product pages, and repositories whose product is guessed."""

@@ -1,1 +1,1 @@
-"""Code that can be shown: found, cleaned, checked and tagged."""
+"""Snippets that pages can show: found, cleaned, checked and tagged."""

@@ -1,10 +1,10 @@
-"""Whether code parses, language by language. Nothing is run.
+"""Syntax checks of code, by language. Nothing is executed.
 
-Python is judged by its own parser, data formats by theirs, the others by their grammars. A piece of
-code that is only a part of a program (a method without its class) counts where a grammar allows it.
+Python is checked by its own parser, data formats by theirs, other languages by their grammars. A
+fragment of a program (a method without its class) is valid if the grammar accepts it in a frame.
 
-A grammar is native code that cannot be interrupted, and damaged text keeps some of them busy for
-minutes. So it works in another process, for as long as honest code could need.
+A grammar is native code that cannot be interrupted, and damaged text keeps some grammars busy for
+minutes. So they run in another process, for as long as valid code could need.
 """
 
 import ast
@@ -21,10 +21,10 @@ from xml.parsers import expat
 import yaml
 from tree_sitter import Language, Node, Parser
 
-from cleats.runtime.pool import Lost, Pool
-from cleats.toolsets.launch.snippets import prompts
+from cleats.system.worker_pool import LostTask, ProcessPool
+from cleats.toolsets.launch.source.text import snippet_code
 
-_GRAMMARS: Final = {
+_GRAMMARS_BY_LANGUAGE: Final = {
     "javascript": ("tree_sitter_javascript", "language"),
     "jsx": ("tree_sitter_javascript", "language"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
@@ -43,7 +43,7 @@ _GRAMMARS: Final = {
     "bash": ("tree_sitter_bash", "language"),
 }
 
-_WRAPPED: Final = {
+_FRAMES_BY_LANGUAGE: Final = {
     "java": ("class Snippet {{\n{}\n}}", "class Snippet {{ void run() {{\n{}\n}} }}"),
     "csharp": ("class Snippet {{\n{}\n}}", "class Snippet {{ void Run() {{\n{}\n}} }}"),
     "go": ("package main\n{}", "package main\nfunc run() {{\n{}\n}}"),
@@ -54,54 +54,57 @@ _WRAPPED: Final = {
     "swift": ("func run() {{\n{}\n}}",),
     "php": ("<?php\n{}",),
 }
-"""What a part of a program is put into when it does not stand alone."""
+"""Frames for fragments that are not valid on their own."""
 
 
 def can_check(language: str) -> bool:
-    """Whether there is a parser for a language."""
-    return language in ("python", "json", "yaml", "toml", "xml") or language in _GRAMMARS
+    """Return True if there is a parser for a language."""
+    return language in ("python", "json", "yaml", "toml", "xml") or language in _GRAMMARS_BY_LANGUAGE
 
 
-def checks(pieces: Iterable[tuple[str, str]]) -> list[str]:
-    """Why each of some pieces of code, with their languages, does not parse; empty if it does.
+def find_faults(pieces: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the syntax fault of each piece of code, given with its language; empty if it is valid.
 
-    It is empty as well when there is no parser for a language.
+    The fault is also empty if there is no parser for the language.
     """
-    asked = list(pieces)
-    native = list(dict.fromkeys(each for each in asked if each[1] in _GRAMMARS))
-    found = {
-        piece: _ENDLESS if isinstance(said, Lost) else said.decode()
-        for piece, said in Pool(_spoken, 1).map(native, _weight)
+    all_pieces = list(pieces)
+    grammar_pieces = list(dict.fromkeys(piece_key for piece_key in all_pieces if piece_key[1] in _GRAMMARS_BY_LANGUAGE))
+    grammar_faults = {
+        piece: _PARSER_LOST_FAULT if isinstance(answer, LostTask) else answer.decode()
+        for piece, answer in ProcessPool(_check_piece, 1).map(grammar_pieces, _piece_size)
     }
-    return [found[each] if each in found else _plain(*each) for each in asked]
+    return [
+        grammar_faults[piece_key] if piece_key in grammar_faults else _check_in_process(*piece_key)
+        for piece_key in all_pieces
+    ]
 
 
-_ENDLESS: Final = "its parser crashed or took too long"
+_PARSER_LOST_FAULT: Final = "its parser crashed or took too long"
 
 
-def _weight(piece: tuple[str, str]) -> int:
+def _piece_size(piece: tuple[str, str]) -> int:
     return len(piece[0])
 
 
-def _spoken(piece: tuple[str, str]) -> bytes:
+def _check_piece(piece: tuple[str, str]) -> bytes:
     code, language = piece
-    shell = language in ("shell", "bash")
-    return (_grammar(prompts.commands(code) if shell else code, language) or "").encode()
+    is_shell = language in ("shell", "bash")
+    return (_check_grammar(snippet_code.extract_commands(code) if is_shell else code, language) or "").encode()
 
 
-def _plain(code: str, language: str) -> str:
+def _check_in_process(code: str, language: str) -> str:
     if language == "python":
-        return _python(code) or ""
+        return _check_python(code) or ""
     if language in ("json", "yaml", "toml", "xml"):
-        return _data(code, language) or ""
+        return _check_data(code, language) or ""
     return ""
 
 
-def _python(code: str) -> str | None:
-    program = prompts.typed(code) if prompts.is_session(code) else code
+def _check_python(code: str) -> str | None:
+    program = snippet_code.extract_session_input(code) if snippet_code.is_session(code) else code
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in an example is not our affair
+            warnings.simplefilter("ignore")  # invalid escapes in examples are acceptable
             ast.parse(program)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
@@ -110,7 +113,7 @@ def _python(code: str) -> str | None:
     return None
 
 
-def _data(code: str, language: str) -> str | None:
+def _check_data(code: str, language: str) -> str | None:
     try:
         if language == "json":
             json.loads(code)
@@ -125,37 +128,37 @@ def _data(code: str, language: str) -> str | None:
     return None
 
 
-def _grammar(code: str, language: str) -> str | None:
-    fault = _parse(code, language)
+def _check_grammar(code: str, language: str) -> str | None:
+    fault = _parse_code(code, language)
     if fault is None:
         return None
-    for frame in _WRAPPED.get(language, ()):
-        if _parse(frame.format(code), language) is None:
+    for frame in _FRAMES_BY_LANGUAGE.get(language, ()):
+        if _parse_code(frame.format(code), language) is None:
             return None
     return fault
 
 
-def _parse(code: str, language: str) -> str | None:
+def _parse_code(code: str, language: str) -> str | None:
     data = code.encode()
-    root = _parser(language).parse(data).root_node
+    root = _create_parser(language).parse(data).root_node
     if not root.has_error:
         return None
     node: Node = root
     while not (node.is_error or node.is_missing):
-        below = next((each for each in node.children if each.has_error or each.is_missing), None)
-        if below is None:
+        faulty_child = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if faulty_child is None:
             break
-        node = below
-    # Not by `start_point`: 0.26.0 of the parser frees the numbers of a point too early.
+        node = faulty_child
+    # Do not use `start_point`: tree-sitter 0.26.0 frees the numbers of a point too early.
     line = data.count(b"\n", 0, node.start_byte) + 1
-    return f"line {line}: not {_an(language)} program"
+    return f"line {line}: not {_add_article(language)} program"
 
 
 @cache
-def _parser(language: str) -> Parser:
-    module, maker = _GRAMMARS[language]
-    return Parser(Language(getattr(import_module(module), maker)()))
+def _create_parser(language: str) -> Parser:
+    module, function_name = _GRAMMARS_BY_LANGUAGE[language]
+    return Parser(Language(getattr(import_module(module), function_name)()))
 
 
-def _an(language: str) -> str:
+def _add_article(language: str) -> str:
     return f"{'an' if re.match('[aeiou]', language) else 'a'} {language}"

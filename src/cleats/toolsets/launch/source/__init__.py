@@ -1,1 +1,1 @@
-"""The source repository, read: git, files, manifests, documents, claims and their evidence."""
+"""Analysis of the source repository: git, files, manifests, documents, claims and evidence."""

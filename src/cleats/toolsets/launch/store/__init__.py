@@ -1,1 +1,1 @@
-"""Where runs are kept: what a store promises, and the stores that keep the promise."""
+"""Stores of runs: the interface of a store and its implementations."""

@@ -1,1 +1,1 @@
-"""What is recorded of runs for those who watch many of them, and how it gets to them."""
+"""Telemetry about runs, for monitoring: records, their API and their delivery."""

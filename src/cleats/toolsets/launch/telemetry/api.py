@@ -1,4 +1,4 @@
-"""The telemetry API: routes under `/api/v1/runs`, over the ledger of this machine."""
+"""The telemetry API: routes below `/api/v1/runs` for the ledger of this machine."""
 
 import logging
 import re
@@ -14,160 +14,262 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.routes import Route, RouteAnswer, RouteHandler, RouteRequest
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.contract.violations import Validator
-from cleats.toolsets.launch.telemetry import shapes
-from cleats.toolsets.launch.telemetry.ledger import FILTERS, Ledger
+from cleats.toolsets.launch.telemetry.ledger import FILTER_COLUMNS, TelemetryLedger
+
+RECORD_STATUSES: Final = ("running", "success", "failure", "partial", "timeout", "cancelled")
+
+_TEXT_SCHEMA: Final = {"type": "string", "maxLength": 4096}
+_TIME_SCHEMA: Final = {
+    "type": "string",
+    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?$",
+}
+"""ISO 8601. A pattern, because a validator may ignore a `format`; the zone is optional, because
+many clients omit it."""
+
+_COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
+_OBJECT_SCHEMA: Final = {"type": ["object", "null"]}
+_ID_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 256}
+_UUID_SCHEMA: Final = {
+    "type": "string",
+    "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+}
+
+_OUTCOME_PROPERTIES: Final[Mapping[str, Any]] = {
+    "status": {"enum": list(RECORD_STATUSES)},
+    "end_time": _TIME_SCHEMA,
+    "duration_ms": {"type": "number", "minimum": 0},
+    "items_discovered": _COUNT_SCHEMA,
+    "items_succeeded": _COUNT_SCHEMA,
+    "items_failed": _COUNT_SCHEMA,
+    "items_skipped": _COUNT_SCHEMA,
+    "output_summary": _TEXT_SCHEMA,
+    "error_summary": _TEXT_SCHEMA,
+    "metrics_json": _OBJECT_SCHEMA,
+    "context_json": _OBJECT_SCHEMA,
+}
+
+RECORD_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "required": ["event_id", "run_id", "agent_name", "job_type", "start_time"],
+    "properties": {
+        "event_id": _UUID_SCHEMA,
+        "run_id": _ID_SCHEMA,
+        "agent_name": _ID_SCHEMA,
+        "job_type": _ID_SCHEMA,
+        "start_time": _TIME_SCHEMA,
+        "parent_run_id": _ID_SCHEMA,
+        "product": _TEXT_SCHEMA,
+        "product_family": _TEXT_SCHEMA,
+        "platform": _TEXT_SCHEMA,
+        "subdomain": _TEXT_SCHEMA,
+        "website": _TEXT_SCHEMA,
+        "website_section": _TEXT_SCHEMA,
+        "item_name": _TEXT_SCHEMA,
+        "git_repo": _TEXT_SCHEMA,
+        "git_branch": _TEXT_SCHEMA,
+        **_OUTCOME_PROPERTIES,
+    },
+    "additionalProperties": False,
+}
+"""A record when it begins; `event_id` makes sending it twice the same as sending it once."""
+
+UPDATE_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": _OUTCOME_PROPERTIES,
+    "minProperties": 1,
+    "additionalProperties": False,
+}
+"""A later update of a record."""
+
+COMMIT_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "required": ["commit_hash", "commit_source"],
+    "properties": {
+        "commit_hash": {"type": "string", "pattern": "^[0-9a-f]{7,40}$"},
+        "commit_source": {"enum": ["manual", "llm", "ci"]},
+        "commit_author": _TEXT_SCHEMA,
+        "commit_timestamp": _TIME_SCHEMA,
+    },
+    "additionalProperties": False,
+}
+
+BATCH_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "array",
+    "maxItems": 1000,
+    "items": {"type": "object"},
+}
+
+STORED_RECORD_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "required": ["event_id", "run_id", "agent_name", "job_type", "start_time", "status"],
+    "properties": {**RECORD_SCHEMA["properties"], "commits": {"type": "array", "items": COMMIT_SCHEMA}},
+}
+"""A record as it is returned."""
+
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PAGE: Final = 50
-MOST: Final = 500
-FARTHEST: Final = 1 << 40
+DEFAULT_PAGE_RECORDS: Final = 50
+MAX_PAGE_RECORDS: Final = 500
+MAX_LIST_OFFSET: Final = 1 << 40
 
 CatchUp = Callable[[str], None]
-"""Bring the records of a run up to its journal."""
+"""Updates the records of a run from its journal."""
 
 
-class Api:
-    """What the routes do."""
+class TelemetryApi:
+    """The handlers of the routes."""
 
     def __init__(
         self,
-        ledger: Callable[[], Ledger],
+        open_ledger: Callable[[], TelemetryLedger],
         catch_up: CatchUp,
-        events: Callable[[str], list[Mapping[str, Any]]],
+        read_events: Callable[[str], list[Mapping[str, Any]]],
     ) -> None:
-        self._ledger = ledger
+        self._open_ledger = open_ledger
         self._catch_up = catch_up
-        self._events = events
+        self._read_events = read_events
 
-    def routes(self) -> list[Route]:
-        runs, one = "/api/v1/runs", "/api/v1/runs/{event_id}"
-        commit = one + "/associate-commit"
-        made = [
-            Route("POST", runs, self.begin, "Record that work began.", _MADE, shapes.RECORD),
-            Route("GET", runs, self.list, "Records, the newest first.", _LIST, query=_QUERY),
-            Route("POST", f"{runs}/batch", self.batch, "Up to 1,000 records.", _BATCH, _RECORDS),
-            Route("GET", one, self.one, "One record.", _ONE),
-            Route("PATCH", one, self.update, "What became of it.", _ONE, shapes.UPDATE),
-            Route("POST", commit, self.commit, "The commit it made.", _ONE, shapes.COMMIT),
-            Route("GET", one + "/events", self.events, "The journal of its run.", _EVENTS),
-            Route("GET", "/api/v1/metadata", self.metadata, "What is recorded here.", _FACTS),
-            Route("GET", "/telemetry/{run_id}", self.run, "A run and all below it.", _RUN),
+    def build_routes(self) -> list[Route]:
+        runs_path, record_path = "/api/v1/runs", "/api/v1/runs/{event_id}"
+        commit_path = record_path + "/associate-commit"
+        routes = [
+            Route("POST", runs_path, self.create_record, "Record that work began.", _CREATE_ANSWERS, RECORD_SCHEMA),
+            Route(
+                "GET", runs_path, self.list_records, "Records, the newest first.", _LIST_ANSWERS, query=_LIST_PARAMETERS
+            ),
+            Route(
+                "POST",
+                f"{runs_path}/batch",
+                self.create_batch,
+                "Up to 1,000 records.",
+                _BATCH_ANSWERS,
+                _BATCH_BODY_SCHEMA,
+            ),
+            Route("GET", record_path, self.get_record, "One record.", _RECORD_ANSWERS),
+            Route("PATCH", record_path, self.update_record, "What became of it.", _RECORD_ANSWERS, UPDATE_SCHEMA),
+            Route("POST", commit_path, self.associate_commit, "The commit it made.", _RECORD_ANSWERS, COMMIT_SCHEMA),
+            Route("GET", record_path + "/events", self.list_events, "The journal of its run.", _EVENTS_ANSWERS),
+            Route("GET", "/api/v1/metadata", self.get_metadata, "What is recorded here.", _METADATA_ANSWERS),
+            Route("GET", "/telemetry/{run_id}", self.get_run, "A run and all below it.", _RUN_ANSWERS),
         ]
-        return [replace(route, run=_told(route.run)) for route in made]
+        return [replace(route, run=_wrap_storage_errors(route.run)) for route in routes]
 
-    async def begin(self, request: RouteRequest) -> RouteAnswer:
-        record = _checked("record", request.body)
+    async def create_record(self, request: RouteRequest) -> RouteAnswer:
+        record = _check_body("record", request.body)
 
-        def keep() -> tuple[bool, dict[str, Any]]:
-            ledger = self._ledger()
-            before = ledger.find(record["event_id"])
-            if before is None:
-                ledger.keep([record])
-            return before is None, before or _found(ledger.find(record["event_id"]))
+        def store_record() -> tuple[bool, dict[str, Any]]:
+            ledger = self._open_ledger()
+            existing = ledger.find(record["event_id"])
+            if existing is None:
+                ledger.store_records([record])
+            return existing is None, existing or _require_record(ledger.find(record["event_id"]))
 
-        new, whole = await to_thread.run_sync(keep)
-        return RouteAnswer(whole, 201 if new else 200)
+        is_new, stored_record = await to_thread.run_sync(store_record)
+        return RouteAnswer(stored_record, 201 if is_new else 200)
 
-    async def batch(self, request: RouteRequest) -> RouteAnswer:
-        sent = _checked("batch", request.body)
-        validator = _validator("record")
+    async def create_batch(self, request: RouteRequest) -> RouteAnswer:
+        records = _check_body("batch", request.body)
+        validator = _load_validator("record")
 
-        def keep(ledger: Ledger) -> dict[str, Any]:
-            good, errors = [], []
-            for index, record in enumerate(sent):
-                if wrong := next(iter(validator.violations(record)), None):
-                    errors.append({"index": index, "path": wrong.path, "message": wrong.message})
+        def store_records(ledger: TelemetryLedger) -> dict[str, Any]:
+            valid_records, errors = [], []
+            for index, record in enumerate(records):
+                if violation := next(iter(validator.find_violations(record)), None):
+                    errors.append({"index": index, "path": violation.path, "message": violation.message})
                 else:
-                    good.append(record)
-            new = [each for each in good if ledger.find(each["event_id"]) is None]
-            ledger.keep(new)
-            inserted = len({each["event_id"] for each in new})
-            return {"inserted": inserted, "duplicates": len(good) - inserted, "errors": errors}
+                    valid_records.append(record)
+            new_records = [
+                valid_record for valid_record in valid_records if ledger.find(valid_record["event_id"]) is None
+            ]
+            ledger.store_records(new_records)
+            inserted = len({valid_record["event_id"] for valid_record in new_records})
+            return {"inserted": inserted, "duplicates": len(valid_records) - inserted, "errors": errors}
 
-        return RouteAnswer(await self._in_thread(keep))
+        return RouteAnswer(await self._run_in_thread(store_records))
 
-    async def list(self, request: RouteRequest) -> RouteAnswer:
-        unknown = request.query.keys() - {*FILTERS, "limit", "offset"}
+    async def list_records(self, request: RouteRequest) -> RouteAnswer:
+        unknown = request.query.keys() - {*FILTER_COLUMNS, "limit", "offset"}
         if unknown:
-            raise _invalid(f"there is no filter {min(unknown)!r}", f"Use {', '.join(FILTERS)}.")
-        limit = _number(request, "limit", PAGE, most=MOST)
-        offset = _number(request, "offset", 0, most=FARTHEST)
-        wanted = {name: request.query[name] for name in FILTERS if name in request.query}
-        runs = await self._in_thread(lambda ledger: ledger.list(wanted, limit=limit, offset=offset))
+            raise _make_invalid_error(f"there is no filter {min(unknown)!r}", f"Use {', '.join(FILTER_COLUMNS)}.")
+        limit = _parse_number(request, "limit", DEFAULT_PAGE_RECORDS, maximum=MAX_PAGE_RECORDS)
+        offset = _parse_number(request, "offset", 0, maximum=MAX_LIST_OFFSET)
+        filters = {name: request.query[name] for name in FILTER_COLUMNS if name in request.query}
+        runs = await self._run_in_thread(lambda ledger: ledger.list_records(filters, limit=limit, offset=offset))
         return RouteAnswer({"runs": runs, "count": len(runs), "limit": limit, "offset": offset})
 
-    async def one(self, request: RouteRequest) -> RouteAnswer:
+    async def get_record(self, request: RouteRequest) -> RouteAnswer:
         event_id = request.path["event_id"]
-        return RouteAnswer(_found(await self._in_thread(lambda ledger: ledger.find(event_id))))
+        return RouteAnswer(_require_record(await self._run_in_thread(lambda ledger: ledger.find(event_id))))
 
-    async def update(self, request: RouteRequest) -> RouteAnswer:
+    async def update_record(self, request: RouteRequest) -> RouteAnswer:
         event_id = request.path["event_id"]
-        update = _checked("update", request.body)
+        update = _check_body("update", request.body)
 
-        def keep(ledger: Ledger) -> dict[str, Any] | None:
-            ledger.keep([], [(event_id, update)])
+        def store_update(ledger: TelemetryLedger) -> dict[str, Any] | None:
+            ledger.store_records([], [(event_id, update)])
             return ledger.find(event_id)
 
-        return RouteAnswer(_found(await self._in_thread(keep)))
+        return RouteAnswer(_require_record(await self._run_in_thread(store_update)))
 
-    async def commit(self, request: RouteRequest) -> RouteAnswer:
+    async def associate_commit(self, request: RouteRequest) -> RouteAnswer:
         event_id = request.path["event_id"]
-        commit = _checked("commit", request.body)
+        commit = _check_body("commit", request.body)
 
-        def keep(ledger: Ledger) -> dict[str, Any] | None:
-            return ledger.find(event_id) if ledger.associate(event_id, commit) else None
+        def store_commit(ledger: TelemetryLedger) -> dict[str, Any] | None:
+            return ledger.find(event_id) if ledger.associate_commit(event_id, commit) else None
 
-        return RouteAnswer(_found(await self._in_thread(keep)))
+        return RouteAnswer(_require_record(await self._run_in_thread(store_commit)))
 
-    async def events(self, request: RouteRequest) -> RouteAnswer:
+    async def list_events(self, request: RouteRequest) -> RouteAnswer:
         event_id = request.path["event_id"]
 
-        def read(ledger: Ledger) -> list[Mapping[str, Any]]:
-            record = _found(ledger.find(event_id))
-            return self._events(record.get("parent_run_id") or record["run_id"])
+        def read_journal(ledger: TelemetryLedger) -> list[Mapping[str, Any]]:
+            record = _require_record(ledger.find(event_id))
+            return self._read_events(record.get("parent_run_id") or record["run_id"])
 
-        return RouteAnswer({"events": await self._in_thread(read)})
+        return RouteAnswer({"events": await self._run_in_thread(read_journal)})
 
-    async def metadata(self, _request: RouteRequest) -> RouteAnswer:
-        counts = await self._in_thread(lambda ledger: ledger.counts())
+    async def get_metadata(self, _request: RouteRequest) -> RouteAnswer:
+        counts = await self._run_in_thread(lambda ledger: ledger.count_records())
         return RouteAnswer({"version": TOOLING_VERSION, "counts": counts})
 
-    async def run(self, request: RouteRequest) -> RouteAnswer:
+    async def get_run(self, request: RouteRequest) -> RouteAnswer:
         run_id = request.path["run_id"]
 
-        def read(ledger: Ledger) -> Any:
+        def read_records(ledger: TelemetryLedger) -> Any:
             self._catch_up(run_id)
-            return ledger.of_run(run_id)
+            return ledger.list_run_records(run_id)
 
-        records = await self._in_thread(read)
+        records = await self._run_in_thread(read_records)
         if not records:
             raise ToolError(ErrorCode.NOT_FOUND, "nothing is recorded of this run")
         return RouteAnswer({"run_id": run_id, "records": records})
 
-    async def _in_thread(self, work: Callable[[Ledger], T]) -> T:
-        return await to_thread.run_sync(lambda: work(self._ledger()))
+    async def _run_in_thread(self, work: Callable[[TelemetryLedger], T]) -> T:
+        return await to_thread.run_sync(lambda: work(self._open_ledger()))
 
 
-_CHECKED: Final = {
-    "record": shapes.RECORD,
-    "update": shapes.UPDATE,
-    "commit": shapes.COMMIT,
-    "batch": shapes.BATCH,
+_BODY_SCHEMAS: Final = {
+    "record": RECORD_SCHEMA,
+    "update": UPDATE_SCHEMA,
+    "commit": COMMIT_SCHEMA,
+    "batch": BATCH_SCHEMA,
 }
 
 
 @cache
-def _validator(name: str) -> Validator:
-    return Validator(_CHECKED[name])
+def _load_validator(name: str) -> Validator:
+    return Validator(_BODY_SCHEMAS[name])
 
 
-def _told(run: RouteHandler) -> RouteHandler:
-    async def told(request: RouteRequest) -> RouteAnswer:
+def _wrap_storage_errors(handler: RouteHandler) -> RouteHandler:
+    async def handle_request(request: RouteRequest) -> RouteAnswer:
         try:
-            return await run(request)
+            return await handler(request)
         except (sqlite3.Error, OSError) as error:
             log.warning("telemetry.records error=%s", error)
             raise ToolError(
@@ -176,78 +278,83 @@ def _told(run: RouteHandler) -> RouteHandler:
                 hint="Make room or move it away; records of runs are made anew from their logs.",
             ) from None
 
-    return told
+    return handle_request
 
 
-def _checked(name: str, body: Any) -> Any:
-    found = [each.as_json() for each in _validator(name).violations(body)]
-    if found:
-        where = found[0]["instancePath"] or "the body"
-        raise ToolError(ErrorCode.INVALID_REQUEST, f"{where}: {found[0]['message']}", details=found)
+def _check_body(name: str, body: Any) -> Any:
+    violations = [violation.as_json() for violation in _load_validator(name).find_violations(body)]
+    if violations:
+        pointer = violations[0]["instancePath"] or "the body"
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"{pointer}: {violations[0]['message']}", details=violations)
     return body
 
 
-def _found(record: dict[str, Any] | None) -> dict[str, Any]:
+def _require_record(record: dict[str, Any] | None) -> dict[str, Any]:
     if record is None:
         raise ToolError(ErrorCode.NOT_FOUND, "there is no record with this event_id")
     return record
 
 
-_WHOLE: Final = re.compile(r"[0-9]{1,15}")
+_WHOLE_NUMBER_PATTERN: Final = re.compile(r"[0-9]{1,15}")
 
 
-def _number(request: RouteRequest, name: str, default: int, *, most: int) -> int:
-    said = request.query.get(name, str(default))
-    if not _WHOLE.fullmatch(said) or int(said) > most:
-        raise _invalid(f"{name} must be a whole number up to {most}", "")
-    return int(said)
+def _parse_number(request: RouteRequest, name: str, default: int, *, maximum: int) -> int:
+    text = request.query.get(name, str(default))
+    if not _WHOLE_NUMBER_PATTERN.fullmatch(text) or int(text) > maximum:
+        raise _make_invalid_error(f"{name} must be a whole number up to {maximum}", "")
+    return int(text)
 
 
-def _invalid(message: str, hint: str) -> ToolError:
+def _make_invalid_error(message: str, hint: str) -> ToolError:
     return ToolError(ErrorCode.INVALID_REQUEST, message, hint=hint)
 
 
-_STORED: Final = shapes.STORED
-_ROWS: Final = {"type": "array", "items": _STORED}
-_ONE: Final = {200: _STORED}
-_MADE: Final = {200: _STORED, 201: _STORED}
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_RECORDS: Final = {**shapes.BATCH, "items": shapes.RECORD}
-_QUERY: Final[Mapping[str, Mapping[str, Any]]] = {
-    **{name: {"type": "string"} for name in FILTERS},
-    "limit": {**_COUNT, "maximum": MOST, "default": PAGE},
-    "offset": {**_COUNT, "maximum": FARTHEST, "default": 0},
+_STORED_SCHEMA: Final = STORED_RECORD_SCHEMA
+_RECORD_LIST_SCHEMA: Final = {"type": "array", "items": _STORED_SCHEMA}
+_RECORD_ANSWERS: Final = {200: _STORED_SCHEMA}
+_CREATE_ANSWERS: Final = {200: _STORED_SCHEMA, 201: _STORED_SCHEMA}
+_WHOLE_NUMBER_SCHEMA: Final = {"type": "integer", "minimum": 0}
+_BATCH_BODY_SCHEMA: Final = {**BATCH_SCHEMA, "items": RECORD_SCHEMA}
+_LIST_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: {"type": "string"} for name in FILTER_COLUMNS},
+    "limit": {**_WHOLE_NUMBER_SCHEMA, "maximum": MAX_PAGE_RECORDS, "default": DEFAULT_PAGE_RECORDS},
+    "offset": {**_WHOLE_NUMBER_SCHEMA, "maximum": MAX_LIST_OFFSET, "default": 0},
 }
-_LIST: Final = {
+_LIST_ANSWERS: Final = {
     200: {
         "type": "object",
         "required": ["runs", "count", "limit", "offset"],
-        "properties": {"runs": _ROWS, "count": _COUNT, "limit": _COUNT, "offset": _COUNT},
+        "properties": {
+            "runs": _RECORD_LIST_SCHEMA,
+            "count": _WHOLE_NUMBER_SCHEMA,
+            "limit": _WHOLE_NUMBER_SCHEMA,
+            "offset": _WHOLE_NUMBER_SCHEMA,
+        },
     }
 }
-_BATCH: Final = {
+_BATCH_ANSWERS: Final = {
     200: {
         "type": "object",
         "required": ["inserted", "duplicates", "errors"],
         "properties": {
-            "inserted": _COUNT,
-            "duplicates": _COUNT,
+            "inserted": _WHOLE_NUMBER_SCHEMA,
+            "duplicates": _WHOLE_NUMBER_SCHEMA,
             "errors": {"type": "array", "items": {"type": "object"}},
         },
     }
 }
-_EVENTS: Final = {
+_EVENTS_ANSWERS: Final = {
     200: {
         "type": "object",
         "required": ["events"],
         "properties": {"events": {"type": "array", "items": {"type": "object"}}},
     }
 }
-_FACTS: Final = {200: {"type": "object", "required": ["version", "counts"]}}
-_RUN: Final = {
+_METADATA_ANSWERS: Final = {200: {"type": "object", "required": ["version", "counts"]}}
+_RUN_ANSWERS: Final = {
     200: {
         "type": "object",
         "required": ["run_id", "records"],
-        "properties": {"run_id": {"type": "string"}, "records": _ROWS},
+        "properties": {"run_id": {"type": "string"}, "records": _RECORD_LIST_SCHEMA},
     }
 }

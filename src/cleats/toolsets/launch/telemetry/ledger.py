@@ -1,7 +1,7 @@
-"""The records of this machine, in a small database of their own.
+"""The telemetry records of this machine, in a separate small database.
 
-Nothing here is the truth about a run: the journal is, and what was lost here is made again from it.
-So the database is written without waiting for the disk.
+The journal of a run is authoritative: records that are lost here are derived from it again. So the
+database is written without waiting for the disk.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-SCHEMA: Final = """
+CREATE_TABLES_SQL: Final = """
 CREATE TABLE IF NOT EXISTS records (
   event_id TEXT PRIMARY KEY,
   run_id TEXT NOT NULL,
@@ -41,26 +41,26 @@ CREATE TABLE IF NOT EXISTS outbox (
 CREATE TABLE IF NOT EXISTS sender (one INTEGER PRIMARY KEY, owner TEXT, until REAL);
 """
 
-WAIT: Final = 5.0
-"""Seconds that one process waits for another that writes."""
+WRITE_TIMEOUT_SECONDS: Final = 5.0
+"""Time that one process waits for another that writes."""
 
-OUTBOX_CAP: Final = 10 << 20
-"""Bytes that may wait to be sent; the oldest go first."""
+MAX_OUTBOX_BYTES: Final = 10 << 20
+"""Size of the outbox; the oldest messages are dropped first."""
 
-FILTERS: Final = ("run_id", "parent_run_id", "job_type", "agent_name", "status")
+FILTER_COLUMNS: Final = ("run_id", "parent_run_id", "job_type", "agent_name", "status")
 
 
 @dataclass(frozen=True, slots=True)
-class Collector:
-    """Somebody elsewhere who wants records."""
+class TelemetryCollector:
+    """A remote service that receives records."""
 
     url: str
     token: str = ""
-    """The name of the secret that it wants to see; the secret itself is never written down."""
+    """The name of the secret that the collector requires; the secret itself is never stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class OutboxMessage:
     """A request that waits to be sent."""
 
     id: int
@@ -70,20 +70,20 @@ class Message:
     body: bytes
 
 
-class Ledger:
-    """Safe for threads and for several processes."""
+class TelemetryLedger:
+    """The database of records. Safe for threads and for several processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self.dropped = 0
-        """Messages that the cap took away since the start."""
+        self.dropped_count = 0
+        """The number of messages dropped from the outbox since the start."""
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _open_transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
-            connection = self._open()
+            connection = self._open_connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -92,16 +92,16 @@ class Ledger:
                 raise
             connection.commit()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             connection = sqlite3.connect(
-                self._path, timeout=WAIT, isolation_level=None, check_same_thread=False
+                self._path, timeout=WRITE_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=OFF")
-                connection.executescript(SCHEMA)
+                connection.executescript(CREATE_TABLES_SQL)
             except sqlite3.Error:
                 connection.close()
                 raise
@@ -114,155 +114,147 @@ class Ledger:
                 self._connection.close()
                 self._connection = None
 
-    def read_up_to(self, run_id: str) -> int:
-        """How far the journal of a run has been turned into records."""
-        with self._lock, closing(self._open().execute(_READ, (run_id,))) as rows:
+    def get_read_position(self, run_id: str) -> int:
+        """Return the position up to which the journal of a run has been turned into records."""
+        with self._lock, closing(self._open_connection().execute(_SELECT_POSITION_SQL, (run_id,))) as rows:
             row = rows.fetchone()
         return row[0] if row else 0
 
-    def keep(
+    def store_records(
         self,
-        begun: Iterable[Mapping[str, Any]],
-        ended: Iterable[tuple[str, Mapping[str, Any]]] = (),
+        new_records: Iterable[Mapping[str, Any]],
+        updates: Iterable[tuple[str, Mapping[str, Any]]] = (),
         *,
-        read: tuple[str, int, int] | None = None,
-        to: Collector | None = None,
+        read_range: tuple[str, int, int] | None = None,
+        collector: TelemetryCollector | None = None,
     ) -> bool:
-        """Take in records and what is known of them later, in one go; send them `to` somebody.
+        """Store new records and updates in one transaction, and queue them for a collector.
 
-        `read` is a run, how far its journal had been read and how far it is now; False, and
-        nothing is taken in, when somebody else has read on in the meantime.
+        `read_range` is a run, the journal position before and the position now. If another process
+        has advanced the position in the meantime, nothing is stored and False is returned.
         """
-        with self._transaction() as database:
-            if read is not None and not _moved(database, *read):
+        with self._open_transaction() as database:
+            if read_range is not None and not _advance_position(database, *read_range):
                 return False
-            for record in begun:
-                if _insert(database, record):
-                    _post(database, to, "POST", "/api/v1/runs", record)
-            for event_id, update in ended:
-                if _update(database, event_id, update):
-                    _post(database, to, "PATCH", f"/api/v1/runs/{event_id}", update)
-            if to is not None:
-                self.dropped += _trimmed(database)
+            for record in new_records:
+                if _insert_record(database, record):
+                    _enqueue_message(database, collector, "POST", "/api/v1/runs", record)
+            for event_id, update in updates:
+                if _update_record(database, event_id, update):
+                    _enqueue_message(database, collector, "PATCH", f"/api/v1/runs/{event_id}", update)
+            if collector is not None:
+                self.dropped_count += _trim_outbox(database)
         return True
 
-    def associate(
-        self, event_id: str, commit: Mapping[str, Any], *, to: Collector | None = None
+    def associate_commit(
+        self, event_id: str, commit: Mapping[str, Any], *, collector: TelemetryCollector | None = None
     ) -> bool:
-        """Add a commit to a record; False when there is no such record."""
-        with self._transaction() as database:
-            found = _find(database, event_id)
-            if found is None:
+        """Add a commit to a record; return False if the record does not exist."""
+        with self._open_transaction() as database:
+            record = _find_record(database, event_id)
+            if record is None:
                 return False
-            commits = found.setdefault("commits", [])
+            commits = record.setdefault("commits", [])
             if commit not in commits:
                 commits.append(dict(commit))
-                _write(database, event_id, found)
-                _post(database, to, "POST", f"/api/v1/runs/{event_id}/associate-commit", commit)
+                _write_record(database, event_id, record)
+                _enqueue_message(database, collector, "POST", f"/api/v1/runs/{event_id}/associate-commit", commit)
         return True
 
     def find(self, event_id: str) -> dict[str, Any] | None:
         with self._lock:
-            return _find(self._open(), event_id)
+            return _find_record(self._open_connection(), event_id)
 
-    def list(
-        self, wanted: Mapping[str, str], *, limit: int, offset: int = 0
-    ) -> Sequence[dict[str, Any]]:
-        """Records by the columns that can be asked for, the newest first."""
-        names = [name for name in FILTERS if name in wanted]
+    def list_records(self, filters: Mapping[str, str], *, limit: int, offset: int = 0) -> Sequence[dict[str, Any]]:
+        """Return the records that match the filters, the newest first."""
+        names = [name for name in FILTER_COLUMNS if name in filters]
         where = " AND ".join(f"{name} = ?" for name in names) or "1"
-        sql = (  # the names are ours
+        sql = (  # only known column names are inserted
             f"SELECT body FROM records WHERE {where} "  # noqa: S608
             "ORDER BY start_time DESC, event_id LIMIT ? OFFSET ?"
         )
-        values = [*(wanted[name] for name in names), limit, offset]
-        with self._lock, closing(self._open().execute(sql, values)) as rows:
+        values = [*(filters[name] for name in names), limit, offset]
+        with self._lock, closing(self._open_connection().execute(sql, values)) as rows:
             return [msgspec.json.decode(body) for (body,) in rows.fetchall()]
 
-    def of_run(self, run_id: str) -> Sequence[dict[str, Any]]:
-        """The record of a run and those below it, in the order in which they began."""
-        with self._lock, closing(self._open().execute(_FAMILY, (run_id, run_id))) as rows:
+    def list_run_records(self, run_id: str) -> Sequence[dict[str, Any]]:
+        """Return the record of a run and those below it, in the order of their start."""
+        with self._lock, closing(self._open_connection().execute(_SELECT_RUN_SQL, (run_id, run_id))) as rows:
             return [msgspec.json.decode(body) for (body,) in rows.fetchall()]
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How many records there are of each kind."""
-        made: dict[str, dict[str, int]] = {}
+    def count_records(self) -> dict[str, dict[str, int]]:
+        """Return the number of records by job type, agent and status."""
+        counts_by_column: dict[str, dict[str, int]] = {}
         with self._lock:
             for column in ("job_type", "agent_name", "status"):
                 sql = f"SELECT {column}, count(*) FROM records GROUP BY 1 ORDER BY 1"  # noqa: S608
-                with closing(self._open().execute(sql)) as rows:
-                    made[column] = dict(rows.fetchall())
-        return made
+                with closing(self._open_connection().execute(sql)) as rows:
+                    counts_by_column[column] = dict(rows.fetchall())
+        return counts_by_column
 
-    def claim(self, owner: str, now: float, seconds: float) -> bool:
-        """Become the one who sends, or stay it; False while another process is."""
-        with self._transaction() as database:
+    def claim_sender(self, owner: str, now: float, seconds: float) -> bool:
+        """Become or stay the process that sends; return False while another process is."""
+        with self._open_transaction() as database:
             with closing(database.execute("SELECT owner, until FROM sender")) as rows:
                 row = rows.fetchone()
             if row is not None and row[0] != owner and row[1] > now:
                 return False
-            database.execute(
-                "INSERT OR REPLACE INTO sender VALUES (1, ?, ?)", (owner, now + seconds)
-            )
+            database.execute("INSERT OR REPLACE INTO sender VALUES (1, ?, ?)", (owner, now + seconds))
         return True
 
-    def collectors(self) -> Sequence[str]:
-        """Where something is to be sent to."""
+    def list_collectors(self) -> Sequence[str]:
+        """Return the collectors that messages wait for."""
         sql = "SELECT collector FROM outbox GROUP BY 1 ORDER BY min(id)"
-        with self._lock, closing(self._open().execute(sql)) as rows:
+        with self._lock, closing(self._open_connection().execute(sql)) as rows:
             return [row[0] for row in rows.fetchall()]
 
-    def waiting(self, collector: str, limit: int) -> Sequence[Message]:
-        """What waits to be sent to somebody, the oldest first."""
-        with self._lock, closing(self._open().execute(_WAITING, (collector, limit))) as rows:
-            return [Message(*row) for row in rows.fetchall()]
+    def list_waiting(self, collector: str, limit: int) -> Sequence[OutboxMessage]:
+        """Return the messages that wait for a collector, the oldest first."""
+        with self._lock, closing(self._open_connection().execute(_SELECT_WAITING_SQL, (collector, limit))) as rows:
+            return [OutboxMessage(*row) for row in rows.fetchall()]
 
-    def sent(self, message: Message) -> None:
-        with self._transaction() as database:
+    def mark_sent(self, message: OutboxMessage) -> None:
+        with self._open_transaction() as database:
             database.execute("DELETE FROM outbox WHERE id = ?", (message.id,))
 
 
-_READ: Final = "SELECT seq FROM read WHERE run_id = ?"
-_WAITING: Final = (
-    "SELECT id, token, method, path, body FROM outbox WHERE collector = ? ORDER BY id LIMIT ?"
-)
-_OLDEST: Final = "SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1"
-_FAMILY: Final = (
-    "SELECT body FROM records WHERE run_id = ? OR parent_run_id = ? ORDER BY start_time, event_id"
-)
-_INSERT: Final = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_SELECT_POSITION_SQL: Final = "SELECT seq FROM read WHERE run_id = ?"
+_SELECT_WAITING_SQL: Final = "SELECT id, token, method, path, body FROM outbox WHERE collector = ? ORDER BY id LIMIT ?"
+_SELECT_OLDEST_SQL: Final = "SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1"
+_SELECT_RUN_SQL: Final = "SELECT body FROM records WHERE run_id = ? OR parent_run_id = ? ORDER BY start_time, event_id"
+_INSERT_RECORD_SQL: Final = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def _post(
+def _enqueue_message(
     database: sqlite3.Connection,
-    to: Collector | None,
+    collector: TelemetryCollector | None,
     method: str,
     path: str,
     body: Mapping[str, Any],
 ) -> None:
-    if to is not None:
+    if collector is not None:
         database.execute(
             "INSERT INTO outbox (collector, token, method, path, body) VALUES (?, ?, ?, ?, ?)",
-            (to.url, to.token, method, path, msgspec.json.encode(body)),
+            (collector.url, collector.token, method, path, msgspec.json.encode(body)),
         )
 
 
-def _trimmed(database: sqlite3.Connection) -> int:
-    """Keep the outbox below its cap; how many messages that took away."""
+def _trim_outbox(database: sqlite3.Connection) -> int:
+    """Trim the outbox to its limit; return the number of dropped messages."""
     with closing(database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox")) as rows:
         total = rows.fetchone()[0]
-    dropped = 0
-    while total > OUTBOX_CAP:
-        with closing(database.execute(_OLDEST)) as rows:
-            number, size = rows.fetchone()
-        database.execute("DELETE FROM outbox WHERE id = ?", (number,))
-        dropped += 1
+    dropped_count = 0
+    while total > MAX_OUTBOX_BYTES:
+        with closing(database.execute(_SELECT_OLDEST_SQL)) as rows:
+            message_id, size = rows.fetchone()
+        database.execute("DELETE FROM outbox WHERE id = ?", (message_id,))
+        dropped_count += 1
         total -= size
-    return dropped
+    return dropped_count
 
 
-def _moved(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:
-    with closing(database.execute(_READ, (run_id,))) as rows:
+def _advance_position(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:
+    with closing(database.execute(_SELECT_POSITION_SQL, (run_id,))) as rows:
         row = rows.fetchone()
     if (row[0] if row else 0) != before:
         return False
@@ -270,55 +262,55 @@ def _moved(database: sqlite3.Connection, run_id: str, before: int, now: int) -> 
     return True
 
 
-def _insert(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:
-    whole = {"status": "running", **record}
-    done = database.execute(
-        _INSERT,
+def _insert_record(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:
+    full_record = {"status": "running", **record}
+    cursor = database.execute(
+        _INSERT_RECORD_SQL,
         (
-            whole["event_id"],
-            whole["run_id"],
-            whole.get("parent_run_id"),
-            whole["job_type"],
-            whole["agent_name"],
-            whole["status"],
-            whole["start_time"],
-            msgspec.json.encode(whole).decode(),
+            full_record["event_id"],
+            full_record["run_id"],
+            full_record.get("parent_run_id"),
+            full_record["job_type"],
+            full_record["agent_name"],
+            full_record["status"],
+            full_record["start_time"],
+            msgspec.json.encode(full_record).decode(),
         ),
     )
-    return done.rowcount == 1
+    return cursor.rowcount == 1
 
 
-def _find(database: sqlite3.Connection, event_id: str) -> dict[str, Any] | None:
+def _find_record(database: sqlite3.Connection, event_id: str) -> dict[str, Any] | None:
     sql = "SELECT body FROM records WHERE event_id = ?"
     with closing(database.execute(sql, (event_id,))) as rows:
         row = rows.fetchone()
     return None if row is None else msgspec.json.decode(row[0])
 
 
-def _update(database: sqlite3.Connection, event_id: str, update: Mapping[str, Any]) -> bool:
-    found = _find(database, event_id)
-    if found is None:
+def _update_record(database: sqlite3.Connection, event_id: str, update: Mapping[str, Any]) -> bool:
+    record = _find_record(database, event_id)
+    if record is None:
         return False
     if "end_time" in update and "duration_ms" not in update:
-        update = {**update, "duration_ms": _between(found["start_time"], update["end_time"])}
+        update = {**update, "duration_ms": _measure_duration_ms(record["start_time"], update["end_time"])}
     for name in ("metrics_json", "context_json"):  # facts are added to, not replaced
-        if isinstance(found.get(name), dict) and isinstance(update.get(name), dict):
-            update = {**update, name: {**found[name], **update[name]}}
-    _write(database, event_id, {**found, **update})
+        if isinstance(record.get(name), dict) and isinstance(update.get(name), dict):
+            update = {**update, name: {**record[name], **update[name]}}
+    _write_record(database, event_id, {**record, **update})
     return True
 
 
-def _write(database: sqlite3.Connection, event_id: str, whole: Mapping[str, Any]) -> None:
+def _write_record(database: sqlite3.Connection, event_id: str, record: Mapping[str, Any]) -> None:
     database.execute(
         "UPDATE records SET status = ?, body = ? WHERE event_id = ?",
-        (whole["status"], msgspec.json.encode(whole).decode(), event_id),
+        (record["status"], msgspec.json.encode(record).decode(), event_id),
     )
 
 
-def _between(begun: str, ended: str) -> float:
-    """Milliseconds, never less than none: two machines may have two clocks."""
+def _measure_duration_ms(started: str, finished: str) -> float:
+    """Return a duration in milliseconds, never negative: two machines may have different clocks."""
     try:
-        first, last = (datetime.fromisoformat(each) for each in (begun, ended))
+        first, last = (datetime.fromisoformat(moment) for moment in (started, finished))
         return max(0.0, round((last - first).total_seconds() * 1000, 3))
-    except (TypeError, ValueError):  # with and without a zone, or no moment at all
+    except (TypeError, ValueError):  # one time with and one without a zone, or not a time
         return 0.0

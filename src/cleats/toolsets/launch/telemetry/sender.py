@@ -1,9 +1,9 @@
-"""Sending records to a collector that may be away: in the background, in order, each once.
+"""Delivery of records to a collector that may be unavailable: in the background and in order.
 
-A run never waits for this. What cannot be sent now stays in the outbox, also when the process
-ends, and whoever sends next begins where this one stopped. One process sends at a time; a message
-that was sent and not yet crossed off when its sender was killed is sent again, and the `event_id`
-in it makes that the same as once.
+A run never waits for this. A message that cannot be sent stays in the outbox, even when the process
+ends, and the next sender continues with it. One process sends at a time; a message that was sent
+but not yet removed when its sender was killed is sent again, and its `event_id` lets the collector
+ignore the repetition.
 """
 
 import logging
@@ -18,93 +18,97 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.versions import TOOLING_VERSION
-from cleats.toolsets.launch.telemetry.ledger import Ledger, Message
+from cleats.toolsets.launch.telemetry.ledger import OutboxMessage, TelemetryLedger
 
 if TYPE_CHECKING:
     import httpx2
 
 log = logging.getLogger(__name__)
 
-TIMEOUT: Final = 10.0
-"""Seconds for one message."""
+MESSAGE_TIMEOUT_SECONDS: Final = 10.0
+"""Time limit for one message."""
 
-BATCH: Final = 50
+MAX_BATCH_MESSAGES: Final = 50
 """Messages that are read from the outbox at once."""
 
-LEAD: Final = 30.0
-"""Seconds that one process stays the sender without saying so again."""
+SENDER_LEASE_SECONDS: Final = 30.0
+"""Time that a process remains the sender without renewing its claim."""
 
-PAUSES: Final = (1.0, 2.0, 4.0, 15.0, 60.0)
-"""Seconds to wait for a collector that is away, longer each time."""
+RETRY_PAUSE_SECONDS: Final = (1.0, 2.0, 4.0, 15.0, 60.0)
+"""Pauses before retrying an unavailable collector, longer each time."""
 
-IDLE: Final = 1.0
-"""Seconds between two looks at an outbox that was empty."""
+IDLE_PAUSE_SECONDS: Final = 1.0
+"""Pause after an empty outbox."""
 
 
 @dataclass(eq=False)
-class Sender:
-    """The way from the outbox to the collector."""
+class TelemetrySender:
+    """Sends messages from the outbox to their collectors."""
 
-    ledger: Ledger
+    ledger: TelemetryLedger
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By the names that messages have for them."""
+    """Secrets by the names that messages have for them."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     _owner: str = field(default_factory=lambda: secrets.token_hex(8))
     _failures: int = 0
 
     async def run(self) -> None:
-        """Send whatever comes, until cancelled."""
+        """Send all messages until cancelled."""
         while True:
-            pause = IDLE if await self.flush() else PAUSES[min(self._failures, len(PAUSES)) - 1]
+            pause = (
+                IDLE_PAUSE_SECONDS
+                if await self.flush()
+                else RETRY_PAUSE_SECONDS[min(self._failures, len(RETRY_PAUSE_SECONDS)) - 1]
+            )
             await self.sleep(pause)
 
     async def flush(self) -> bool:
-        """Send what waits; False when a collector is away. The others get theirs all the same."""
+        """Send the waiting messages to all available collectors; return False if one is not."""
         try:
-            collectors = await to_thread.run_sync(self._claimed)
+            collectors = await to_thread.run_sync(self._claim_collectors)
             if not collectors:
                 return True
-            async with self._client() as client:
-                there = [await self._flushed(client, each) for each in collectors]
-        except (OSError, sqlite3.Error) as error:  # a full disk, say: the outbox is as it was
+            async with self._make_client() as client:
+                flushed = [await self._flush_collector(client, collector) for collector in collectors]
+        except (OSError, sqlite3.Error) as error:  # such as a full disk: the outbox is unchanged
             log.warning("telemetry.outbox error=%s", type(error).__name__)
             self._failures += 1
             return False
-        self._failures = 0 if all(there) else self._failures + 1
-        return all(there)
+        self._failures = 0 if all(flushed) else self._failures + 1
+        return all(flushed)
 
-    def _claimed(self) -> Sequence[str]:
-        collectors = self.ledger.collectors()
-        leads = collectors and self.ledger.claim(self._owner, time(), LEAD)
-        return collectors if leads else ()
+    def _claim_collectors(self) -> Sequence[str]:
+        collectors = self.ledger.list_collectors()
+        is_sender = collectors and self.ledger.claim_sender(self._owner, time(), SENDER_LEASE_SECONDS)
+        return collectors if is_sender else ()
 
-    async def _flushed(self, client: "httpx2.AsyncClient", collector: str) -> bool:
-        while waiting := await to_thread.run_sync(self.ledger.waiting, collector, BATCH):
+    async def _flush_collector(self, client: "httpx2.AsyncClient", collector: str) -> bool:
+        while waiting := await to_thread.run_sync(self.ledger.list_waiting, collector, MAX_BATCH_MESSAGES):
             for message in waiting:
-                if not await self._sent(client, collector, message):
+                if not await self._send_message(client, collector, message):
                     return False
-                await to_thread.run_sync(self.ledger.sent, message)
+                await to_thread.run_sync(self.ledger.mark_sent, message)
         return True
 
-    def _client(self) -> "httpx2.AsyncClient":
+    def _make_client(self) -> "httpx2.AsyncClient":
         import httpx2  # noqa: PLC0415 - only where there is a collector
 
         headers = {"content-type": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
         return httpx2.AsyncClient(
-            headers=headers, timeout=TIMEOUT, trust_env=False, follow_redirects=False
+            headers=headers, timeout=MESSAGE_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False
         )
 
-    async def _sent(self, client: "httpx2.AsyncClient", collector: str, message: Message) -> bool:
-        """Whether a message need not be sent again: it arrived, or it never will."""
+    async def _send_message(self, client: "httpx2.AsyncClient", collector: str, message: OutboxMessage) -> bool:
+        """Send a message; return True if it arrived or was rejected for good."""
         import httpx2  # noqa: PLC0415 - as above
 
         try:
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(MESSAGE_TIMEOUT_SECONDS):
                 reply = await client.request(
                     message.method,
                     collector.rstrip("/") + message.path,
                     content=message.body,
-                    headers=self._authorization(message),
+                    headers=self._make_auth_headers(message),
                 )
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL):
             return False
@@ -114,6 +118,6 @@ class Sender:
             log.warning("telemetry.refused path=%s status=%d", message.path, reply.status_code)
         return True
 
-    def _authorization(self, message: Message) -> dict[str, str]:
+    def _make_auth_headers(self, message: OutboxMessage) -> dict[str, str]:
         token = self.tokens.get(message.token)
         return {"authorization": f"Bearer {token}"} if token else {}

@@ -1,1 +1,1 @@
-"""What does the work of a run, one step at a time, each in a process of its own."""
+"""The workers of a run: each step runs in a separate process."""

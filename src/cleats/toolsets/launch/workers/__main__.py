@@ -1,7 +1,7 @@
 """The process of one step: an order on stdin, lines of JSON on stdout.
 
-Lines with `tell` are progress; the last line is `result` or `error`. Standard output is taken
-away from everybody else first, so whatever a worker or a library prints goes to stderr.
+Lines with `tell` are progress; the last line is `result` or `error`. Standard output is redirected
+first, so anything that a worker or a library prints goes to stderr.
 
 Imports are few: this process starts once for every step of every run.
 """
@@ -16,35 +16,35 @@ from importlib import import_module
 from typing import Any
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch import disk
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.runs import storage
+from cleats.toolsets.launch.runs.job import WorkerJob
 
 
 def main() -> None:
-    """Do what the order says."""
+    """Run the job of the order."""
     order = json.loads(sys.stdin.buffer.read())
     module = order.pop("module")
     with os.fdopen(os.dup(1), "wb") as channel:
         os.dup2(2, 1)
 
-        def say(said: Mapping[str, Any]) -> None:
-            channel.write(job.hushed(json.dumps(said).encode()) + b"\n")
+        def send_message(message: Mapping[str, Any]) -> None:
+            channel.write(job.redact_secrets(json.dumps(message).encode()) + b"\n")
             channel.flush()
 
-        job = Job.of(order, say)
+        job = WorkerJob.from_order(order, send_message)
         try:
             facts = asyncio.run(import_module(module).run(job))
-            answer = {"facts": dict(facts), "artifacts": job.outputs, "events": job.events}
-            said = json.dumps({"result": answer}, allow_nan=False)
-        except Exception as crash:  # noqa: BLE001 - the last line has to be said
-            known = disk.trouble(crash) if isinstance(crash, OSError) else crash
-            if isinstance(known, ToolError):
-                told = {**known.as_json(), "artifacts": job.left, "events": job.events}
-                said = json.dumps({"error": told}, default=str)
+            result = {"facts": dict(facts), "artifacts": job.outputs, "events": job.events}
+            last_line = json.dumps({"result": result}, allow_nan=False)
+        except Exception as crash:  # noqa: BLE001 - the last line has to be written
+            tool_error = storage.wrap_os_error(crash) if isinstance(crash, OSError) else crash
+            if isinstance(tool_error, ToolError):
+                error_document = {**tool_error.as_json(), "artifacts": job.failure_outputs, "events": job.events}
+                last_line = json.dumps({"error": error_document}, default=str)
             else:
-                sys.stderr.buffer.write(job.hushed(traceback.format_exc().encode()))
-                said = json.dumps({"crash": {"cause_class": type(crash).__name__}})
-        channel.write(job.hushed(said.encode()) + b"\n")
+                sys.stderr.buffer.write(job.redact_secrets(traceback.format_exc().encode()))
+                last_line = json.dumps({"crash": {"cause_class": type(crash).__name__}})
+        channel.write(job.redact_secrets(last_line.encode()) + b"\n")
 
 
 main()

@@ -1,36 +1,36 @@
-"""The repositories at their commits, and what the site says about itself (W1, first part)."""
+"""The worker that clones the repositories and reads the context of the site (W1, first part)."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.config.shown import shown
-from cleats.toolsets.launch.source import front_matter, hugo
-from cleats.toolsets.launch.source.git import SHA, clone_at, ls_remote
-from cleats.toolsets.launch.source.tree import Tree
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.config.secrets import redact_url
+from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, clone_commit, list_remote_refs
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site import hugo
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Have `work/repo` and `work/site`, and write what can be known before reading the source.
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Clone `work/repo` and `work/site`, and write the facts that do not depend on the source.
 
     Raises:
         ToolError: as `clone_at`; the message names the field that is wrong.
     """
     env = job.settings.get("git_env", {})
     job.root.joinpath("work").mkdir(parents=True, exist_ok=True)
-    source = await _fetched(job, env, "github_repo_url", "github_ref")
-    site = await _fetched(job, env, "site_repo_url", "site_ref")
-    flows = await _workflows(job, env)
-    tree = Tree(job.site)
-    config = hugo.read(tree)
+    source = await _clone_repository(job, env, "github_repo_url", "github_ref")
+    site = await _clone_repository(job, env, "site_repo_url", "site_ref")
+    workflows = await _clone_workflows(job, env)
+    tree = CheckoutTree(job.site)
+    config = hugo.read_hugo_config(tree)
     job.write(
         "resolved_refs.json",
         {
             "schema_version": "1.0",
             "repo": source,
             "site": site,
-            **({"workflows": flows} if flows else {}),
+            **({"workflows": workflows} if workflows else {}),
         },
     )
     job.write(
@@ -38,14 +38,12 @@ async def run(job: Job) -> Mapping[str, Any]:
         {
             "schema_version": "1.0",
             "site": {**site, "clone_path": "work/site"},
-            **({"workflows": {**flows, "clone_path": "work/workflows"}} if flows else {}),
-            "hugo": hugo.context(tree, config),
+            **({"workflows": {**workflows, "clone_path": "work/workflows"}} if workflows else {}),
+            "hugo": hugo.build_hugo_context(tree, config),
         },
     )
-    job.write("hugo_facts.json", hugo.facts(config))
-    contract = front_matter.contract(
-        tree, section_roots(job.config), site["repo_url"], site["resolved_sha"]
-    )
+    job.write("hugo_facts.json", hugo.derive_hugo_facts(config))
+    contract = hugo.derive_contract(tree, find_section_roots(job.config), site["repo_url"], site["resolved_sha"])
     job.write("frontmatter_contract.json", contract)
     return {
         "repo_sha": source["resolved_sha"],
@@ -55,54 +53,52 @@ async def run(job: Job) -> Mapping[str, Any]:
     }
 
 
-def section_roots(config: Mapping[str, Any]) -> dict[str, str]:
-    """Where the pages of each section lie in the site, as the configuration says."""
+def find_section_roots(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the folder of each section's pages in the site, from the configuration."""
     layout = config.get("site_layout") or {}
     content = str(layout.get("content_root") or "content").strip("/")
     roots: dict[str, str] = {}
-    for name, given in (layout.get("subdomain_roots") or {}).items():
-        root = str(given).strip("/")
-        inside = root == content or root.startswith(f"{content}/")
-        roots[name] = root if inside else f"{content}/{root}".rstrip("/")
+    for name, configured_root in (layout.get("subdomain_roots") or {}).items():
+        root = str(configured_root).strip("/")
+        is_below_content = root == content or root.startswith(f"{content}/")
+        roots[name] = root if is_below_content else f"{content}/{root}".rstrip("/")
     return roots
 
 
-async def _workflows(job: Job, env: Mapping[str, str]) -> dict[str, str]:
-    """The repository with the workflows of the site, when the run names one."""
+async def _clone_workflows(job: WorkerJob, env: Mapping[str, str]) -> dict[str, str]:
+    """Clone the repository with the workflows of the site, if the run names one."""
     if not job.config.get("workflows_repo_url"):
         return {}
-    return await _fetched(job, env, "workflows_repo_url", "workflows_ref")
+    return await _clone_repository(job, env, "workflows_repo_url", "workflows_ref")
 
 
-async def _fetched(
-    job: Job, env: Mapping[str, str], url_field: str, ref_field: str
-) -> dict[str, str]:
+async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: str, ref_field: str) -> dict[str, str]:
     url = str(job.config.get(url_field) or "")
     ref = str(job.config.get(ref_field) or "")
     if not url:
-        raise _missing(url_field, "The run names no repository there.")
-    sha = ref if SHA.fullmatch(ref) else ""
+        raise _make_missing_field_error(url_field, "The run names no repository there.")
+    sha = ref if COMMIT_ID_PATTERN.fullmatch(ref) else ""
     if not sha:
         if ref_field == "github_ref":  # a run must read the same source every time
-            raise _missing(ref_field, "It must be a full commit id.")
-        sha = (await ls_remote(url, env)).find(ref)
+            raise _make_missing_field_error(ref_field, "It must be a full commit id.")
+        sha = (await list_remote_refs(url, env)).find(ref)
     if not sha:
-        raise _missing(ref_field, f"The repository has no {ref or 'commit'!r}.")
+        raise _make_missing_field_error(ref_field, f"The repository has no {ref or 'commit'!r}.")
     target = {
         "github_ref": job.repo,
         "site_ref": job.site,
         "workflows_ref": job.site.with_name("workflows"),
     }[ref_field]
     try:
-        await clone_at(url, sha, target, env, tell=job.tell)
+        await clone_commit(url, sha, target, env, report_progress=job.report_progress)
     except ToolError as error:
         field = ref_field if error.code is ErrorCode.INVALID_INPUT else url_field
         error.details = {**(error.details or {}), "field": field}
         raise
-    return {"repo_url": shown(url), "requested_ref": ref or "HEAD", "resolved_sha": sha}
+    return {"repo_url": redact_url(url), "requested_ref": ref or "HEAD", "resolved_sha": sha}
 
 
-def _missing(field: str, message: str) -> ToolError:
+def _make_missing_field_error(field: str, message: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_INPUT,
         f"{field}: {message}",

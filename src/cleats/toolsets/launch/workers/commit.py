@@ -1,24 +1,24 @@
-"""The commit of a change on the branch of its run (W9, first part)."""
+"""The worker that commits the change to the branch of its run (W9, first part)."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from cleats.toolsets.launch.publish import change
-from cleats.toolsets.launch.publish.drivers import publisher
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.publish.change import create_publisher
+from cleats.toolsets.launch.runs.job import WorkerJob
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Commit what was validated, once however often it is asked.
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Commit the validated pages; repeating the step makes no second commit.
 
     Raises:
-        ToolError: as `change.read`; COMMIT_SERVICE_ERROR.
+        ToolError: as `read_change`; COMMIT_SERVICE_ERROR.
     """
-    what = await change.read(job)
-    job.tell(f"Committing {len(what.files)} files to {what.branch}")
-    commit = await publisher(job).commit(what)
+    run_change = await change.read_change(job)
+    job.report_progress(f"Committing {len(run_change.files)} files to {run_change.branch}")
+    commit = await create_publisher(job).commit(run_change)
     return {
-        "branch": what.branch,
+        "branch": run_change.branch,
         "commit_sha": commit,
-        "files": [file.path for file in what.files],
+        "files": [file.path for file in run_change.files],
     }

@@ -1,4 +1,4 @@
-"""The pages of one section, written from the facts (W5). The scope of the step is the section."""
+"""The worker that drafts the pages of one section, its scope, from the facts (W5)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,86 +7,86 @@ from typing import Any
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch import pages
-from cleats.toolsets.launch.drafting import templates
-from cleats.toolsets.launch.drafting.context import Context
-from cleats.toolsets.launch.drafting.front import front_matter
-from cleats.toolsets.launch.drafting.page import Written, write
-from cleats.toolsets.launch.drafting.writer import Editor, editor
-from cleats.toolsets.launch.planning.candidates import optional
-from cleats.toolsets.launch.planning.plan import contextual
-from cleats.toolsets.launch.workers.job import Job
-from cleats.toolsets.launch.workers.plan import material, profile
+from cleats.toolsets.launch.drafting import page_templates
+from cleats.toolsets.launch.drafting.editor import PageEditor, create_editor
+from cleats.toolsets.launch.drafting.page import WrittenPage, build_front_matter, write_page
+from cleats.toolsets.launch.drafting.page_context import PageContext
+from cleats.toolsets.launch.planning.page_candidates import list_optional_pages
+from cleats.toolsets.launch.planning.page_plan import add_neighbours
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.workers.plan import load_material, load_profile
 
 
-async def run(job: Job) -> Mapping[str, Any]:
+async def run(job: WorkerJob) -> Mapping[str, Any]:
     """Write each planned page of the section, and a manifest of them.
 
     Raises:
-        ToolError: a model that the run wants cannot be used; retryable where it may be back later.
+        ToolError: a model that the run requires cannot be used; retryable if it may be available
+            later.
     """
     section = job.scope
-    plan = job.json("page_plan.json")
-    contract = job.json("frontmatter_contract.json")["sections"].get(section, {})
+    plan = job.read_json("page_plan.json")
+    contract = job.read_json("frontmatter_contract.json")["sections"].get(section, {})
     entries = [page for page in plan["pages"] if page["section"] == section]
-    listed: list[dict[str, Any]] = []
-    bench = _Bench(job, plan["pages"])
-    drafts = {entry["output_path"]: bench.written(entry) for entry in entries}
-    words = editor(job)
-    if words is not None:
-        await _reword(words, drafts)
-        job.write(f"drafts/{section}/model_calls.json", words.as_json(section))
+    manifest_pages: list[dict[str, Any]] = []
+    writer = _SectionWriter(job, plan["pages"])
+    drafts = {entry["output_path"]: writer.write_page(entry) for entry in entries}
+    page_editor = create_editor(job)
+    if page_editor is not None:
+        await _reword_pages(page_editor, drafts)
+        job.write(f"drafts/{section}/model_calls.json", page_editor.as_json(section))
     for number, entry in enumerate(entries, start=1):
-        job.tell(f"Writing {entry['output_path']}", number, len(entries))
+        job.report_progress(f"Writing {entry['output_path']}", number, len(entries))
         written = drafts[entry["output_path"]]
-        front = front_matter(_told(job, entry), written.front, contract)
-        text = pages.render(front, written.body)
+        front = build_front_matter(_describe_page(job, entry), written.front, contract)
+        text = pages.render_page(front, written.body)
         name = f"drafts/{section}/{entry['output_path']}"
         job.write(name, text)
-        prompt_hash = words.took(entry["output_path"]) if words else ""
-        listed.append(_listing(entry, name, text, written, prompt_hash))
+        prompt_hash = page_editor.find_accepted_prompt(entry["output_path"]) if page_editor else ""
+        manifest_pages.append(_make_manifest_entry(entry, name, text, written, prompt_hash))
     job.write(
         f"drafts/{section}/draft_manifest.json",
-        {"schema_version": "1.0", "section": section, "pages": listed},
+        {"schema_version": "1.0", "section": section, "pages": manifest_pages},
     )
-    return {"section": section, "pages": len(listed)}
+    return {"section": section, "pages": len(manifest_pages)}
 
 
-async def _reword(words: Editor, drafts: dict[str, Written]) -> None:
-    """Have every page reworded, several at a time; the first failure ends it.
+async def _reword_pages(page_editor: PageEditor, drafts: dict[str, WrittenPage]) -> None:
+    """Reword all pages, several at a time; the first failure ends the step.
 
-    Answers that came before it are kept, so the next attempt asks only for the rest.
+    Earlier answers are kept, so the next attempt asks only for the remaining pages.
     """
     failures: list[ToolError] = []
 
-    async def one(path: str, written: Written) -> None:
+    async def reword_page(path: str, written: WrittenPage) -> None:
         try:
-            drafts[path] = await words.reworded(path, written)
+            drafts[path] = await page_editor.reword_page(path, written)
         except ToolError as error:
             failures.append(error)
             group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
         for path, written in list(drafts.items()):
-            group.start_soon(one, path, written)
+            group.start_soon(reword_page, path, written)
     if failures:
         raise failures[0]
 
 
-class _Bench:
-    """What every page of the section is written with."""
+class _SectionWriter:
+    """Writes the pages of one section."""
 
-    def __init__(self, job: Job, entries: list[Mapping[str, Any]]) -> None:
+    def __init__(self, job: WorkerJob, entries: list[Mapping[str, Any]]) -> None:
         self._job = job
         self._entries = entries
-        self._material = material(job)
-        self._templates = profile(job).templates
-        found = optional(job.scope, self._material)
-        self._subjects = {each.subject.key: each.subject for each in found if each.subject}
+        self._material = load_material(job)
+        self._templates = load_profile(job).templates_folder
+        candidates = list_optional_pages(job.scope, self._material)
+        self._subjects = {candidate.subject.key: candidate.subject for candidate in candidates if candidate.subject}
 
-    def written(self, entry: Mapping[str, Any]) -> Written:
-        """Write one page as it was planned."""
-        template = templates.find(
+    def write_page(self, entry: Mapping[str, Any]) -> WrittenPage:
+        """Write one page as planned."""
+        template = page_templates.find_template(
             entry["section"],
             entry["slug"],
             entry["page_role"],
@@ -100,17 +100,17 @@ class _Bench:
                 f"The template {entry['template_path']} is gone since the plan was made.",
                 details={"error_code": "SECTION_WRITER_MISSING_INPUT"},
             )
-        context = Context(
+        context = PageContext(
             material=self._material,
             subject=self._subjects.get(entry["token_mappings"].get("SUBJECT", "")),
             tier=entry["template_variant"],
             max_lines=self._job.config["budgets"]["max_lines_per_file"],
         )
-        return write(template, contextual(context, entry, self._entries))
+        return write_page(template, add_neighbours(context, entry, self._entries))
 
 
-def _told(job: Job, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A planned page as its front matter may speak of it."""
+def _describe_page(job: WorkerJob, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a planned page that its front matter may use."""
     tokens = entry["token_mappings"]
     return {
         "title": entry["title"],
@@ -125,8 +125,8 @@ def _told(job: Job, entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listing(
-    entry: Mapping[str, Any], name: str, text: str, written: Written, prompt_hash: str
+def _make_manifest_entry(
+    entry: Mapping[str, Any], name: str, text: str, written: WrittenPage, prompt_hash: str
 ) -> dict[str, Any]:
     return {
         "slug": entry["slug"],

@@ -1,17 +1,17 @@
-"""What is known about the product, each statement with its evidence (W2)."""
+"""The worker that collects product facts, each statement with its evidence (W2)."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from cleats.toolsets.launch.source.facts import build
-from cleats.toolsets.launch.source.tree import Tree
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.evidence.facts import build_facts
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Write the product facts and the evidence map. No language model is asked."""
-    inventory = job.json("repo_inventory.json")
-    built = build(Tree(job.repo, frozenset(inventory["paths"])), inventory, job.config)
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the product facts and the evidence map, without a language model."""
+    inventory = job.read_json("repo_inventory.json")
+    built = build_facts(CheckoutTree(job.repo, frozenset(inventory["paths"])), inventory, job.config)
     job.write("product_facts.json", built.product_facts)
     job.write("evidence_map.json", built.evidence_map)
     claims = built.evidence_map["claims"]

@@ -1,7 +1,7 @@
-"""One fix attempt (W8): the worst issue that a rule knows, and the patches that repair it.
+"""The worker that attempts one fix (W8): the worst issue with a rule, and patches for it.
 
-Nothing is changed here: the patches are applied by the next step and judged by the one after. A
-rule that finds nothing to do still uses up the attempt, and its issue is not tried again.
+Nothing is changed here: the next step applies the patches, and the one after validates them. A rule
+that finds nothing to do still uses up the attempt, and its issue is not tried again.
 """
 
 import difflib
@@ -10,31 +10,37 @@ from pathlib import Path
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.fixes import restore
-from cleats.toolsets.launch.fixes.delta import patches
-from cleats.toolsets.launch.fixes.model import Answer, Case, Gone
-from cleats.toolsets.launch.fixes.selection import select, siblings, tried
-from cleats.toolsets.launch.fixes.table import CODES, RULES
-from cleats.toolsets.launch.gates.secrets import secrets
-from cleats.toolsets.launch.gates.site import Site
-from cleats.toolsets.launch.gates.worktree import edited
-from cleats.toolsets.launch.issues import Issue
-from cleats.toolsets.launch.patching.fence import Fence
-from cleats.toolsets.launch.patching.patches import Patch, bundle
-from cleats.toolsets.launch.profiles.model import load
-from cleats.toolsets.launch.workers.job import Job
-from cleats.toolsets.launch.workers.validate import base, survey
+from cleats.toolsets.launch.fixes import rules
+from cleats.toolsets.launch.fixes.model import (
+    FileRemoval,
+    FixCase,
+    FixResult,
+    build_patches,
+    list_sibling_issues,
+    list_tried_issues,
+    select_issue,
+)
+from cleats.toolsets.launch.fixes.rules import FIX_RULES, FIXABLE_CODES
+from cleats.toolsets.launch.gates.model import LaunchSite
+from cleats.toolsets.launch.gates.secrets import find_secrets
+from cleats.toolsets.launch.gates.worktree import find_edited_files
+from cleats.toolsets.launch.patching.patches import SitePatch, make_bundle
+from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
+from cleats.toolsets.launch.profiles.model import load_named_profile
+from cleats.toolsets.launch.runs.issues import Issue
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.workers.validate import get_base_commit, survey_site
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Plan the repair of one issue; write the patches and a report.
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Plan the fix of one issue; write the patches and a report.
 
     Raises:
-        ToolError: FIX_EXHAUSTED, when no rule is left for what is open.
+        ToolError: FIX_EXHAUSTED, if no open issue has an untried rule.
     """
-    report = job.json("validation_report.json")
-    fence = Fence(job.site, job.config["allowed_paths"])
-    issue = select(report, tried(job.facts) | _out_of_reach(report, fence), CODES)
+    report = job.read_json("validation_report.json")
+    fence = WorktreeGuard(job.site, job.config["allowed_paths"])
+    issue = select_issue(report, list_tried_issues(job.facts) | _find_unreachable_issues(report, fence), FIXABLE_CODES)
     if issue is None:
         raise ToolError(
             ErrorCode.FIX_EXHAUSTED,
@@ -42,78 +48,80 @@ async def run(job: Job) -> Mapping[str, Any]:
             hint="Fix the rest by hand, with allow_manual_edits, or change the run.",
             details={"reason": "no_fixable_issue"},
         )
-    profile = load(job.config["profile"], [Path(each) for each in job.settings.get("profiles", ())])
-    site = await survey(job, profile, job.root / "work" / "scratch")
-    before = _text(fence, issue.path)
-    rule, answer = await _answer(site, report, issue, before)
-    made = patches(issue.path, before, answer)
+    profile = load_named_profile(
+        job.config["profile"], [Path(profile_folder) for profile_folder in job.settings.get("profiles", ())]
+    )
+    site = await survey_site(job, profile, job.root / "work" / "scratch")
+    before = _read_text(fence, issue.path)
+    rule, answer = await _apply_rule(site, report, issue, before)
+    new_patches = build_patches(issue.path, before, answer)
     number = job.step.rsplit(":", 1)[-1]
-    job.write(f"patch_bundle.delta.{number}.json", bundle(made))
-    job.write(f"reports/fix_{number}.md", _told(issue, rule, before, answer, made))
+    job.write(f"patch_bundle.delta.{number}.json", make_bundle(new_patches))
+    job.write(f"reports/fix_{number}.md", _render_report(issue, rule, before, answer, new_patches))
     return {
         "issue_id": issue.issue_id,
         "error_code": issue.error_code,
         "rule": rule,
         "path": issue.path,
-        "patch_ids": [patch["patch_id"] for patch in made],
+        "patch_ids": [patch["patch_id"] for patch in new_patches],
     }
 
 
-def _out_of_reach(report: Mapping[str, Any], fence: Fence) -> frozenset[str]:
-    """The issues in files that no rule may touch: not ours to write, or not text.
+def _find_unreachable_issues(report: Mapping[str, Any], fence: WorktreeGuard) -> frozenset[str]:
+    """Return the issues in files that no rule may change: outside the allowed paths, or not text.
 
     They are left to people: a stray file must not end the run.
     """
-    closed = set()
-    for issue in map(Issue.of, report["issues"]):
+    unreachable_ids = set()
+    for issue in map(Issue.from_json, report["issues"]):
         try:
-            _text(fence, issue.path)
+            _read_text(fence, issue.path)
         except (ToolError, UnicodeDecodeError):
-            closed.add(issue.issue_id)
-    return frozenset(closed)
+            unreachable_ids.add(issue.issue_id)
+    return frozenset(unreachable_ids)
 
 
-def _text(fence: Fence, path: str) -> str | None:
+def _read_text(fence: WorktreeGuard, path: str) -> str | None:
     data = fence.read(path)
     return None if data is None else data.decode()
 
 
-async def _answer(
-    site: Site, report: Mapping[str, Any], issue: Issue, before: str | None
-) -> tuple[str, Answer]:
-    """The rule that was used, and what it says.
+async def _apply_rule(
+    site: LaunchSite, report: Mapping[str, Any], issue: Issue, before: str | None
+) -> tuple[str, FixResult]:
+    """Apply a rule to an issue; return its name and its answer.
 
-    In a run that allows no edits by hand, a file that was edited first becomes the run's own
-    again: a repair on top of the edit would let the rest of it pass.
+    In a run that allows no manual edits, an edited file is restored first: a fix on top of the edit
+    would let the rest of the edit pass.
     """
     job = site.job
-    if not job.config.get("allow_manual_edits", False) and issue.path in edited(site):
+    if not job.config.get("allow_manual_edits", False) and issue.path in find_edited_files(site):
         env = job.settings.get("git_env", {})
-        return restore.CODE, await restore.restored(site, issue.path, base(job), env)
-    if issue.error_code not in RULES:
+        return rules.MANUAL_EDIT_CODE, await rules.restore_file(site, issue.path, get_base_commit(job), env)
+    if issue.error_code not in FIX_RULES:
         return issue.error_code, None
-    case = Case(site, issue, siblings(report, issue), before)
-    return issue.error_code, RULES[issue.error_code](case)
+    case = FixCase(site, issue, list_sibling_issues(report, issue), before)
+    return issue.error_code, FIX_RULES[issue.error_code](case)
 
 
-def _told(issue: Issue, rule: str, before: str | None, answer: Answer, made: list[Patch]) -> str:
-    """The report: what was wrong, what was done, and the difference, so that nothing is lost."""
-    place = f"{issue.path}:{issue.line}" if issue.line else issue.path
+def _render_report(issue: Issue, rule: str, before: str | None, answer: FixResult, new_patches: list[SitePatch]) -> str:
+    """Render the report of a fix: the issue, the rule and the difference."""
+    location = f"{issue.path}:{issue.line}" if issue.line else issue.path
     lines = [
         f"# Fix of {issue.issue_id}",
         "",
         f"- Gate: {issue.gate}",
         f"- Code: {issue.error_code}",
-        f"- Place: {place}",
+        f"- Place: {location}",
         f"- Message: {issue.message}",
         f"- Rule: {rule}",
         "",
     ]
-    if not made:
+    if not new_patches:
         return "\n".join([*lines, "The rule found nothing that it could change.", ""])
-    after = "" if isinstance(answer, Gone) or answer is None else answer
+    after = "" if isinstance(answer, FileRemoval) or answer is None else answer
     difference = difflib.unified_diff(
         (before or "").splitlines(), after.splitlines(), "before", "after", lineterm="", n=2
     )
-    shown = ("(a line with a secret)" if secrets(line) else line for line in difference)
-    return "\n".join([*lines, "````diff", *shown, "````", ""])
+    diff_lines = ("(a line with a secret)" if find_secrets(line) else line for line in difference)
+    return "\n".join([*lines, "````diff", *diff_lines, "````", ""])

@@ -1,53 +1,52 @@
-"""What the source repository holds (W1, second part)."""
+"""The worker that takes the inventory of the source repository (W1, second part)."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.source import inventory
-from cleats.toolsets.launch.source.git import Git
-from cleats.toolsets.launch.source.scope import Scope
-from cleats.toolsets.launch.source.tree import Tree
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.git.client import HardenedGit
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
+from cleats.toolsets.launch.source.evidence import inventory
 
 
-async def run(job: Job) -> Mapping[str, Any]:
+async def run(job: WorkerJob) -> Mapping[str, Any]:
     """Write the inventory.
 
     Raises:
-        ToolError: INVALID_INPUT with reason REPO_EMPTY when there is no file to read.
+        ToolError: INVALID_INPUT with reason REPO_EMPTY if there is no file to read.
     """
-    everything = Tree(job.repo).paths
-    if not everything:
+    all_paths = CheckoutTree(job.repo).paths
+    if not all_paths:
         raise ToolError(
             ErrorCode.INVALID_INPUT,
             "REPO_EMPTY: the source repository has no files at this commit.",
             details={"reason": "REPO_EMPTY", "field": "github_ref"},
         )
-    scope = Scope.of(job.config)
-    tree = Tree(job.repo, frozenset(filter(scope.reads, everything)) - await _ignored(job))
+    scope = IngestionScope.from_config(job.config)
+    tree = CheckoutTree(job.repo, frozenset(filter(scope.includes, all_paths)) - await _list_ignored_paths(job))
     if not tree.paths:
         raise ToolError(
             ErrorCode.INVALID_INPUT,
             "REPO_EMPTY: the run's ingestion leaves no file of the source repository.",
             details={"reason": "REPO_EMPTY", "field": "ingestion"},
         )
-    refs = job.json("resolved_refs.json")["repo"]
-    found = inventory.take(tree, refs["repo_url"], refs["resolved_sha"], scope)
-    job.write("repo_inventory.json", found)
+    refs = job.read_json("resolved_refs.json")["repo"]
+    inventory_document = inventory.take_inventory(tree, refs["repo_url"], refs["resolved_sha"], scope)
+    job.write("repo_inventory.json", inventory_document)
     return {
-        "files": len(found["paths"]),
-        "platform_family": found["repo_profile"]["platform_family"],
-        "phantom_paths": len(found["phantom_paths"]),
+        "files": len(inventory_document["paths"]),
+        "platform_family": inventory_document["repo_profile"]["platform_family"],
+        "phantom_paths": len(inventory_document["phantom_paths"]),
     }
 
 
-async def _ignored(job: Job) -> frozenset[str]:
-    """The files that are committed though `.gitignore` names them; only `strict` minds."""
+async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:
+    """Return committed files that `.gitignore` names; only the mode `strict` excludes them."""
     if job.config.get("ingestion", {}).get("gitignore_mode") != "strict":
         return frozenset()
-    git = Git(job.settings.get("git_env", {}), job.repo)
-    words = ("-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore")
-    listed = await git.ask("", "ls-files", *words)
-    return frozenset(os.fsdecode(each) for each in listed.split(b"\0") if each)
+    git = HardenedGit(job.settings.get("git_env", {}), job.repo)
+    options = ("-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore")
+    output = await git.run("", "ls-files", *options)
+    return frozenset(os.fsdecode(path) for path in output.split(b"\0") if path)

@@ -1,43 +1,45 @@
-"""The request for a commit that was made, and how to take it back (W9, second part)."""
+"""The worker that opens the request for a commit, with rollback steps (W9, second part)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cleats.toolsets.launch.publish import change
-from cleats.toolsets.launch.publish.drivers import publisher
-from cleats.toolsets.launch.publish.port import Change, Requested
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.publish.change import create_publisher
+from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange
+from cleats.toolsets.launch.runs.job import WorkerJob
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Open the request, or find the one that is open already.
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Open the request, or return the one that is open already.
 
     Raises:
-        ToolError: as `change.read`; COMMIT_SERVICE_ERROR.
+        ToolError: as `read_change`; COMMIT_SERVICE_ERROR.
     """
-    what = await change.read(job)
-    commit = what.earlier[-1]
-    job.tell(f"Opening a request for {what.branch}")
-    opened = await publisher(job).request(what, commit)
-    job.write("pr.json", _document(job, what, commit, opened))
-    return {"pr_url": opened.url, "branch": what.branch, "commit_sha": commit}
+    run_change = await change.read_change(job)
+    commit = run_change.earlier[-1]
+    job.report_progress(f"Opening a request for {run_change.branch}")
+    review_request = await create_publisher(job).open_request(run_change, commit)
+    job.write("pr.json", _build_document(job, run_change, commit, review_request))
+    return {"pr_url": review_request.url, "branch": run_change.branch, "commit_sha": commit}
 
 
-def _document(job: Job, what: Change, commit: str, opened: Requested) -> dict[str, Any]:
-    report = job.json(change.REPORT)
+def _build_document(
+    job: WorkerJob, run_change: RunChange, commit: str, review_request: ReviewRequest
+) -> dict[str, Any]:
+    report = job.read_json(change.REPORT_FILE_NAME)
     gates: Sequence[Mapping[str, Any]] = report["gates"]
     return {
         "schema_version": "1.0",
         "run_id": job.run_id,
-        "base_ref": what.base_sha,
-        "branch_name": what.branch,
+        "base_ref": run_change.base_sha,
+        "branch_name": run_change.branch,
         "commit_shas": [commit],
-        "pr_url": opened.url,
-        "pr_number": opened.number,
-        "pr_body": what.body,
-        "affected_paths": [file.path for file in what.files],
+        "pr_url": review_request.url,
+        "pr_number": review_request.number,
+        "pr_body": run_change.body,
+        "affected_paths": [file.path for file in run_change.files],
         "rollback_steps": [
-            f"Before it is merged: close the request and delete the branch {what.branch}.",
+            f"Before it is merged: close the request and delete the branch {run_change.branch}.",
             f"After it is merged: git revert {commit} (or the merge commit) and push.",
         ],
         "validation_summary": {

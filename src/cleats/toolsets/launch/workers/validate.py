@@ -1,6 +1,6 @@
-"""The verdict about a worktree (W7): every gate of the profile, and one report.
+"""The worker that validates a worktree (W7): every gate of the profile, and one report.
 
-The report holds nothing of when or where it was made, so the same worktree and artifacts give the
+The report contains no times or paths of the machine, so the same worktree and artifacts give the
 same bytes.
 """
 
@@ -12,170 +12,176 @@ from pathlib import Path
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch import toolchain
-from cleats.toolsets.launch.gates import registry, truth_report, worktree
-from cleats.toolsets.launch.gates.changes import changes
-from cleats.toolsets.launch.gates.model import Gate
-from cleats.toolsets.launch.gates.runner import Verdict, judge, settle
-from cleats.toolsets.launch.gates.site import Site
-from cleats.toolsets.launch.issues import Issue
-from cleats.toolsets.launch.patching.worktree import worktree_hash
-from cleats.toolsets.launch.profiles.model import Profile, load
-from cleats.toolsets.launch.workers.job import Job
+from cleats.toolsets.launch.gates import registry, truth_lock, worktree
+from cleats.toolsets.launch.gates.model import Gate, LaunchSite
+from cleats.toolsets.launch.gates.runner import GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.worktree import list_changes
+from cleats.toolsets.launch.patching.path_guard import hash_worktree
+from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
+from cleats.toolsets.launch.runs.issues import Issue
+from cleats.toolsets.launch.runs.job import WorkerJob
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
-    """What a validation works with."""
+class _ValidationContext:
+    """The inputs of a validation."""
 
-    job: Job
+    job: WorkerJob
     profile: Profile
     level: str
     gates: Sequence[Gate]
-    tools: Mapping[str, toolchain.Tool]
+    tools: Mapping[str, registry.InstalledProgram]
 
 
-async def run(job: Job) -> Mapping[str, Any]:
-    """Judge the worktree; write the report, the truth lock's report, and a log for each gate.
+async def run(job: WorkerJob) -> Mapping[str, Any]:
+    """Validate the worktree; write the report, the truth lock report, and a log for each gate.
 
     Raises:
-        ToolError: TOOLCHAIN_MISSING, when a gate of a strict profile lacks its tool.
+        ToolError: TOOLCHAIN_MISSING, if a gate of a strict profile lacks its program.
     """
-    profile = load(job.config["profile"], [Path(each) for each in job.settings.get("profiles", ())])
+    profile = load_named_profile(
+        job.config["profile"], [Path(profile_folder) for profile_folder in job.settings.get("profiles", ())]
+    )
     level = str(job.config.get("validation_profile", "local"))
-    gates = registry.chosen(_wanted(job.config, profile.gates.of(level)))
-    bench = _Bench(job, profile, level, gates, await _tools(job, gates, level))
+    gates = registry.select_gates(_select_gate_names(job.config, profile.gates.for_profile(level)))
+    context = _ValidationContext(job, profile, level, gates, await _find_tools(job, gates, level))
     scratch = job.root / "work" / "scratch"
-    shutil.rmtree(scratch, ignore_errors=True)  # a validation that was killed left it
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a validation that was killed
     scratch.mkdir(parents=True)
     try:
-        return await _judged(bench, scratch)
+        return await _judge_worktree(context, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _wanted(config: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """The gates of a profile, but for the one that a run may do without."""
-    unwanted = set() if config.get("hugo", {}).get("use_config_gate", True) else {"hugo_config"}
-    return [name for name in names if name not in unwanted]
+def _select_gate_names(config: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the gates of a profile, without the one that a run may disable."""
+    disabled_names = set() if config.get("hugo", {}).get("use_config_gate", True) else {"hugo_config"}
+    return [name for name in names if name not in disabled_names]
 
 
-def strict(config: Mapping[str, Any]) -> bool:
-    """Whether warnings keep a gate from passing."""
+def is_strict(config: Mapping[str, Any]) -> bool:
+    """Return whether warnings keep a gate from passing."""
     level = config.get("validation_profile", "local")
     return level == "prod" or (level == "ci" and config.get("ci_strictness") == "strict")
 
 
-async def survey(
-    job: Job, profile: Profile, scratch: Path, programs: Mapping[str, str] | None = None
-) -> Site:
-    """The site of a job, as the gates see it."""
+async def survey_site(
+    job: WorkerJob, profile: Profile, scratch: Path, programs: Mapping[str, str] | None = None
+) -> LaunchSite:
+    """Return the site of a job as the gates see it."""
     env = job.settings.get("git_env", {})
-    return Site(
+    return LaunchSite(
         job=job,
         profile=profile,
         level=str(job.config.get("validation_profile", "local")),
         scratch=scratch,
-        changes=await changes(job.site, base(job), env),
+        changes=await list_changes(job.site, get_base_commit(job), env),
         programs=programs or {},
     )
 
 
-def base(job: Job) -> str:
-    """The commit of the site that the run began with."""
-    return str(job.json("site_context.json")["site"]["resolved_sha"])
+def get_base_commit(job: WorkerJob) -> str:
+    """Return the commit of the site that the run started from."""
+    return str(job.read_json("site_context.json")["site"]["resolved_sha"])
 
 
-async def _judged(bench: _Bench, scratch: Path) -> Mapping[str, Any]:
-    job = bench.job
+async def _judge_worktree(context: _ValidationContext, scratch: Path) -> Mapping[str, Any]:
+    job = context.job
     env = job.settings.get("git_env", {})
-    before = await worktree_hash(job.site, base(job), env)
-    programs = {name: tool.path for name, tool in bench.tools.items()}
-    site = await survey(job, bench.profile, scratch, programs)
-    verdicts = [await _one(bench, gate, site, done) for done, gate in enumerate(bench.gates)]
-    after = await worktree_hash(job.site, base(job), env)
-    edited = worktree.edited(site)
-    job.event("GATE_RUN_STARTED", gate="worktree", profile=bench.level)
-    began = time.monotonic()
-    said = worktree.check(site, edited, moved=before != after)
-    verdicts.append(settle("worktree", said, site, strict=strict(job.config)))
-    _finished(job, verdicts[-1], began)
+    before = await hash_worktree(job.site, get_base_commit(job), env)
+    programs = {name: tool.path for name, tool in context.tools.items()}
+    site = await survey_site(job, context.profile, scratch, programs)
+    verdicts = [
+        await _judge_gate(context, gate, site, finished_count) for finished_count, gate in enumerate(context.gates)
+    ]
+    after = await hash_worktree(job.site, get_base_commit(job), env)
+    edited = worktree.find_edited_files(site)
+    job.add_event("GATE_RUN_STARTED", gate="worktree", profile=context.level)
+    started_at = time.monotonic()
+    remarks = worktree.check_worktree(site, edited, moved=before != after)
+    verdicts.append(build_verdict("worktree", remarks, site, strict=is_strict(job.config)))
+    _log_gate_finished(job, verdicts[-1], started_at)
     issues = sorted(
         (issue for verdict in verdicts for issue in verdict.issues),
         key=lambda issue: issue.sort_key,
     )
     for verdict in verdicts:
         job.write(f"logs/gate_{verdict.name}.log", verdict.log)
-    job.write("truth_lock_report.json", truth_report.report(site, issues))
-    report = _report(bench, verdicts, issues, edited)
+    job.write("truth_lock_report.json", truth_lock.build_truth_report(site, issues))
+    report = _build_report(context, verdicts, issues, edited)
     job.write("validation_report.json", report)
     return {
         "ok": report["ok"],
         "worktree_sha256": after,
-        "blockers": _count(issues, "blocker"),
-        "errors": _count(issues, "error"),
-        "warnings": _count(issues, "warn"),
-        "gates": {each.name: each.ok for each in verdicts},
+        "blockers": _count_issues(issues, "blocker"),
+        "errors": _count_issues(issues, "error"),
+        "warnings": _count_issues(issues, "warn"),
+        "gates": {gate_verdict.name: gate_verdict.ok for gate_verdict in verdicts},
     }
 
 
-async def _one(bench: _Bench, gate: Gate, site: Site, done: int) -> Verdict:
-    job = bench.job
-    job.tell(f"Gate {gate.name}", done, len(bench.gates))
-    job.event("GATE_RUN_STARTED", gate=gate.name, profile=bench.level)
-    began = time.monotonic()
-    verdict = await judge(gate, site, strict=strict(job.config))
-    _finished(job, verdict, began)
+async def _judge_gate(context: _ValidationContext, gate: Gate, site: LaunchSite, finished_count: int) -> GateVerdict:
+    job = context.job
+    job.report_progress(f"Gate {gate.name}", finished_count, len(context.gates))
+    job.add_event("GATE_RUN_STARTED", gate=gate.name, profile=context.level)
+    started_at = time.monotonic()
+    verdict = await run_gate(gate, site, strict=is_strict(job.config))
+    _log_gate_finished(job, verdict, started_at)
     return verdict
 
 
-def _finished(job: Job, verdict: Verdict, began: float) -> None:
-    job.event(
+def _log_gate_finished(job: WorkerJob, verdict: GateVerdict, started_at: float) -> None:
+    job.add_event(
         "GATE_RUN_FINISHED",
         gate=verdict.name,
         ok=verdict.ok,
         issues=len(verdict.issues),
-        duration_ms=round((time.monotonic() - began) * 1000),
+        duration_ms=round((time.monotonic() - started_at) * 1000),
     )
 
 
-def _report(
-    bench: _Bench, verdicts: Sequence[Verdict], issues: Sequence[Issue], edited: Sequence[str]
+def _build_report(
+    context: _ValidationContext, verdicts: Sequence[GateVerdict], issues: Sequence[Issue], edited: Sequence[str]
 ) -> dict[str, Any]:
     report: dict[str, Any] = {
         "schema_version": "1.0",
         "ok": all(verdict.ok for verdict in verdicts),
-        "profile": bench.level,
+        "profile": context.level,
         "gates": [
-            {"name": each.name, "ok": each.ok, "log_path": f"logs/gate_{each.name}.log"}
-            for each in verdicts
+            {"name": gate_verdict.name, "ok": gate_verdict.ok, "log_path": f"logs/gate_{gate_verdict.name}.log"}
+            for gate_verdict in verdicts
         ],
         "issues": [issue.as_json() for issue in issues],
         "manual_edits": bool(edited),
-        "toolchain": {name: tool.version for name, tool in sorted(bench.tools.items())},
+        "toolchain": {name: tool.version for name, tool in sorted(context.tools.items())},
     }
     if edited:
         report["manual_edited_files"] = list(edited)
     return report
 
 
-def _count(issues: Sequence[Issue], severity: str) -> int:
+def _count_issues(issues: Sequence[Issue], severity: str) -> int:
     return sum(issue.severity == severity for issue in issues)
 
 
-async def _tools(job: Job, gates: Sequence[Gate], level: str) -> dict[str, toolchain.Tool]:
-    wanted = {tool for gate in gates for tool in gate.tools}
-    found = await toolchain.find(wanted, job.settings)
-    usable = {name: tool for name, tool in found.items() if not tool.too_old}
-    lacking = sorted(wanted - usable.keys())
-    if lacking and level != "local":
+async def _find_tools(job: WorkerJob, gates: Sequence[Gate], level: str) -> dict[str, registry.InstalledProgram]:
+    tool_names = {tool for gate in gates for tool in gate.tools}
+    programs = await registry.find_programs(tool_names, job.settings)
+    usable = {name: tool for name, tool in programs.items() if not tool.is_too_old}
+    missing = sorted(tool_names - usable.keys())
+    if missing and level != "local":
         raise ToolError(
             ErrorCode.TOOLCHAIN_MISSING,
-            f"The profile {level!r} needs {' and '.join(lacking)}.",
-            hint="; ".join(toolchain.REMEDIES[name] for name in lacking),
+            f"The profile {level!r} needs {' and '.join(missing)}.",
+            hint="; ".join(registry.INSTALL_HINTS[name] for name in missing),
             details={
-                "missing": lacking,
-                "too_old": {n: t.version for n, t in sorted(found.items()) if t.too_old},
+                "missing": missing,
+                "too_old": {
+                    program_name: program.version
+                    for program_name, program in sorted(programs.items())
+                    if program.is_too_old
+                },
             },
         )
     return usable

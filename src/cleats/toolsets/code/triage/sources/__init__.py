@@ -1,1 +1,1 @@
-"""The formats of scanners, one module each: pure functions from a document to findings."""
+"""Readers of scanner formats, one module each: pure functions from a document to findings."""

@@ -1,36 +1,35 @@
-"""Findings of Amazon Inspector, as `list-findings` and EventBridge give them."""
+"""Findings of Amazon Inspector, as `list-findings` and EventBridge provide them."""
 
 from typing import Any
 
-from cleats.toolsets.code.triage.cvss import cvss
-from cleats.toolsets.code.triage.drafts import Draft, Source, key
+from cleats.toolsets.code.triage.cvss import parse_cvss
 from cleats.toolsets.code.triage.records import (
     Asset,
     Cvss,
     Exposure,
     Location,
     Package,
-    Record,
+    TriageRecord,
     Vulnerability,
 )
-from cleats.toolsets.code.triage.sources.listing import listed
+from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, iter_findings, join_key
 from cleats.toolsets.code.triage.values import (
-    at,
-    count,
-    cve,
-    cwes,
-    ecosystem,
-    first,
-    line,
-    lines,
-    objects,
-    prose,
-    severity,
-    texts_by_key,
+    find_cve,
+    find_cwes,
+    first_nonempty,
+    get_nested,
+    iter_objects,
+    normalize_ecosystem,
+    normalize_severity,
+    to_count,
+    to_line,
+    to_lines,
+    to_text,
+    to_text_mapping,
 )
 
-GATEWAY = "AWS::EC2::InternetGateway"
-_MANAGERS = {
+INTERNET_GATEWAY_TYPE = "AWS::EC2::InternetGateway"
+_ECOSYSTEMS_BY_MANAGER = {
     "PYTHONPKG": "pypi",
     "PIP": "pypi",
     "PIPENV": "pypi",
@@ -53,103 +52,111 @@ _MANAGERS = {
 }
 
 
-def draft(finding: Any) -> Draft:
-    """One finding."""
-    details = at(finding, "packageVulnerabilityDetails")
-    package = next(objects(at(details, "vulnerablePackages")), None)
-    resource = next(objects(at(finding, "resources")), None)
-    record = Record(
-        status=line(at(finding, "status")).lower(),
-        vuln=_vulnerability(finding, details),
-        package=_package(package),
+def draft_finding(finding: Any) -> FindingDraft:
+    """Return the draft of one finding."""
+    details = get_nested(finding, "packageVulnerabilityDetails")
+    package = next(iter_objects(get_nested(details, "vulnerablePackages")), None)
+    resource = next(iter_objects(get_nested(finding, "resources")), None)
+    record = TriageRecord(
+        status=to_line(get_nested(finding, "status")).lower(),
+        vuln=_build_vulnerability(finding, details),
+        package=_build_package(package),
         asset=Asset(
-            asset_id=line(at(resource, "id")),
-            asset_type=line(at(resource, "type")).lower(),
-            account=line(at(finding, "awsAccountId")),
-            region=line(at(resource, "region")),
-            tags=texts_by_key(at(resource, "tags")),
+            asset_id=to_line(get_nested(resource, "id")),
+            asset_type=to_line(get_nested(resource, "type")).lower(),
+            account=to_line(get_nested(finding, "awsAccountId")),
+            region=to_line(get_nested(resource, "region")),
+            tags=to_text_mapping(get_nested(resource, "tags")),
         ),
-        exposure=_exposure(finding),
-        locations=_locations(finding),
+        exposure=_build_exposure(finding),
+        locations=_build_locations(finding),
     )
-    return Draft(_key(finding, record), record)
+    return FindingDraft(_identify_finding(finding, record), record)
 
 
-def _key(finding: Any, record: Record) -> str:
-    named = first(at(finding, "findingArn"), at(finding, "id"))
-    return named or key(record.vuln.vuln_id, record.package.name, record.asset.asset_id)
+def _identify_finding(finding: Any, record: TriageRecord) -> str:
+    finding_id = first_nonempty(get_nested(finding, "findingArn"), get_nested(finding, "id"))
+    return finding_id or join_key(record.vuln.vuln_id, record.package.name, record.asset.asset_id)
 
 
-def _vulnerability(finding: Any, details: Any) -> Vulnerability:
-    code = at(finding, "codeVulnerabilityDetails")
-    named = first(at(details, "vulnerabilityId"), at(code, "detectorId"), at(code, "ruleId"))
-    score = _score(finding, details)
-    related = lines(at(details, "relatedVulnerabilities"))
+def _build_vulnerability(finding: Any, details: Any) -> Vulnerability:
+    code = get_nested(finding, "codeVulnerabilityDetails")
+    vuln_id = first_nonempty(
+        get_nested(details, "vulnerabilityId"), get_nested(code, "detectorId"), get_nested(code, "ruleId")
+    )
+    score = _find_score(finding, details)
+    related = to_lines(get_nested(details, "relatedVulnerabilities"))
     return Vulnerability(
-        vuln_id=named,
-        cve=cve(named, related),
+        vuln_id=vuln_id,
+        cve=find_cve(vuln_id, related),
         aliases=related,
-        title=line(at(finding, "title")),
-        description=prose(at(finding, "description")),
-        severity=severity(at(finding, "severity"), score.score if score else None),
+        title=to_line(get_nested(finding, "title")),
+        description=to_text(get_nested(finding, "description")),
+        severity=normalize_severity(get_nested(finding, "severity"), score.score if score else None),
         cvss=score,
-        cwe=cwes(at(code, "cwes")),
-        references=lines(
+        cwe=find_cwes(get_nested(code, "cwes")),
+        references=to_lines(
             [
-                at(details, "sourceUrl"),
-                *lines(at(details, "referenceUrls")),
-                at(finding, "remediation", "recommendation", "Url"),
+                get_nested(details, "sourceUrl"),
+                *to_lines(get_nested(details, "referenceUrls")),
+                get_nested(finding, "remediation", "recommendation", "Url"),
             ]
         ),
     )
 
 
-def _score(finding: Any, details: Any) -> Cvss | None:
-    adjusted = at(finding, "inspectorScoreDetails", "adjustedCvss")
-    found = cvss(at(adjusted, "scoringVector"), at(adjusted, "score"), at(adjusted, "version"))
-    for each in objects(at(details, "cvss")):
-        found = found or cvss(at(each, "scoringVector"), at(each, "baseScore"), at(each, "version"))
-    return found or cvss("", at(finding, "inspectorScore"))
+def _find_score(finding: Any, details: Any) -> Cvss | None:
+    adjusted = get_nested(finding, "inspectorScoreDetails", "adjustedCvss")
+    score = parse_cvss(
+        get_nested(adjusted, "scoringVector"), get_nested(adjusted, "score"), get_nested(adjusted, "version")
+    )
+    for rating in iter_objects(get_nested(details, "cvss")):
+        score = score or parse_cvss(
+            get_nested(rating, "scoringVector"), get_nested(rating, "baseScore"), get_nested(rating, "version")
+        )
+    return score or parse_cvss("", get_nested(finding, "inspectorScore"))
 
 
-def _package(package: Any) -> Package:
-    manager = line(at(package, "packageManager"))
-    fixed = line(at(package, "fixedInVersion"))
+def _build_package(package: Any) -> Package:
+    manager = to_line(get_nested(package, "packageManager"))
+    fixed = to_line(get_nested(package, "fixedInVersion"))
     return Package(
-        name=line(at(package, "name")),
-        ecosystem=_MANAGERS.get(manager.upper()) or ecosystem(manager),
-        installed_version=_version(package),
+        name=to_line(get_nested(package, "name")),
+        ecosystem=_ECOSYSTEMS_BY_MANAGER.get(manager.upper()) or normalize_ecosystem(manager),
+        installed_version=_format_version(package),
         fixed_version="" if fixed == "NotAvailable" else fixed,
-        manifest_path=line(at(package, "filePath")),
+        manifest_path=to_line(get_nested(package, "filePath")),
     )
 
 
-def _version(package: Any) -> str:
-    """Epoch, version and release, as package managers write them."""
-    version, release = line(at(package, "version")), line(at(package, "release"))
-    epoch = count(at(package, "epoch"))
-    whole = f"{epoch}:{version}" if epoch and version else version
-    return f"{whole}-{release}" if whole and release else whole
+def _format_version(package: Any) -> str:
+    """Join epoch, version and release as package managers do."""
+    version, release = to_line(get_nested(package, "version")), to_line(get_nested(package, "release"))
+    epoch = to_count(get_nested(package, "epoch"))
+    full_version = f"{epoch}:{version}" if epoch and version else version
+    return f"{full_version}-{release}" if full_version and release else full_version
 
 
-def _exposure(finding: Any) -> Exposure:
-    steps = at(finding, "networkReachabilityDetails", "networkPath", "steps")
-    if GATEWAY not in lines(steps, "componentType"):
+def _build_exposure(finding: Any) -> Exposure:
+    steps = get_nested(finding, "networkReachabilityDetails", "networkPath", "steps")
+    if INTERNET_GATEWAY_TYPE not in to_lines(steps, "componentType"):
         return Exposure()
-    ports = at(finding, "networkReachabilityDetails", "openPortRange")
-    begin, end = line(at(ports, "begin")), line(at(ports, "end"))
+    ports = get_nested(finding, "networkReachabilityDetails", "openPortRange")
+    begin, end = to_line(get_nested(ports, "begin")), to_line(get_nested(ports, "end"))
     return Exposure(
         internet_exposed=True,
         public_endpoint=f"port {begin}" if begin == end else f"ports {begin}-{end}",
     )
 
 
-def _locations(finding: Any) -> list[Location]:
-    place = at(finding, "codeVulnerabilityDetails", "filePath")
-    path = first(at(place, "filePath"), at(place, "fileName"))
+def _build_locations(finding: Any) -> list[Location]:
+    file_path = get_nested(finding, "codeVulnerabilityDetails", "filePath")
+    path = first_nonempty(get_nested(file_path, "filePath"), get_nested(file_path, "fileName"))
     if not path:
         return []
-    return [Location(path, count(at(place, "startLine")), count(at(place, "endLine")))]
+    return [Location(path, to_count(get_nested(file_path, "startLine")), to_count(get_nested(file_path, "endLine")))]
 
 
-SOURCE = Source("Findings of Amazon Inspector: `aws inspector2 list-findings`.", listed, draft)
+AWS_INSPECTOR_SOURCE = FindingSource(
+    "Findings of Amazon Inspector: `aws inspector2 list-findings`.", iter_findings, draft_finding
+)

@@ -1,90 +1,91 @@
-"""Alerts of GitHub's Dependabot, as the REST API and the GraphQL API list them."""
+"""Alerts of GitHub Dependabot, as the REST API and the GraphQL API list them."""
 
 from typing import Any
 
-from cleats.toolsets.code.triage.cvss import cvss
-from cleats.toolsets.code.triage.drafts import Draft, Source, key
-from cleats.toolsets.code.triage.records import Package, Record, Vulnerability
-from cleats.toolsets.code.triage.sources.listing import listed
+from cleats.toolsets.code.triage.cvss import parse_cvss
+from cleats.toolsets.code.triage.records import Package, TriageRecord, Vulnerability
+from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, iter_findings, join_key
 from cleats.toolsets.code.triage.values import (
-    at,
-    cve,
-    cwes,
-    ecosystem,
-    first,
-    line,
-    lines,
-    prose,
-    severity,
+    find_cve,
+    find_cwes,
+    first_nonempty,
+    get_nested,
+    normalize_ecosystem,
+    normalize_severity,
+    to_line,
+    to_lines,
+    to_text,
 )
 
 
-def draft(alert: Any) -> Draft:
-    """One alert."""
-    advisory = at(alert, "security_advisory") or at(alert, "securityAdvisory")
-    vulnerable = at(alert, "security_vulnerability") or at(alert, "securityVulnerability")
-    vuln = _vulnerability(advisory, vulnerable)
-    package = _package(alert, vulnerable)
-    record = Record(
-        status=line(at(alert, "state")).lower(),
-        repo=line(at(alert, "repository", "full_name")),
+def draft_finding(alert: Any) -> FindingDraft:
+    """Return the draft of one alert."""
+    advisory = get_nested(alert, "security_advisory") or get_nested(alert, "securityAdvisory")
+    vulnerability = get_nested(alert, "security_vulnerability") or get_nested(alert, "securityVulnerability")
+    vuln = _build_vulnerability(advisory, vulnerability)
+    package = _build_package(alert, vulnerability)
+    record = TriageRecord(
+        status=to_line(get_nested(alert, "state")).lower(),
+        repo=to_line(get_nested(alert, "repository", "full_name")),
         vuln=vuln,
         package=package,
     )
-    return Draft(_key(alert, record), record)
+    return FindingDraft(_identify_alert(alert, record), record)
 
 
-def _key(alert: Any, record: Record) -> str:
-    if number := first(at(alert, "id"), at(alert, "number")):
+def _identify_alert(alert: Any, record: TriageRecord) -> str:
+    if number := first_nonempty(get_nested(alert, "id"), get_nested(alert, "number")):
         return f"{record.repo}#{number}" if record.repo else number
-    return key(record.vuln.vuln_id, record.package.name, record.package.manifest_path)
+    return join_key(record.vuln.vuln_id, record.package.name, record.package.manifest_path)
 
 
-def _vulnerability(advisory: Any, vulnerable: Any) -> Vulnerability:
-    ghsa = first(at(advisory, "ghsa_id"), at(advisory, "ghsaId"))
-    known = lines(at(advisory, "identifiers"), "value")
-    named = cve(at(advisory, "cve_id"), known)
-    score = _score(advisory)
-    word = first(at(vulnerable, "severity"), at(advisory, "severity"))
+def _build_vulnerability(advisory: Any, vulnerability: Any) -> Vulnerability:
+    ghsa = first_nonempty(get_nested(advisory, "ghsa_id"), get_nested(advisory, "ghsaId"))
+    identifiers = to_lines(get_nested(advisory, "identifiers"), "value")
+    cve_id = find_cve(get_nested(advisory, "cve_id"), identifiers)
+    score = _find_score(advisory)
+    severity_word = first_nonempty(get_nested(vulnerability, "severity"), get_nested(advisory, "severity"))
     return Vulnerability(
-        vuln_id=ghsa or named,
-        cve=named,
-        aliases=[each for each in dict.fromkeys([named, *known]) if each and each != ghsa],
-        title=line(at(advisory, "summary")),
-        description=prose(at(advisory, "description")),
-        severity=severity(word, score.score if score else None),
+        vuln_id=ghsa or cve_id,
+        cve=cve_id,
+        aliases=[alias for alias in dict.fromkeys([cve_id, *identifiers]) if alias and alias != ghsa],
+        title=to_line(get_nested(advisory, "summary")),
+        description=to_text(get_nested(advisory, "description")),
+        severity=normalize_severity(severity_word, score.score if score else None),
         cvss=score,
-        cwe=cwes(lines(at(advisory, "cwes"), "cwe_id"), lines(at(advisory, "cwes"), "cweId")),
-        references=lines(at(advisory, "references"), "url"),
+        cwe=find_cwes(
+            to_lines(get_nested(advisory, "cwes"), "cwe_id"), to_lines(get_nested(advisory, "cwes"), "cweId")
+        ),
+        references=to_lines(get_nested(advisory, "references"), "url"),
     )
 
 
-def _score(advisory: Any) -> Any:
-    for found in (
-        at(advisory, "cvss"),
-        at(advisory, "cvss_severities", "cvss_v3"),
-        at(advisory, "cvss_severities", "cvss_v4"),
+def _find_score(advisory: Any) -> Any:
+    for rating in (
+        get_nested(advisory, "cvss"),
+        get_nested(advisory, "cvss_severities", "cvss_v3"),
+        get_nested(advisory, "cvss_severities", "cvss_v4"),
     ):
-        vector = first(at(found, "vector_string"), at(found, "vectorString"))
-        if score := cvss(vector, at(found, "score")):
+        vector = first_nonempty(get_nested(rating, "vector_string"), get_nested(rating, "vectorString"))
+        if score := parse_cvss(vector, get_nested(rating, "score")):
             return score
     return None
 
 
-def _package(alert: Any, vulnerable: Any) -> Package:
-    named = at(alert, "dependency", "package") or at(vulnerable, "package")
-    fixed = at(vulnerable, "first_patched_version") or at(vulnerable, "firstPatchedVersion")
+def _build_package(alert: Any, vulnerability: Any) -> Package:
+    package = get_nested(alert, "dependency", "package") or get_nested(vulnerability, "package")
+    fixed = get_nested(vulnerability, "first_patched_version") or get_nested(vulnerability, "firstPatchedVersion")
     return Package(
-        name=line(at(named, "name")),
-        ecosystem=ecosystem(at(named, "ecosystem")),
-        affected_range=first(
-            at(vulnerable, "vulnerable_version_range"), at(vulnerable, "vulnerableVersionRange")
+        name=to_line(get_nested(package, "name")),
+        ecosystem=normalize_ecosystem(get_nested(package, "ecosystem")),
+        affected_range=first_nonempty(
+            get_nested(vulnerability, "vulnerable_version_range"), get_nested(vulnerability, "vulnerableVersionRange")
         ),
-        fixed_version=first(at(fixed, "identifier"), fixed),
-        manifest_path=first(
-            at(alert, "dependency", "manifest_path"), at(alert, "vulnerableManifestPath")
+        fixed_version=first_nonempty(get_nested(fixed, "identifier"), fixed),
+        manifest_path=first_nonempty(
+            get_nested(alert, "dependency", "manifest_path"), get_nested(alert, "vulnerableManifestPath")
         ),
     )
 
 
-SOURCE = Source("Alerts of GitHub's Dependabot, from its REST API.", listed, draft)
+DEPENDABOT_SOURCE = FindingSource("Alerts of GitHub's Dependabot, from its REST API.", iter_findings, draft_finding)

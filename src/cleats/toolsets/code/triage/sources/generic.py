@@ -1,153 +1,161 @@
-"""Findings in our own words: written by hand, or by a script for a scanner we do not know.
+"""Findings with the field names of a record, written by hand or by a script for other scanners.
 
-The words are those of a record. They may be nested as in one (`{"vuln": {"cve": …}}`) or flat
-(`{"cve": …, "packageName": …}`).
+The fields can be nested as in a record (`{"vuln": {"cve": …}}`) or flat (`{"cve": …, "packageName":
+…}`).
 """
 
 from typing import Any
 
-from cleats.toolsets.code.triage.cvss import cvss
-from cleats.toolsets.code.triage.drafts import Draft, Source, key
+from cleats.toolsets.code.triage.cvss import parse_cvss
 from cleats.toolsets.code.triage.records import (
     Asset,
     Exposure,
     Location,
     Package,
-    Record,
+    TriageRecord,
     Vulnerability,
 )
-from cleats.toolsets.code.triage.sources.listing import listed
+from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, iter_findings, join_key
 from cleats.toolsets.code.triage.values import (
-    advisory,
-    at,
-    count,
-    cve,
-    cwes,
-    ecosystem,
-    first,
-    flag,
-    line,
-    lines,
-    objects,
-    prose,
-    severity,
-    texts_by_key,
+    find_advisory_id,
+    find_cve,
+    find_cwes,
+    first_nonempty,
+    get_nested,
+    iter_objects,
+    normalize_ecosystem,
+    normalize_severity,
+    to_count,
+    to_flag,
+    to_line,
+    to_lines,
+    to_text,
+    to_text_mapping,
 )
 
 
-def draft(raw: Any) -> Draft:
-    """One finding."""
-    record = Record(
-        service=line(at(raw, "service")),
-        env=line(at(raw, "env")),
-        team=line(at(raw, "team")),
-        owner=line(at(raw, "owner")),
-        repo=line(at(raw, "repo")),
-        status=line(at(raw, "status")).lower(),
-        labels=texts_by_key(at(raw, "labels")),
-        vuln=_vulnerability(raw),
-        package=_package(raw),
-        asset=_asset(raw),
-        exposure=_exposure(raw),
-        locations=_locations(raw),
+def draft_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one finding."""
+    record = TriageRecord(
+        service=to_line(get_nested(raw, "service")),
+        env=to_line(get_nested(raw, "env")),
+        team=to_line(get_nested(raw, "team")),
+        owner=to_line(get_nested(raw, "owner")),
+        repo=to_line(get_nested(raw, "repo")),
+        status=to_line(get_nested(raw, "status")).lower(),
+        labels=to_text_mapping(get_nested(raw, "labels")),
+        vuln=_build_vulnerability(raw),
+        package=_build_package(raw),
+        asset=_build_asset(raw),
+        exposure=_build_exposure(raw),
+        locations=_build_locations(raw),
     )
-    return Draft(_key(raw, record), record)
+    return FindingDraft(_identify_finding(raw, record), record)
 
 
-def _key(raw: Any, record: Record) -> str:
-    if named := first(at(raw, "id"), at(raw, "recordId"), at(raw, "findingId")):
-        return named
-    package, place = record.package, record.package.manifest_path
+def _identify_finding(raw: Any, record: TriageRecord) -> str:
+    if explicit_id := first_nonempty(get_nested(raw, "id"), get_nested(raw, "recordId"), get_nested(raw, "findingId")):
+        return explicit_id
+    package, location = record.package, record.package.manifest_path
     if record.locations and not package.name:
-        place = f"{record.locations[0].path}:{record.locations[0].start_line}"
-    return key(record.vuln.vuln_id, package.name, place, record.asset.asset_id)
+        location = f"{record.locations[0].path}:{record.locations[0].start_line}"
+    return join_key(record.vuln.vuln_id, package.name, location, record.asset.asset_id)
 
 
-def _either(raw: Any, part: str, name: str, *flat: str) -> Any:
-    """A value in its part of the record, or at the top under another name."""
-    found = at(raw, part, name)
-    for other in (name, *flat):
-        found = at(raw, other) if found is None else found
-    return found
+def _get_nested_or_flat(raw: Any, part: str, name: str, *flat_names: str) -> Any:
+    """Return a value from its part of the record, or from the top level under one of its names."""
+    value = get_nested(raw, part, name)
+    for field_name in (name, *flat_names):
+        value = get_nested(raw, field_name) if value is None else value
+    return value
 
 
-def _vulnerability(raw: Any) -> Vulnerability:
-    said = _either(raw, "vuln", "cvss")
+def _build_vulnerability(raw: Any) -> Vulnerability:
+    rating = _get_nested_or_flat(raw, "vuln", "cvss")
     score = (
-        cvss(first(at(said, "vector"), at(said, "vectorString")), at(said, "score"))
-        if isinstance(said, dict)
-        else cvss("", said)
-    )
-    named = first(_either(raw, "vuln", "vulnId"), at(raw, "vuln", "id"), at(raw, "vulnerabilityId"))
-    aliases = lines(_either(raw, "vuln", "aliases"))
-    known = cve(_either(raw, "vuln", "cve"), named, aliases, at(raw, "id"))
-    return Vulnerability(
-        vuln_id=named or known or advisory(at(raw, "id")),
-        cve=known,
-        aliases=aliases,
-        title=first(_either(raw, "vuln", "title"), at(raw, "summary"), at(raw, "name")),
-        description=prose(_either(raw, "vuln", "description", "details")),
-        severity=severity(_either(raw, "vuln", "severity"), score.score if score else None),
-        cvss=score,
-        cwe=cwes(_either(raw, "vuln", "cwe", "cwes")),
-        references=lines(_either(raw, "vuln", "references", "url")),
-    )
-
-
-def _package(raw: Any) -> Package:
-    plain = at(raw, "package")
-    return Package(
-        name=first(plain, at(plain, "name"), at(raw, "packageName")),
-        ecosystem=ecosystem(
-            first(at(plain, "ecosystem"), at(raw, "packageEcosystem"), at(raw, "ecosystem"))
-        ),
-        installed_version=first(
-            at(plain, "installedVersion"),
-            at(plain, "version"),
-            at(raw, "installedVersion"),
-            at(raw, "version"),
-        ),
-        affected_range=line(_either(raw, "package", "affectedRange")),
-        fixed_version=line(_either(raw, "package", "fixedVersion")),
-        manifest_path=line(_either(raw, "package", "manifestPath")),
-        purl=line(_either(raw, "package", "purl")),
-    )
-
-
-def _asset(raw: Any) -> Asset:
-    return Asset(
-        asset_id=first(at(raw, "asset"), _either(raw, "asset", "assetId")),
-        asset_type=line(_either(raw, "asset", "assetType")),
-        account=line(_either(raw, "asset", "account")),
-        region=line(_either(raw, "asset", "region")),
-        tags=texts_by_key(_either(raw, "asset", "tags")),
-    )
-
-
-def _exposure(raw: Any) -> Exposure:
-    return Exposure(
-        internet_exposed=flag(_either(raw, "exposure", "internetExposed")),
-        public_endpoint=line(_either(raw, "exposure", "publicEndpoint")),
-        data_sensitivity=line(_either(raw, "exposure", "dataSensitivity")),
-        business_criticality=line(_either(raw, "exposure", "businessCriticality")),
-        compensating_controls=lines(_either(raw, "exposure", "compensatingControls")),
-    )
-
-
-def _locations(raw: Any) -> list[Location]:
-    found = [
-        Location(
-            first(at(each, "path"), at(each, "file")),
-            count(first(at(each, "startLine"), at(each, "line"))),
-            count(at(each, "endLine")),
-            prose(at(each, "snippet")),
+        parse_cvss(
+            first_nonempty(get_nested(rating, "vector"), get_nested(rating, "vectorString")),
+            get_nested(rating, "score"),
         )
-        for each in objects(at(raw, "locations") or at(raw, "location"))
+        if isinstance(rating, dict)
+        else parse_cvss("", rating)
+    )
+    vuln_id = first_nonempty(
+        _get_nested_or_flat(raw, "vuln", "vulnId"), get_nested(raw, "vuln", "id"), get_nested(raw, "vulnerabilityId")
+    )
+    aliases = to_lines(_get_nested_or_flat(raw, "vuln", "aliases"))
+    cve_id = find_cve(_get_nested_or_flat(raw, "vuln", "cve"), vuln_id, aliases, get_nested(raw, "id"))
+    return Vulnerability(
+        vuln_id=vuln_id or cve_id or find_advisory_id(get_nested(raw, "id")),
+        cve=cve_id,
+        aliases=aliases,
+        title=first_nonempty(
+            _get_nested_or_flat(raw, "vuln", "title"), get_nested(raw, "summary"), get_nested(raw, "name")
+        ),
+        description=to_text(_get_nested_or_flat(raw, "vuln", "description", "details")),
+        severity=normalize_severity(_get_nested_or_flat(raw, "vuln", "severity"), score.score if score else None),
+        cvss=score,
+        cwe=find_cwes(_get_nested_or_flat(raw, "vuln", "cwe", "cwes")),
+        references=to_lines(_get_nested_or_flat(raw, "vuln", "references", "url")),
+    )
+
+
+def _build_package(raw: Any) -> Package:
+    package = get_nested(raw, "package")
+    return Package(
+        name=first_nonempty(package, get_nested(package, "name"), get_nested(raw, "packageName")),
+        ecosystem=normalize_ecosystem(
+            first_nonempty(
+                get_nested(package, "ecosystem"), get_nested(raw, "packageEcosystem"), get_nested(raw, "ecosystem")
+            )
+        ),
+        installed_version=first_nonempty(
+            get_nested(package, "installedVersion"),
+            get_nested(package, "version"),
+            get_nested(raw, "installedVersion"),
+            get_nested(raw, "version"),
+        ),
+        affected_range=to_line(_get_nested_or_flat(raw, "package", "affectedRange")),
+        fixed_version=to_line(_get_nested_or_flat(raw, "package", "fixedVersion")),
+        manifest_path=to_line(_get_nested_or_flat(raw, "package", "manifestPath")),
+        purl=to_line(_get_nested_or_flat(raw, "package", "purl")),
+    )
+
+
+def _build_asset(raw: Any) -> Asset:
+    return Asset(
+        asset_id=first_nonempty(get_nested(raw, "asset"), _get_nested_or_flat(raw, "asset", "assetId")),
+        asset_type=to_line(_get_nested_or_flat(raw, "asset", "assetType")),
+        account=to_line(_get_nested_or_flat(raw, "asset", "account")),
+        region=to_line(_get_nested_or_flat(raw, "asset", "region")),
+        tags=to_text_mapping(_get_nested_or_flat(raw, "asset", "tags")),
+    )
+
+
+def _build_exposure(raw: Any) -> Exposure:
+    return Exposure(
+        internet_exposed=to_flag(_get_nested_or_flat(raw, "exposure", "internetExposed")),
+        public_endpoint=to_line(_get_nested_or_flat(raw, "exposure", "publicEndpoint")),
+        data_sensitivity=to_line(_get_nested_or_flat(raw, "exposure", "dataSensitivity")),
+        business_criticality=to_line(_get_nested_or_flat(raw, "exposure", "businessCriticality")),
+        compensating_controls=to_lines(_get_nested_or_flat(raw, "exposure", "compensatingControls")),
+    )
+
+
+def _build_locations(raw: Any) -> list[Location]:
+    locations = [
+        Location(
+            first_nonempty(get_nested(location, "path"), get_nested(location, "file")),
+            to_count(first_nonempty(get_nested(location, "startLine"), get_nested(location, "line"))),
+            to_count(get_nested(location, "endLine")),
+            to_text(get_nested(location, "snippet")),
+        )
+        for location in iter_objects(get_nested(raw, "locations") or get_nested(raw, "location"))
     ]
-    if not found and (path := first(at(raw, "file"), at(raw, "path"))):
-        found = [Location(path, count(at(raw, "line")), count(at(raw, "endLine")))]
-    return [each for each in found[:20] if each.path]
+    if not locations and (path := first_nonempty(get_nested(raw, "file"), get_nested(raw, "path"))):
+        locations = [Location(path, to_count(get_nested(raw, "line")), to_count(get_nested(raw, "endLine")))]
+    return [location for location in locations[:20] if location.path]
 
 
-GENERIC = Source("Objects in the words of a record, nested or flat.", listed, draft)
-MANUAL = Source("The same, written by hand.", listed, draft)
+GENERIC_SOURCE = FindingSource("Objects in the words of a record, nested or flat.", iter_findings, draft_finding)
+MANUAL_SOURCE = FindingSource("The same, written by hand.", iter_findings, draft_finding)

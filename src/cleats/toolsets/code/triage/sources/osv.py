@@ -1,123 +1,130 @@
-"""Vulnerabilities in the OSV schema: bare, from the API of osv.dev, or from osv-scanner."""
+"""Vulnerabilities in the OSV schema: plain, from the API of osv.dev, or from osv-scanner."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from cleats.toolsets.code.triage.cvss import cvss
-from cleats.toolsets.code.triage.drafts import Draft, Source, key
-from cleats.toolsets.code.triage.records import Cvss, Package, Record, Vulnerability
+from cleats.toolsets.code.triage.cvss import parse_cvss
+from cleats.toolsets.code.triage.records import Cvss, Package, TriageRecord, Vulnerability
+from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, join_key
 from cleats.toolsets.code.triage.values import (
-    at,
-    cve,
-    cwes,
-    ecosystem,
-    first,
-    line,
-    lines,
-    objects,
-    prose,
-    severity,
+    find_cve,
+    find_cwes,
+    first_nonempty,
+    get_nested,
+    iter_objects,
+    normalize_ecosystem,
+    normalize_severity,
+    to_line,
+    to_lines,
+    to_text,
 )
 
 
-def items(document: Any) -> Iterator[Any]:
-    """A vulnerability with the package that has it."""
-    if isinstance(at(document, "results"), list):
-        yield from _scanned(document["results"])
+def iter_items(document: Any) -> Iterator[Any]:
+    """Yield each vulnerability with each package that has it."""
+    if isinstance(get_nested(document, "results"), list):
+        yield from _iter_scanner_items(document["results"])
         return
     if document == {}:
-        return  # what the database answers about a package without vulnerabilities
-    whole = document if isinstance(document, list) else at(document, "vulns") or document
-    for vulnerability in objects(whole):
-        affected = [each for each in objects(at(vulnerability, "affected")) if at(each, "package")]
-        for each in affected or [{}]:
-            yield {"vulnerability": vulnerability, "package": at(each, "package")}
+        return  # the answer of the API for a package without vulnerabilities
+    vulnerabilities = document if isinstance(document, list) else get_nested(document, "vulns") or document
+    for vulnerability in iter_objects(vulnerabilities):
+        affected = [
+            entry for entry in iter_objects(get_nested(vulnerability, "affected")) if get_nested(entry, "package")
+        ]
+        for entry in affected or [{}]:
+            yield {"vulnerability": vulnerability, "package": get_nested(entry, "package")}
 
 
-def _scanned(results: list[Any]) -> Iterator[Any]:
-    for result in objects(results):
-        source = at(result, "source", "path")
-        # An answer of the batch API has the vulnerabilities here, and says nothing of packages.
-        for vulnerability in objects(at(result, "vulns") or []):
-            yield from items(vulnerability)
-        for found in objects(at(result, "packages") or []):
-            for vulnerability in objects(at(found, "vulnerabilities") or []):
+def _iter_scanner_items(results: list[Any]) -> Iterator[Any]:
+    for result in iter_objects(results):
+        source = get_nested(result, "source", "path")
+        # An answer of the batch API has the vulnerabilities here and does not name packages.
+        for vulnerability in iter_objects(get_nested(result, "vulns") or []):
+            yield from iter_items(vulnerability)
+        for package_result in iter_objects(get_nested(result, "packages") or []):
+            for vulnerability in iter_objects(get_nested(package_result, "vulnerabilities") or []):
                 yield {
                     "vulnerability": vulnerability,
-                    "package": at(found, "package"),
+                    "package": get_nested(package_result, "package"),
                     "source": source,
                 }
 
 
-def draft(raw: Any) -> Draft:
-    """One vulnerability of one package."""
-    said = at(raw, "vulnerability")
-    named, aliases = line(at(said, "id")), lines(at(said, "aliases"))
-    score = _score(said)
-    word = first(
-        at(said, "database_specific", "severity"), at(said, "ecosystem_specific", "severity")
+def draft_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one vulnerability of one package."""
+    vulnerability = get_nested(raw, "vulnerability")
+    vuln_id, aliases = to_line(get_nested(vulnerability, "id")), to_lines(get_nested(vulnerability, "aliases"))
+    score = _find_score(vulnerability)
+    severity_word = first_nonempty(
+        get_nested(vulnerability, "database_specific", "severity"),
+        get_nested(vulnerability, "ecosystem_specific", "severity"),
     )
     vuln = Vulnerability(
-        vuln_id=named,
-        cve=cve(named, aliases),
+        vuln_id=vuln_id,
+        cve=find_cve(vuln_id, aliases),
         aliases=aliases,
-        title=line(at(said, "summary")),
-        description=prose(at(said, "details")),
-        severity=severity(word, score.score if score else None),
+        title=to_line(get_nested(vulnerability, "summary")),
+        description=to_text(get_nested(vulnerability, "details")),
+        severity=normalize_severity(severity_word, score.score if score else None),
         cvss=score,
-        cwe=cwes(at(said, "database_specific", "cwe_ids")),
-        references=lines(at(said, "references"), "url"),
+        cwe=find_cwes(get_nested(vulnerability, "database_specific", "cwe_ids")),
+        references=to_lines(get_nested(vulnerability, "references"), "url"),
     )
-    package = _package(raw, said)
-    record = Record(status="withdrawn" if at(said, "withdrawn") else "", vuln=vuln, package=package)
-    return Draft(key(named, package.name, package.manifest_path), record)
+    package = _build_package(raw, vulnerability)
+    record = TriageRecord(
+        status="withdrawn" if get_nested(vulnerability, "withdrawn") else "", vuln=vuln, package=package
+    )
+    return FindingDraft(join_key(vuln_id, package.name, package.manifest_path), record)
 
 
-def _score(said: Any) -> Cvss | None:
-    """The best known of several: version 3 has a number that we can compute."""
-    found = [cvss(at(each, "score")) for each in objects(at(said, "severity"))]
-    known = [score for score in found if score is not None]
-    return max(known, key=lambda score: (score.score is not None, score.version), default=None)
+def _find_score(vulnerability: Any) -> Cvss | None:
+    """Return the best of several scores; for version 3 the number can be computed."""
+    parsed_scores = [
+        parse_cvss(get_nested(rating, "score")) for rating in iter_objects(get_nested(vulnerability, "severity"))
+    ]
+    scores = [score for score in parsed_scores if score is not None]
+    return max(scores, key=lambda score: (score.score is not None, score.version), default=None)
 
 
-def _package(raw: Any, said: Any) -> Package:
-    package = at(raw, "package")
-    name, registry = line(at(package, "name")), line(at(package, "ecosystem"))
-    affected = _affected(said, name, registry)
+def _build_package(raw: Any, vulnerability: Any) -> Package:
+    package = get_nested(raw, "package")
+    name, registry = to_line(get_nested(package, "name")), to_line(get_nested(package, "ecosystem"))
+    affected = _find_affected(vulnerability, name, registry)
     events = [
         event
-        for span in objects(at(affected, "ranges"))
-        for event in objects(at(span, "events"))
-        if line(at(span, "type")) != "GIT"
+        for span in iter_objects(get_nested(affected, "ranges"))
+        for event in iter_objects(get_nested(span, "events"))
+        if to_line(get_nested(span, "type")) != "GIT"
     ]
     return Package(
         name=name,
-        ecosystem=ecosystem(registry),
-        installed_version=line(at(package, "version")),
-        affected_range=_range(events),
-        fixed_version=", ".join(lines(events, "fixed")),
-        manifest_path=line(at(raw, "source")),
-        purl=first(at(package, "purl"), at(affected, "package", "purl")),
+        ecosystem=normalize_ecosystem(registry),
+        installed_version=to_line(get_nested(package, "version")),
+        affected_range=_format_range(events),
+        fixed_version=", ".join(to_lines(events, "fixed")),
+        manifest_path=to_line(get_nested(raw, "source")),
+        purl=first_nonempty(get_nested(package, "purl"), get_nested(affected, "package", "purl")),
     )
 
 
-def _affected(said: Any, name: str, registry: str) -> Any:
-    for each in objects(at(said, "affected")):
-        same = line(at(each, "package", "name")).lower() == name.lower()
-        if same and line(at(each, "package", "ecosystem")).lower() == registry.lower():
-            return each
+def _find_affected(vulnerability: Any, name: str, registry: str) -> Any:
+    for affected in iter_objects(get_nested(vulnerability, "affected")):
+        same_name = to_line(get_nested(affected, "package", "name")).lower() == name.lower()
+        if same_name and to_line(get_nested(affected, "package", "ecosystem")).lower() == registry.lower():
+            return affected
     return None
 
 
-def _range(events: list[dict[str, Any]]) -> str:
-    signs = {"introduced": ">=", "fixed": "<", "last_affected": "<="}
-    said = [
-        f"{sign} {version}"
+def _format_range(events: list[dict[str, Any]]) -> str:
+    operators = {"introduced": ">=", "fixed": "<", "last_affected": "<="}
+    bounds = [
+        f"{operator} {version}"
         for event in events
-        for name, sign in signs.items()
-        if (version := line(at(event, name)))
+        for name, operator in operators.items()
+        if (version := to_line(get_nested(event, name)))
     ]
-    return line(", ".join(said))
+    return to_line(", ".join(bounds))
 
 
-SOURCE = Source("Vulnerabilities in the OSV schema, or what osv-scanner prints.", items, draft)
+OSV_SOURCE = FindingSource("Vulnerabilities in the OSV schema, or what osv-scanner prints.", iter_items, draft_finding)

@@ -1,51 +1,57 @@
-"""What `pip-audit --format json` prints; the first versions printed the bare list."""
+"""Output of `pip-audit --format json`; the first versions printed a bare list."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from cleats.toolsets.code.triage.drafts import Draft, Source, key
-from cleats.toolsets.code.triage.records import Package, Record, Vulnerability
-from cleats.toolsets.code.triage.values import at, cve, first, line, lines, objects, prose
+from cleats.toolsets.code.triage.records import Package, TriageRecord, Vulnerability
+from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, join_key
+from cleats.toolsets.code.triage.values import (
+    find_cve,
+    first_nonempty,
+    get_nested,
+    iter_objects,
+    to_line,
+    to_lines,
+    to_text,
+)
 
 
-def items(document: Any) -> Iterator[Any]:
-    """A dependency and a vulnerability of it."""
-    for dependency in objects(
-        at(document, "dependencies") if isinstance(document, dict) else document
-    ):
-        for vulnerability in objects(at(dependency, "vulns") or []):
+def iter_items(document: Any) -> Iterator[Any]:
+    """Yield each dependency with each of its vulnerabilities."""
+    for dependency in iter_objects(get_nested(document, "dependencies") if isinstance(document, dict) else document):
+        for vulnerability in iter_objects(get_nested(dependency, "vulns") or []):
             yield {
                 "dependency": {
-                    "name": at(dependency, "name"),
-                    "version": at(dependency, "version"),
+                    "name": get_nested(dependency, "name"),
+                    "version": get_nested(dependency, "version"),
                 },
                 "vulnerability": vulnerability,
             }
 
 
-def draft(raw: Any) -> Draft:
-    """One vulnerability of one dependency."""
-    dependency, vuln = at(raw, "dependency"), at(raw, "vulnerability")
-    named, aliases = line(at(vuln, "id")), lines(at(vuln, "aliases"))
-    known = cve(named, aliases)
+def draft_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one vulnerability of one dependency."""
+    dependency, vuln = get_nested(raw, "dependency"), get_nested(raw, "vulnerability")
+    vuln_id, aliases = to_line(get_nested(vuln, "id")), to_lines(get_nested(vuln, "aliases"))
+    cve_id = find_cve(vuln_id, aliases)
     package = Package(
-        name=line(at(dependency, "name")),
+        name=to_line(get_nested(dependency, "name")),
         ecosystem="pypi",
-        installed_version=line(at(dependency, "version")),
-        fixed_version=", ".join(lines(at(vuln, "fix_versions"))),
+        installed_version=to_line(get_nested(dependency, "version")),
+        fixed_version=", ".join(to_lines(get_nested(vuln, "fix_versions"))),
     )
-    description = prose(at(vuln, "description"))
-    record = Record(
+    description = to_text(get_nested(vuln, "description"))
+    record = TriageRecord(
         vuln=Vulnerability(
-            vuln_id=first(named, known),
-            cve=known,
+            vuln_id=first_nonempty(vuln_id, cve_id),
+            cve=cve_id,
             aliases=aliases,
-            title=line(description.partition("\n")[0], 120),
+            title=to_line(description.partition("\n")[0], 120),
             description=description,
         ),
         package=package,
     )
-    return Draft(key(record.vuln.vuln_id, package.name), record)
+    return FindingDraft(join_key(record.vuln.vuln_id, package.name), record)
 
 
-SOURCE = Source("What `pip-audit --format json` prints.", items, draft)
+PIP_AUDIT_SOURCE = FindingSource("What `pip-audit --format json` prints.", iter_items, draft_finding)

@@ -1,1 +1,1 @@
-"""The public API of a package: what it offers to those who import it."""
+"""The public API of a package, read without running it."""

@@ -1,7 +1,7 @@
-"""The public API of a Node package: what its entry file exports, types before code.
+"""The public API of a Node package: the exports of its entry file, type declarations first.
 
-Files are parsed in another process: a grammar is native code, which damaged text may crash or keep
-busy for minutes. A package that does so is one whose API is not known.
+Files are parsed in another process: a grammar is native code, and damaged text may crash it or keep
+it busy for minutes. The API of such a package is reported as unknown.
 """
 
 import pickle
@@ -15,184 +15,182 @@ from typing import Final, TypeAlias
 
 from tree_sitter import Language, Node, Parser
 
-from cleats.runtime.pool import RATE, Lost, Pool
-from cleats.toolsets.launch.source import prose
-from cleats.toolsets.launch.source.api.model import Surface, Symbol
-from cleats.toolsets.launch.source.tree import Tree
+from cleats.system.worker_pool import WEIGHT_PER_CPU_SECOND, LostTask, ProcessPool
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.text import sentence_filters
 
-_KINDS: Final = {
+_SYMBOL_KINDS: Final = {
     "function_declaration": "function",
     "function_signature": "function",
     "generator_function_declaration": "function",
     "class_declaration": "class",
     "abstract_class_declaration": "class",
 }
-_ENDINGS: Final = (".d.ts", ".ts", ".d.mts", ".mts", ".d.cts", ".js", ".mjs", ".cjs", ".tsx")
-_FILES: Final = 200
-"""Files followed from an entry; a larger package is known by its first names."""
+_SOURCE_SUFFIXES: Final = (".d.ts", ".ts", ".d.mts", ".mts", ".d.cts", ".js", ".mjs", ".cjs", ".tsx")
+_MAX_FOLLOWED_FILES: Final = 200
+"""Files followed from an entry; a larger package is represented by its first names."""
 
-_SECONDS: Final = 30
-"""Of CPU for a package; the largest take two."""
+_MAX_CPU_SECONDS: Final = 30
+"""CPU time for a package; the largest need two seconds."""
 
-_Asked: TypeAlias = tuple[Tree, str, tuple[str, ...]]
+_ReadTask: TypeAlias = tuple[CheckoutTree, str, tuple[str, ...]]
 
 
 @dataclass
-class _Reading:
-    tree: Tree
+class _ExportReader:
+    tree: CheckoutTree
     package: str
-    seen: set[str] = field(default_factory=set)
-    found: dict[str, Symbol] = field(default_factory=dict)
+    visited: set[str] = field(default_factory=set)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
 
-    def file(self, path: str, wanted: dict[str, str] | None = None) -> None:
-        """Take what a file exports; `wanted` maps names there to names outside."""
-        mark = f"{path}|{sorted(wanted.items()) if wanted else ''}"
-        if mark in self.seen or len(self.seen) > _FILES:
+    def read_file(self, path: str, aliases: dict[str, str] | None = None) -> None:
+        """Collect the exports of a file; `aliases` maps its names to the names outside."""
+        visit_key = f"{path}|{sorted(aliases.items()) if aliases else ''}"
+        if visit_key in self.visited or len(self.visited) > _MAX_FOLLOWED_FILES:
             return
-        self.seen.add(mark)
-        text = self.tree.text(path)
+        self.visited.add(visit_key)
+        text = self.tree.read_text(path)
         if text is None:
             return
         data = text.encode()
         root = _parser(path).parse(data).root_node
-        local: dict[str, str] = dict(wanted or {})
+        local: dict[str, str] = dict(aliases or {})
         exports = [node for node in root.children if node.type == "export_statement"]
         for node in exports:
             if not node.child_by_field_name("source"):
-                local |= self._renamed(node, data, wanted)
+                local |= self._collect_renames(node, data, aliases)
         for node in root.children:
-            outer = node.type == "export_statement"
-            inner = node.child_by_field_name("declaration") if outer else node
+            is_export = node.type == "export_statement"
+            inner = node.child_by_field_name("declaration") if is_export else node
             if inner is not None and inner.type == "ambient_declaration":
-                inner = next((each for each in inner.children if each.type in _KINDS), None)
-            if inner is not None and inner.type in _KINDS:
-                self._declaration(node, inner, data, path, local if wanted or not outer else None)
+                inner = next((child for child in inner.children if child.type in _SYMBOL_KINDS), None)
+            if inner is not None and inner.type in _SYMBOL_KINDS:
+                self._add_declaration(node, inner, data, path, local if aliases or not is_export else None)
         for node in exports:
             if source := node.child_by_field_name("source"):
-                place = _resolved(self.tree, path, _text(source, data).strip("'\"`"))
-                self._from(node, place, data, wanted)
+                target = _resolve_import(self.tree, path, _decode_node(source, data).strip("'\"`"))
+                self._follow_export(node, target, data, aliases)
 
-    def _from(self, node: Node, target: str, data: bytes, wanted: dict[str, str] | None) -> None:
-        """Follow an export of another file's names; under a name of their own they are not ours."""
-        kinds = {each.type for each in node.children}
+    def _follow_export(self, node: Node, target: str, data: bytes, aliases: dict[str, str] | None) -> None:
+        """Follow a re-export of another file; a namespace export adds no names to the package."""
+        kinds = {child.type for child in node.children}
         if not target or "namespace_export" in kinds:
             return
         if "export_clause" not in kinds:
-            self.file(target, wanted)
-        elif names := self._renamed(node, data, wanted):
-            self.file(target, names)
+            self.read_file(target, aliases)
+        elif names := self._collect_renames(node, data, aliases):
+            self.read_file(target, names)
 
-    def _renamed(self, node: Node, data: bytes, wanted: dict[str, str] | None) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _collect_renames(self, node: Node, data: bytes, aliases: dict[str, str] | None) -> dict[str, str]:
+        renames: dict[str, str] = {}
         for clause in node.children:
-            for each in clause.children if clause.type == "export_clause" else ():
-                if each.type != "export_specifier" or _text(each, data).startswith("type "):
+            for specifier in clause.children if clause.type == "export_clause" else ():
+                if specifier.type != "export_specifier" or _decode_node(specifier, data).startswith("type "):
                     continue
-                inner, outer = each.child_by_field_name("name"), each.child_by_field_name("alias")
-                name = _text(inner, data) if inner else ""
-                shown = _text(outer, data) if outer else name
-                if wanted is None or shown in wanted:
-                    found[name] = (wanted or {}).get(shown, shown)
-        return found
+                inner, outer = specifier.child_by_field_name("name"), specifier.child_by_field_name("alias")
+                name = _decode_node(inner, data) if inner else ""
+                exported_name = _decode_node(outer, data) if outer else name
+                if aliases is None or exported_name in aliases:
+                    renames[name] = (aliases or {}).get(exported_name, exported_name)
+        return renames
 
-    def _declaration(
-        self, node: Node, inner: Node, data: bytes, path: str, names: dict[str, str] | None
-    ) -> None:
+    def _add_declaration(self, node: Node, inner: Node, data: bytes, path: str, names: dict[str, str] | None) -> None:
         label = inner.child_by_field_name("name")
-        own = _text(label, data) if label else ""
-        name = own if names is None else names.get(own, "")
-        if not name or name.startswith("_") or name == "default" or name in self.found:
+        declared_name = _decode_node(label, data) if label else ""
+        name = declared_name if names is None else names.get(declared_name, "")
+        if not name or name.startswith("_") or name == "default" or name in self.symbols:
             return
-        raw, doc_line = _comment_above(node, data)
+        raw, doc_line = _find_doc_comment(node, data)
         line = data.count(b"\n", 0, inner.start_byte) + 1
         parameters = inner.child_by_field_name("parameters")
-        self.found[name] = Symbol(
+        self.symbols[name] = Symbol(
             name=name,
-            kind=_KINDS[inner.type],
+            kind=_SYMBOL_KINDS[inner.type],
             path=path,
             line=line,
-            end=line + (_text(parameters, data).count("\n") if parameters else 0),
-            signature=f"{name}{' '.join(_text(parameters, data).split())}" if parameters else name,
-            doc=_first_sentence(raw),
+            end=line + (_decode_node(parameters, data).count("\n") if parameters else 0),
+            signature=f"{name}{' '.join(_decode_node(parameters, data).split())}" if parameters else name,
+            doc=_extract_first_sentence(raw),
             doc_line=doc_line or line,
             doc_end=doc_line + raw.count("\n") if raw else line,
             deprecated="@deprecated" in raw,
         )
 
 
-def surface(tree: Tree, package: str, entries: tuple[str, ...]) -> Surface:
-    """The names that the first readable entry file exports."""
-    asked = (replace(tree, _texts={}), package, entries)
-    [(_, said)] = Pool(_read, 1).map([asked], lambda _: _SECONDS * RATE)
-    if isinstance(said, Lost):
-        return _unknown(package, entries)
-    known: Surface = pickle.loads(said)  # noqa: S301 - from our own child
-    return known
+def read_surface(tree: CheckoutTree, package: str, entries: tuple[str, ...]) -> ApiSurface:
+    """Return the names that the first readable entry file exports."""
+    task = (replace(tree, _texts={}), package, entries)
+    [(_, result)] = ProcessPool(_read_entries, 1).map([task], lambda _: _MAX_CPU_SECONDS * WEIGHT_PER_CPU_SECOND)
+    if isinstance(result, LostTask):
+        return _make_empty_surface(package, entries)
+    surface: ApiSurface = pickle.loads(result)  # noqa: S301 - from our own child
+    return surface
 
 
-def _read(asked: _Asked) -> bytes:
-    tree, package, entries = asked
+def _read_entries(task: _ReadTask) -> bytes:
+    tree, package, entries = task
     for entry in entries:
-        reading = _Reading(tree, package)
-        reading.file(entry)
-        if reading.found:
-            return pickle.dumps(Surface(tuple(reading.found.values()), ((package, entry),)))
-    return pickle.dumps(_unknown(package, entries))
+        reader = _ExportReader(tree, package)
+        reader.read_file(entry)
+        if reader.symbols:
+            return pickle.dumps(ApiSurface(tuple(reader.symbols.values()), ((package, entry),)))
+    return pickle.dumps(_make_empty_surface(package, entries))
 
 
-def _unknown(package: str, entries: tuple[str, ...]) -> Surface:
-    return Surface((), tuple((package, entry) for entry in entries[:1]))
+def _make_empty_surface(package: str, entries: tuple[str, ...]) -> ApiSurface:
+    return ApiSurface((), tuple((package, entry) for entry in entries[:1]))
 
 
 @cache
-def _grammar(name: str) -> Parser:
-    module, maker = {
+def _load_parser(name: str) -> Parser:
+    module, factory = {
         "typescript": ("tree_sitter_typescript", "language_typescript"),
         "tsx": ("tree_sitter_typescript", "language_tsx"),
         "javascript": ("tree_sitter_javascript", "language"),
     }[name]
-    return Parser(Language(getattr(import_module(module), maker)()))
+    return Parser(Language(getattr(import_module(module), factory)()))
 
 
 def _parser(path: str) -> Parser:
     suffix = PurePosixPath(path).suffix
     kinds = {".tsx": "tsx", ".ts": "typescript", ".mts": "typescript", ".cts": "typescript"}
-    return _grammar(kinds.get(suffix, "javascript"))
+    return _load_parser(kinds.get(suffix, "javascript"))
 
 
-def _resolved(tree: Tree, path: str, source: str) -> str:
+def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
     if not source.startswith("."):
         return ""
     base = normpath(str(PurePosixPath(path).parent / source))
     stem = re.sub(r"\.[cm]?[jt]s$", "", base)
-    places = [f"{stem}{end}" for end in _ENDINGS] + [f"{base}/index{end}" for end in _ENDINGS]
-    beside = "declaration" if ".d." in path else "code"
-    places.sort(key=lambda place: (".d." not in place) if beside == "declaration" else 0)
-    return next((place for place in (base, *places) if place in tree.known), "")
+    candidates = [f"{stem}{end}" for end in _SOURCE_SUFFIXES] + [f"{base}/index{end}" for end in _SOURCE_SUFFIXES]
+    source_kind = "declaration" if ".d." in path else "code"
+    candidates.sort(key=lambda candidate: (".d." not in candidate) if source_kind == "declaration" else 0)
+    return next((candidate for candidate in (base, *candidates) if candidate in tree.path_set), "")
 
 
-def _comment_above(node: Node, data: bytes) -> tuple[str, int]:
-    """The documentation right before a declaration, and its first line."""
-    before = node.prev_sibling
-    if before is None or before.type != "comment":
+def _find_doc_comment(node: Node, data: bytes) -> tuple[str, int]:
+    """Return the documentation right before a declaration, and its first line."""
+    previous = node.prev_sibling
+    if previous is None or previous.type != "comment":
         return "", 0
-    text = _text(before, data)
-    line = data.count(b"\n", 0, before.start_byte) + 1
+    text = _decode_node(previous, data)
+    line = data.count(b"\n", 0, previous.start_byte) + 1
     return (text, line) if text.startswith("/**") else ("", 0)
 
 
-def _first_sentence(comment: str) -> str:
+def _extract_first_sentence(comment: str) -> str:
     lines = [line.strip().lstrip("*").strip() for line in comment.strip("/*").splitlines()]
     text = "\n".join(lines).strip()
     text = re.sub(r"^@(name|category|summary|description)\b[^\n]*\n?", "", text, flags=re.MULTILINE)
-    described = re.search(r"@description\s+(.+?)(?=\n\s*\n|\n@|$)", "\n".join(lines), re.DOTALL)
-    if described:
-        text = described[1]
+    description = re.search(r"@description\s+(.+?)(?=\n\s*\n|\n@|$)", "\n".join(lines), re.DOTALL)
+    if description:
+        text = description[1]
     text = re.sub(r"\{@link\s+([^}|\s]+)[^}]*\}", r"`\1`", text)
     paragraph = re.split(r"\n\s*\n|\n@|^@", text.strip())[0]
-    found = prose.sentences(paragraph)
-    return found[0] if found else ""
+    sentences = sentence_filters.split_sentences(paragraph)
+    return sentences[0] if sentences else ""
 
 
-def _text(node: Node, data: bytes) -> str:
+def _decode_node(node: Node, data: bytes) -> str:
     return data[node.start_byte : node.end_byte].decode(errors="replace")

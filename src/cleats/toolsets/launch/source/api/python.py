@@ -1,7 +1,7 @@
 """The public API of a Python package, read from its syntax; nothing is imported.
 
-What `__init__` lists in `__all__`, or imports and defines without an underscore, is followed to its
-definition. A package whose `__init__` offers little is read module by module.
+Names that `__init__` lists in `__all__`, or imports and defines without an underscore, are followed
+to their definition. A package whose `__init__` offers little is read module by module.
 """
 
 import ast
@@ -11,25 +11,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from cleats.toolsets.launch.source import programs, prose, rst
-from cleats.toolsets.launch.source.api.model import Surface, Symbol
-from cleats.toolsets.launch.source.roots import kind_of
-from cleats.toolsets.launch.source.tree import Tree
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.checkout import safe_parsing
+from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.text import blocks, sentence_filters
 
-_FEW: Final = 3
-"""Names from its modules below which `__init__` is only a door, and they are the house."""
+_MIN_REEXPORTED_NAMES: Final = 3
+"""Below this number of re-exported names, the modules themselves are the API."""
 
-_HOPS: Final = 8
-"""How often a name may be imported from somewhere else."""
+_MAX_IMPORT_HOPS: Final = 8
+"""Imports that are followed to find the definition of a name."""
 
-_SMALL_END: Final = re.compile(r"(?<=\w\w\w)(?<!etc)\.\s+(?=[a-z])")
+_LOWERCASE_SENTENCE_END_PATTERN: Final = re.compile(r"(?<=\w\w\w)(?<!etc)\.\s+(?=[a-z])")
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass
-class Module:
-    """A module and what it says about its own names."""
+class PythonModule:
+    """A parsed module with its names."""
 
     name: str
     path: str
@@ -39,8 +40,8 @@ class Module:
 
     @cached_property
     def exports(self) -> list[str] | None:
-        """What `__all__` lists literally; None without one."""
-        found: list[str] | None = None
+        """The literal names in `__all__`; None without one."""
+        names: list[str] | None = None
         for node in self.body.body:
             targets: list[ast.expr] = []
             value: ast.expr | None = None
@@ -48,260 +49,251 @@ class Module:
                 targets, value = node.targets, node.value
             elif isinstance(node, ast.AnnAssign | ast.AugAssign):
                 targets, value = [node.target], node.value
-            if value and any(
-                isinstance(each, ast.Name) and each.id == "__all__" for each in targets
-            ):
-                found = [*(found or []), *_strings(value)]
-        return found
+            if value and any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                names = [*(names or []), *_collect_strings(value)]
+        return names
 
     @cached_property
-    def defined(self) -> dict[str, Definition]:
-        """Classes and functions by name; the last one of several wins, as it does at run time."""
+    def definitions(self) -> dict[str, Definition]:
+        """Classes and functions by name; the last definition wins, as at run time."""
         return {
             node.name: node
-            for node in _statements(self.body.body)
+            for node in _flatten_statements(self.body.body)
             if isinstance(node, Definition) and not _is_overload(node)
         }
 
     @cached_property
-    def renamed(self) -> dict[str, str]:
+    def aliases(self) -> dict[str, str]:
         """Other names for names of this module: `decode = decode_text`."""
         return {
             target.id: node.value.id
-            for node in _statements(self.body.body)
+            for node in _flatten_statements(self.body.body)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
             for target in node.targets
             if isinstance(target, ast.Name) and target.id != node.value.id
         }
 
     @cached_property
-    def imported(self) -> dict[str, tuple[str, str]]:
-        """Name here, module and name there; only from inside of the package."""
-        found: dict[str, tuple[str, str]] = {}
-        for node in _statements(self.body.body):
-            if isinstance(node, ast.ImportFrom) and (source := self._absolute(node)):
-                for each in node.names:
-                    if each.name != "*":
-                        found[each.asname or each.name] = (source, each.name)
-        return found
+    def imports(self) -> dict[str, tuple[str, str]]:
+        """The module and name behind each imported name; only imports from the package itself."""
+        imports: dict[str, tuple[str, str]] = {}
+        for node in _flatten_statements(self.body.body):
+            if isinstance(node, ast.ImportFrom) and (source := self._resolve_module(node)):
+                for alias in node.names:
+                    if alias.name != "*":
+                        imports[alias.asname or alias.name] = (source, alias.name)
+        return imports
 
     @cached_property
-    def stars(self) -> list[str]:
-        """The modules that it imports everything from."""
+    def star_imports(self) -> list[str]:
+        """The modules from which it imports everything."""
         return [
             source
-            for node in _statements(self.body.body)
-            if isinstance(node, ast.ImportFrom) and (source := self._absolute(node))
-            if any(each.name == "*" for each in node.names)
+            for node in _flatten_statements(self.body.body)
+            if isinstance(node, ast.ImportFrom) and (source := self._resolve_module(node))
+            if any(alias.name == "*" for alias in node.names)
         ]
 
-    def _absolute(self, node: ast.ImportFrom) -> str:
+    def _resolve_module(self, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
         parts = self.name.split(".")
-        kept = parts[: len(parts) - node.level + self.is_package]
-        return ".".join([*kept, *([node.module] if node.module else [])])
+        package_parts = parts[: len(parts) - node.level + self.is_package]
+        return ".".join([*package_parts, *([node.module] if node.module else [])])
 
     @property
-    def public(self) -> list[str]:
-        """The names it offers, in order."""
+    def public_names(self) -> list[str]:
+        """The public names, in order."""
         if self.exports is not None:
             return self.exports
-        given = [name for name, meant in self.renamed.items() if meant in self.defined]
-        own = [*self.defined, *given]
-        names = [*self.imported, *own] if self.is_package else own
+        alias_names = [name for name, target in self.aliases.items() if target in self.definitions]
+        own_names = [*self.definitions, *alias_names]
+        names = [*self.imports, *own_names] if self.is_package else own_names
         return [name for name in dict.fromkeys(names) if not name.startswith("_")]
 
 
 @dataclass
-class _Package:
-    tree: Tree
+class _PythonPackage:
+    tree: CheckoutTree
     root: str
-    """The folder that the package lies in."""
-    modules: dict[str, Module] = field(default_factory=dict)
+    """The folder that contains the package."""
+    modules: dict[str, PythonModule] = field(default_factory=dict)
 
-    def module(self, name: str) -> Module | None:
+    def load_module(self, name: str) -> PythonModule | None:
         if name not in self.modules:
             base = self.root + name.replace(".", "/")
             for path, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
-                if parsed := _parse(self.tree, path):
-                    text = self.tree.text(path) or ""
-                    self.modules[name] = Module(name, path, text, parsed, is_package)
+                if parsed := _parse_module(self.tree, path):
+                    text = self.tree.read_text(path) or ""
+                    self.modules[name] = PythonModule(name, path, text, parsed, is_package)
         return self.modules.get(name)
 
-    def find(
-        self, module: Module, name: str, hops: int = _HOPS
-    ) -> tuple[Module, Definition] | None:
-        """Where a name is defined, however many modules have passed it on."""
-        if name in module.defined:
-            return module, module.defined[name]
+    def find_definition(
+        self, module: PythonModule, name: str, hops: int = _MAX_IMPORT_HOPS
+    ) -> tuple[PythonModule, Definition] | None:
+        """Return the definition of a name, following imports through other modules."""
+        if name in module.definitions:
+            return module, module.definitions[name]
         if not hops:
             return None
-        if name in module.renamed:
-            return self.find(module, module.renamed[name], hops - 1)
-        source, there = module.imported.get(name, ("", ""))
-        if source and (inner := self.module(source)):
-            return self.find(inner, there, hops - 1)
-        for star in module.stars:
-            inner = self.module(star)
-            if inner and name in inner.public:
-                return self.find(inner, name, hops - 1)
+        if name in module.aliases:
+            return self.find_definition(module, module.aliases[name], hops - 1)
+        source, source_name = module.imports.get(name, ("", ""))
+        if source and (inner := self.load_module(source)):
+            return self.find_definition(inner, source_name, hops - 1)
+        for star in module.star_imports:
+            inner = self.load_module(star)
+            if inner and name in inner.public_names:
+                return self.find_definition(inner, name, hops - 1)
         return None
 
 
-def surface(tree: Tree, packages: Mapping[str, str]) -> Surface:
-    """The public names of some packages in order, each given as what is imported and its file."""
+def read_surface(tree: CheckoutTree, packages: Mapping[str, str]) -> ApiSurface:
+    """Return the public names of packages, given as a mapping of import name to file."""
     symbols: dict[str, Symbol] = {}
     modules: list[tuple[str, str]] = []
     for name, file in packages.items():
-        place = file.removesuffix("/__init__.py").removesuffix(".py")
-        package = _Package(tree, place.removesuffix(name.replace(".", "/")))
-        top = package.module(name)
+        module_path = file.removesuffix("/__init__.py").removesuffix(".py")
+        package = _PythonPackage(tree, module_path.removesuffix(name.replace(".", "/")))
+        top = package.load_module(name)
         if top is None:
             continue
-        own = _offered(package, top, exported=True)
-        passed_on = [symbol for symbol in own if symbol.path != top.path]
-        files = _module_names(tree, package.root, name)
-        modules += [(each, path) for each, path in files]
-        few = not passed_on if top.exports is not None else len(passed_on) < _FEW
-        if few and top.is_package:
-            for each, _path in files:
-                inner = package.module(each)
+        offered = _list_symbols(package, top, exported=True)
+        reexported = [symbol for symbol in offered if symbol.path != top.path]
+        files = _find_modules(tree, package.root, name)
+        modules += [(item, path) for item, path in files]
+        is_sparse = not reexported if top.exports is not None else len(reexported) < _MIN_REEXPORTED_NAMES
+        if is_sparse and top.is_package:
+            for item, _path in files:
+                inner = package.load_module(item)
                 if inner is not None and inner is not top:
                     exported = inner.exports is not None
-                    own += _offered(package, inner, exported=exported, only_own=True)
-        known = {(each.path, each.line) for each in symbols.values()}
-        for symbol in own:
-            if (symbol.path, symbol.line) not in known:  # a second package with the same names
+                    offered += _list_symbols(package, inner, exported=exported, only_own=True)
+        known_locations = {(item.path, item.line) for item in symbols.values()}
+        for symbol in offered:
+            if (symbol.path, symbol.line) not in known_locations:  # a second package with the same names
                 symbols.setdefault(symbol.name, symbol)
-    return Surface(tuple(symbols.values()), tuple(modules))
+    return ApiSurface(tuple(symbols.values()), tuple(modules))
 
 
-def _offered(
-    package: _Package, module: Module, *, exported: bool, only_own: bool = False
+def _list_symbols(
+    package: _PythonPackage, module: PythonModule, *, exported: bool, only_own: bool = False
 ) -> list[Symbol]:
-    found: list[Symbol] = []
-    for name in module.public:
-        place = package.find(module, name)
-        if place is None or name.startswith("_") or (only_own and place[0] is not module):
+    symbols: list[Symbol] = []
+    for name in module.public_names:
+        definition = package.find_definition(module, name)
+        if definition is None or name.startswith("_") or (only_own and definition[0] is not module):
             continue
-        found.append(_symbol(f"{module.name}.{name}", *place, exported))
-    return found
+        symbols.append(_make_symbol(f"{module.name}.{name}", *definition, exported))
+    return symbols
 
 
-def _symbol(name: str, module: Module, node: Definition, exported: bool) -> Symbol:
+def _make_symbol(name: str, module: PythonModule, node: Definition, exported: bool) -> Symbol:
     raw = ast.get_docstring(node) or ""
     first = node.body[0]
-    maker = _maker(node)
-    told = re.split(r"\n\s*\n", raw)[0].count("\n")
+    constructor = _find_constructor(node)
+    summary_breaks = re.split(r"\n\s*\n", raw)[0].count("\n")
     return Symbol(
         name=name,
         kind="class" if isinstance(node, ast.ClassDef) else "function",
         path=module.path,
         line=node.lineno,
         end=node.lineno if isinstance(node, ast.ClassDef) else max(node.lineno, first.lineno - 1),
-        signature=_signature(node, module.text),
-        doc=first_sentence(raw),
+        signature=_format_signature(node, module.text),
+        doc=extract_first_sentence(raw),
         doc_line=first.lineno if raw else 0,
-        doc_end=min(first.lineno + told + 1, first.end_lineno or first.lineno) if raw else 0,
-        maker=(maker.lineno, max(maker.lineno, maker.body[0].lineno - 1)) if maker else (0, 0),
+        doc_end=min(first.lineno + summary_breaks + 1, first.end_lineno or first.lineno) if raw else 0,
+        maker=(constructor.lineno, max(constructor.lineno, constructor.body[0].lineno - 1)) if constructor else (0, 0),
         deprecated=bool(re.search(r"\bdeprecated\b", raw[:400], re.IGNORECASE)),
         exported=exported,
     )
 
 
-def first_sentence(doc: str) -> str:
-    """The first sentence of a docstring without its marks; "" when it begins with none."""
-    marks = (
-        r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
-    )
-    paragraph = re.split(rf"\n\s*\n|\n\s*(?={marks})", doc.strip())[0]
-    named = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
-    found = prose.sentences(rst.plain(named))
-    if not found:
+def extract_first_sentence(doc: str) -> str:
+    """Return the first sentence of a docstring without markup; "" when it begins with none."""
+    marker_pattern = r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
+    paragraph = re.split(rf"\n\s*\n|\n\s*(?={marker_pattern})", doc.strip())[0]
+    with_literals = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
+    sentences = sentence_filters.split_sentences(blocks.strip_inline_markup(with_literals))
+    if not sentences:
         return ""
-    # Who begins a sentence with a small letter begins the next one so, too.
-    small = found[0][:1].islower()
-    return _SMALL_END.split(found[0], maxsplit=1)[0] if small else found[0]
+    # An author who starts one sentence in lower case starts the next one so, too.
+    starts_lowercase = sentences[0][:1].islower()
+    return _LOWERCASE_SENTENCE_END_PATTERN.split(sentences[0], maxsplit=1)[0] if starts_lowercase else sentences[0]
 
 
-def _signature(node: Definition, text: str) -> str:
+def _format_signature(node: Definition, text: str) -> str:
     if isinstance(node, ast.ClassDef):
-        maker = _maker(node)
-        return f"{node.name}({_arguments(maker.args, text, skip=1)})" if maker else node.name
-    return f"{node.name}({_arguments(node.args, text)})"
+        constructor = _find_constructor(node)
+        return f"{node.name}({_format_arguments(constructor.args, text, skip=1)})" if constructor else node.name
+    return f"{node.name}({_format_arguments(node.args, text)})"
 
 
-def _maker(node: Definition) -> ast.FunctionDef | None:
-    """What is called to make an object of a class."""
+def _find_constructor(node: Definition) -> ast.FunctionDef | None:
     if not isinstance(node, ast.ClassDef):
         return None
-    makers = (each for each in node.body if isinstance(each, ast.FunctionDef))
-    return next((each for each in makers if each.name == "__init__"), None)
+    methods = (method for method in node.body if isinstance(method, ast.FunctionDef))
+    return next((method for method in methods if method.name == "__init__"), None)
 
 
-def _arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str:
-    """The parameters without their types: those are for the reference, not for a headline."""
+def _format_arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str:
+    """Format the parameters without their types, which belong in the reference."""
 
-    def written(value: ast.expr) -> ast.expr:
-        """A default as it stands in the file: `10_000` stays readable."""
+    def keep_source_text(value: ast.expr) -> ast.expr:
+        """Return a default as the file writes it: `10_000` stays readable."""
         source = ast.get_source_segment(text, value) if isinstance(value, ast.Constant) else None
         return ast.Name(source) if source and "\n" not in source else value
 
-    bare = ast.arguments(
-        posonlyargs=[ast.arg(each.arg) for each in arguments.posonlyargs],
-        args=[ast.arg(each.arg) for each in arguments.args],
+    untyped = ast.arguments(
+        posonlyargs=[ast.arg(item.arg) for item in arguments.posonlyargs],
+        args=[ast.arg(item.arg) for item in arguments.args],
         vararg=ast.arg(arguments.vararg.arg) if arguments.vararg else None,
-        kwonlyargs=[ast.arg(each.arg) for each in arguments.kwonlyargs],
-        kw_defaults=[written(each) if each else None for each in arguments.kw_defaults],
+        kwonlyargs=[ast.arg(item.arg) for item in arguments.kwonlyargs],
+        kw_defaults=[keep_source_text(item) if item else None for item in arguments.kw_defaults],
         kwarg=ast.arg(arguments.kwarg.arg) if arguments.kwarg else None,
-        defaults=[written(each) for each in arguments.defaults],
+        defaults=[keep_source_text(item) for item in arguments.defaults],
     )
     for _ in range(skip):
-        if places := bare.posonlyargs or bare.args:
-            places.pop(0)
-    room = len(bare.posonlyargs) + len(bare.args)
-    bare.defaults = bare.defaults[max(0, len(bare.defaults) - room) :]
-    return programs.written(bare)
+        if positional := untyped.posonlyargs or untyped.args:
+            positional.pop(0)
+    positional_count = len(untyped.posonlyargs) + len(untyped.args)
+    untyped.defaults = untyped.defaults[max(0, len(untyped.defaults) - positional_count) :]
+    return safe_parsing.unparse_node(untyped)
 
 
-def _module_names(tree: Tree, root: str, package: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for path in tree.below(f"{root}{package.replace('.', '/')}"):
+def _find_modules(tree: CheckoutTree, root: str, package: str) -> list[tuple[str, str]]:
+    modules: list[tuple[str, str]] = []
+    for path in tree.paths_below(f"{root}{package.replace('.', '/')}"):
         parts = path.removeprefix(root).removesuffix(".py").split("/")
-        if path.endswith(".py") and kind_of(path) == "source":
+        if path.endswith(".py") and classify_path(path) == "source":
             parts = parts[:-1] if parts[-1] == "__init__" else parts
-            hidden = any(part.startswith("_") or part in ("tests", "testing") for part in parts)
-            if not hidden and all(part.isidentifier() for part in parts):
-                found.append((".".join(parts), path))
-    return found
+            is_hidden = any(part.startswith("_") or part in ("tests", "testing") for part in parts)
+            if not is_hidden and all(part.isidentifier() for part in parts):
+                modules.append((".".join(parts), path))
+    return modules
 
 
-def _parse(tree: Tree, path: str) -> ast.Module | None:
-    text = tree.text(path)
-    return None if text is None else programs.parse(text)
+def _parse_module(tree: CheckoutTree, path: str) -> ast.Module | None:
+    text = tree.read_text(path)
+    return None if text is None else safe_parsing.parse_python(text)
 
 
-def _statements(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module, those behind a condition or a `try` included."""
-    found: list[ast.stmt] = []
+def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a module, including those in a condition or a `try`."""
+    statements: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.If | ast.Try):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
                 continue
-            found += _statements([*node.body, *node.orelse])
+            statements += _flatten_statements([*node.body, *node.orelse])
         else:
-            found.append(node)
-    return found
+            statements.append(node)
+    return statements
 
 
-def _strings(node: ast.expr) -> list[str]:
-    return [
-        each.value
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    ]
+def _collect_strings(node: ast.expr) -> list[str]:
+    return [child.value for child in ast.walk(node) if isinstance(child, ast.Constant) and isinstance(child.value, str)]
 
 
 def _is_overload(node: Definition) -> bool:
-    return any("overload" in programs.written(each) for each in node.decorator_list)
+    return any("overload" in safe_parsing.unparse_node(decorator) for decorator in node.decorator_list)

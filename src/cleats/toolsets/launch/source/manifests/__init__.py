@@ -1,1 +1,1 @@
-"""What a package says about itself, read from the manifest of its ecosystem."""
+"""Readers of package manifests, one module per ecosystem."""

@@ -1,4 +1,4 @@
-"""`setup.cfg` and `setup.py`. The program is read, never run: only literal values count."""
+"""Readers for `setup.cfg` and `setup.py`, which is read but never run: only literals count."""
 
 import ast
 import configparser
@@ -6,20 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cleats.toolsets.launch.source import programs
-from cleats.toolsets.launch.source.manifests import values
-from cleats.toolsets.launch.source.manifests.lines import pattern_line
-from cleats.toolsets.launch.source.manifests.model import Manifest, Said
-from cleats.toolsets.launch.source.manifests.pyproject import version_at, version_in
-from cleats.toolsets.launch.source.tree import Tree
+from cleats.toolsets.launch.source.checkout import safe_parsing
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_pattern_line
+from cleats.toolsets.launch.source.manifests.pyproject import find_version_at, find_version_in_file
 
 
-def read(tree: Tree) -> Manifest | None:
-    """The package of `setup.cfg`, filled up from `setup.py`; None when neither names one."""
-    cfg, py = _read_cfg(tree), _read_py(tree)
+def read_setuptools(tree: CheckoutTree) -> PackageManifest | None:
+    """Read the package of `setup.cfg`, completed from `setup.py`; None when neither names one."""
+    cfg, py = _read_setup_cfg(tree), _read_setup_py(tree)
     if cfg is None or py is None:
         return cfg or py
-    return Manifest(
+    return PackageManifest(
         ecosystem="pip",
         path=cfg.path,
         name=cfg.name,
@@ -36,9 +34,9 @@ def read(tree: Tree) -> Manifest | None:
     )
 
 
-def _read_cfg(tree: Tree) -> Manifest | None:
+def _read_setup_cfg(tree: CheckoutTree) -> PackageManifest | None:
     path = "setup.cfg"
-    text = tree.text(path)
+    text = tree.read_text(path)
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(text or "")
@@ -47,218 +45,207 @@ def _read_cfg(tree: Tree) -> Manifest | None:
     if not parser.get("metadata", "name", fallback="").strip():
         return None
 
-    def said(section: str, *keys: str) -> Said | None:
+    def read_field(section: str, *keys: str) -> LocatedValue | None:
         for key in keys:
             value = parser.get(section, key, fallback="").strip()
             if value:
-                return Said(value, path, pattern_line(text or "", rf"^{re.escape(key)}\s*[=:]"))
+                return LocatedValue(value, path, find_pattern_line(text or "", rf"^{re.escape(key)}\s*[=:]"))
         return None
 
-    def listed(section: str, key: str) -> tuple[Said, ...]:
+    def list_items(section: str, key: str) -> tuple[LocatedValue, ...]:
         value = parser.get(section, key, fallback="")
         words = [line.strip() for line in value.split("\n")]
         return tuple(
-            Said(word, path, pattern_line(text or "", rf"^[ \t]*{re.escape(word)}\s*$"))
+            LocatedValue(word, path, find_pattern_line(text or "", rf"^[ \t]*{re.escape(word)}\s*$"))
             for word in words
             if word and not word.startswith("#")
         )
 
     extras = "options.extras_require"
-    scripts = listed("options.entry_points", "console_scripts")
-    packages = listed("options", "packages")
-    return Manifest(
+    scripts = list_items("options.entry_points", "console_scripts")
+    packages = list_items("options", "packages")
+    return PackageManifest(
         ecosystem="pip",
         path=path,
-        name=said("metadata", "name"),
-        version=_cfg_version(tree, said("metadata", "version")),
-        licence=said("metadata", "license", "licence"),
-        description=said("metadata", "description", "summary"),
-        requires=said("options", "python_requires"),
-        dependencies=listed("options", "install_requires"),
-        optional={key: listed(extras, key) for key in parser.options(extras)}
-        if parser.has_section(extras)
-        else {},
+        name=read_field("metadata", "name"),
+        version=_resolve_cfg_version(tree, read_field("metadata", "version")),
+        licence=read_field("metadata", "license", "licence"),
+        description=read_field("metadata", "description", "summary"),
+        requires=read_field("options", "python_requires"),
+        dependencies=list_items("options", "install_requires"),
+        optional={key: list_items(extras, key) for key in parser.options(extras)} if parser.has_section(extras) else {},
         commands=tuple(
-            Said(_command(item.value), path, item.line, detail=_target(item.value))
+            LocatedValue(_parse_command_name(item.value), path, item.line, detail=_parse_command_target(item.value))
             for item in scripts
-            if _command(item.value)
+            if _parse_command_name(item.value)
         ),
-        classifiers=listed("metadata", "classifiers"),
+        classifiers=list_items("metadata", "classifiers"),
         keywords=tuple(re.split(r"[,\s]+", parser.get("metadata", "keywords", fallback=""))),
         imports=tuple(
-            item for item in (*packages, *listed("options", "py_modules")) if _is_name(item.value)
+            item for item in (*packages, *list_items("options", "py_modules")) if _is_import_name(item.value)
         ),
     )
 
 
-def _cfg_version(tree: Tree, given: Said | None) -> Said | None:
-    if given is None:
+def _resolve_cfg_version(tree: CheckoutTree, declared: LocatedValue | None) -> LocatedValue | None:
+    if declared is None:
         return None
-    kind, _, rest = given.value.partition(":")
+    kind, _, rest = declared.value.partition(":")
     if kind.strip() == "attr":
-        return version_at(tree, rest.strip())
+        return find_version_at(tree, rest.strip())
     if kind.strip() == "file":
-        words = (tree.text(rest.strip()) or "").split()
-        return Said(words[0], rest.strip()) if len(words) == 1 else None
-    return given
+        words = (tree.read_text(rest.strip()) or "").split()
+        return LocatedValue(words[0], rest.strip()) if len(words) == 1 else None
+    return declared
 
 
-def _read_py(tree: Tree) -> Manifest | None:
+def _read_setup_py(tree: CheckoutTree) -> PackageManifest | None:
     path = "setup.py"
-    module = programs.parse(tree.text(path))
-    call = next((node for node in ast.walk(module) if _is_setup(node)), None) if module else None
+    module = safe_parsing.parse_python(tree.read_text(path))
+    call = next((node for node in ast.walk(module) if _is_setup_call(node)), None) if module else None
     if module is None or not isinstance(call, ast.Call):
         return None
-    names = _constants(module)
-    given, is_whole = _keywords(call, module)
+    names = _collect_constants(module)
+    arguments, is_complete = _collect_arguments(call, module)
 
-    def value(key: str) -> Any:
-        return _literal(given[key], names) if key in given else None
+    def evaluate_argument(key: str) -> Any:
+        return _evaluate_literal(arguments[key], names) if key in arguments else None
 
-    def said(key: str) -> Said | None:
-        found = value(key)
-        is_text = isinstance(found, str) and found
-        return Said(found, path, _origin(module, given[key])) if is_text else None
+    def read_field(key: str) -> LocatedValue | None:
+        text = evaluate_argument(key)
+        is_text = isinstance(text, str) and text
+        return LocatedValue(text, path, _find_origin_line(module, arguments[key])) if is_text else None
 
-    def listed(key: str) -> tuple[Said, ...] | None:
-        if key not in given:
-            return () if is_whole else None
-        found = value(key)
-        if isinstance(found, str):
-            found = found.split("\n")
-        if not isinstance(found, list | tuple):
+    def list_items(key: str) -> tuple[LocatedValue, ...] | None:
+        if key not in arguments:
+            return () if is_complete else None
+        items = evaluate_argument(key)
+        if isinstance(items, str):
+            items = items.split("\n")
+        if not isinstance(items, list | tuple):
             return None
-        lines = _item_lines(given[key])
+        lines = _map_string_lines(arguments[key])
         return tuple(
-            Said(item, path, lines.get(item, given[key].lineno))
-            for item in found
+            LocatedValue(item, path, lines.get(item, arguments[key].lineno))
+            for item in items
             if isinstance(item, str) and item.strip()
         )
 
-    if said("name") is None:
+    if read_field("name") is None:
         return None
-    extras = value("extras_require")
-    points = value("entry_points")
-    scripts = values.texts(values.mapping(points).get("console_scripts"))
-    line = given["entry_points"].lineno if "entry_points" in given else 1
-    lines = _item_lines(given["entry_points"]) if "entry_points" in given else {}
-    return Manifest(
+    extras = evaluate_argument("extras_require")
+    entry_points = evaluate_argument("entry_points")
+    scripts = safe_parsing.as_texts(safe_parsing.as_mapping(entry_points).get("console_scripts"))
+    line = arguments["entry_points"].lineno if "entry_points" in arguments else 1
+    lines = _map_string_lines(arguments["entry_points"]) if "entry_points" in arguments else {}
+    return PackageManifest(
         ecosystem="pip",
         path=path,
-        name=said("name"),
-        version=said("version") or _py_version(tree, module),
-        licence=said("license") or said("licence"),
-        description=said("description"),
-        requires=said("python_requires"),
-        dependencies=listed("install_requires"),
+        name=read_field("name"),
+        version=read_field("version") or _find_py_version(tree, module),
+        licence=read_field("license") or read_field("licence"),
+        description=read_field("description"),
+        requires=read_field("python_requires"),
+        dependencies=list_items("install_requires"),
         optional={
-            str(key): tuple(Said(str(item), path, given["extras_require"].lineno) for item in items)
+            str(key): tuple(LocatedValue(str(item), path, arguments["extras_require"].lineno) for item in items)
             for key, items in extras.items()
             if isinstance(items, list | tuple)
         }
         if isinstance(extras, dict)
         else {},
         commands=tuple(
-            Said(_command(item), path, lines.get(item, line), detail=_target(item))
+            LocatedValue(_parse_command_name(item), path, lines.get(item, line), detail=_parse_command_target(item))
             for item in scripts
-            if "=" in item and _command(item)
+            if "=" in item and _parse_command_name(item)
         ),
-        classifiers=listed("classifiers") or (),
-        keywords=tuple(str(value("keywords") or "").replace(",", " ").split()),
+        classifiers=list_items("classifiers") or (),
+        keywords=tuple(str(evaluate_argument("keywords") or "").replace(",", " ").split()),
         imports=tuple(
-            item
-            for key in ("packages", "py_modules")
-            for item in listed(key) or ()
-            if _is_name(item.value)
+            item for key in ("packages", "py_modules") for item in list_items(key) or () if _is_import_name(item.value)
         ),
     )
 
 
-def _origin(module: ast.Module, node: ast.expr) -> int:
-    """The line on which a value stands; that of a constant is where it gets it."""
-    found = _assigned(module, node.id) if isinstance(node, ast.Name) else None
-    return (found or node).lineno
+def _find_origin_line(module: ast.Module, node: ast.expr) -> int:
+    """Return the line of a value; for a name, the line where it is assigned."""
+    assigned = _find_assigned_value(module, node.id) if isinstance(node, ast.Name) else None
+    return (assigned or node).lineno
 
 
-def _keywords(call: ast.Call, module: ast.Module) -> tuple[dict[str, ast.expr], bool]:
-    """What `setup` is given, and whether that is all: `**more` may hold anything."""
-    given: dict[str, ast.expr] = {}
-    is_whole = True
-    for word in call.keywords:
-        if word.arg:
-            given[word.arg] = word.value
+def _collect_arguments(call: ast.Call, module: ast.Module) -> tuple[dict[str, ast.expr], bool]:
+    """Return the arguments of `setup`, and whether they are complete: `**more` may add any."""
+    arguments: dict[str, ast.expr] = {}
+    is_complete = True
+    for keyword in call.keywords:
+        if keyword.arg:
+            arguments[keyword.arg] = keyword.value
             continue
-        spread = _assigned(module, word.value.id) if isinstance(word.value, ast.Name) else None
+        spread = _find_assigned_value(module, keyword.value.id) if isinstance(keyword.value, ast.Name) else None
         if isinstance(spread, ast.Call) and isinstance(spread.func, ast.Name):
-            given |= {each.arg: each.value for each in spread.keywords if each.arg}
-            is_whole = is_whole and spread.func.id == "dict"
+            arguments |= {argument.arg: argument.value for argument in spread.keywords if argument.arg}
+            is_complete = is_complete and spread.func.id == "dict"
         elif isinstance(spread, ast.Dict):
             pairs = zip(spread.keys, spread.values, strict=True)
-            given |= {
-                str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)
-            }
+            arguments |= {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
         else:
-            is_whole = False
-    return given, is_whole
+            is_complete = False
+    return arguments, is_complete
 
 
-def _assigned(module: ast.Module, name: str) -> ast.expr | None:
-    found = [
+def _find_assigned_value(module: ast.Module, name: str) -> ast.expr | None:
+    assigned_values = [
         node.value
         for node in ast.walk(module)
         if isinstance(node, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
     ]
-    return found[0] if len(found) == 1 else None
+    return assigned_values[0] if len(assigned_values) == 1 else None
 
 
-def _py_version(tree: Tree, module: ast.Module) -> Said | None:
-    """A version that the program reads from a file of the repository which it names."""
-    names = [
-        node.value
-        for node in ast.walk(module)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    found = {said.value: said for name in names if (said := version_in(tree, name))}
-    return next(iter(found.values())) if len(found) == 1 else None
+def _find_py_version(tree: CheckoutTree, module: ast.Module) -> LocatedValue | None:
+    """Return the version in a file that the program names, if there is only one."""
+    names = [node.value for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    versions = {version.value: version for name in names if (version := find_version_in_file(tree, name))}
+    return next(iter(versions.values())) if len(versions) == 1 else None
 
 
-def _is_setup(node: ast.AST) -> bool:
+def _is_setup_call(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    called = node.func
-    return (isinstance(called, ast.Name) and called.id == "setup") or (
-        isinstance(called, ast.Attribute) and called.attr == "setup"
+    function = node.func
+    return (isinstance(function, ast.Name) and function.id == "setup") or (
+        isinstance(function, ast.Attribute) and function.attr == "setup"
     )
 
 
-def _constants(module: ast.Module) -> dict[str, Any]:
-    """Names that the program gives a literal value once."""
-    found: dict[str, Any] = {}
+def _collect_constants(module: ast.Module) -> dict[str, Any]:
+    """Return the names that the program assigns a literal once."""
+    constants: dict[str, Any] = {}
     for node in module.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Name):
-                found[target.id] = None if target.id in found else _literal(node.value, found)
-    return found
+                constants[target.id] = None if target.id in constants else _evaluate_literal(node.value, constants)
+    return constants
 
 
-def _literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        found = ((_literal(key, names), value) for key, value in pairs if key is not None)
-        return {key: _literal(value, names) for key, value in found if isinstance(key, str)}
+        evaluated_pairs = ((_evaluate_literal(key, names), value) for key, value in pairs if key is not None)
+        return {key: _evaluate_literal(value, names) for key, value in evaluated_pairs if isinstance(key, str)}
     if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(item, names) for item in node.elts]
+        return [_evaluate_literal(item, names) for item in node.elts]
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
-def _item_lines(node: ast.expr) -> dict[str, int]:
+def _map_string_lines(node: ast.expr) -> dict[str, int]:
     return {
         inner.value: inner.lineno
         for inner in ast.walk(node)
@@ -266,13 +253,13 @@ def _item_lines(node: ast.expr) -> dict[str, int]:
     }
 
 
-def _command(entry: str) -> str:
+def _parse_command_name(entry: str) -> str:
     return entry.partition("=")[0].strip()
 
 
-def _target(entry: str) -> str:
+def _parse_command_target(entry: str) -> str:
     return entry.partition("=")[2].strip()
 
 
-def _is_name(word: str) -> bool:
+def _is_import_name(word: str) -> bool:
     return word.isidentifier() and word not in ("find", "find_namespace")

@@ -1,0 +1,197 @@
+"""Validation of asset files for the command line: find files, check them, report the results."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cleats.cli.output import format_columns, format_count
+from cleats.toolsets.assets import schema_names
+from cleats.toolsets.assets.validation import AssetValidator
+from cleats.transports.json_text import InvalidJsonError, decode_json
+
+UNREADABLE_REASONS = frozenset({"io_error", "parse_error"})
+_UNKNOWN_SCHEMA_ERROR = {"path": "/schema", "msg": "schema_not_found"}
+
+
+@dataclass(frozen=True, slots=True)
+class AssetFile:
+    """A file to check."""
+
+    path: str
+    is_explicit: bool
+    """Whether the path was given explicitly; a file found below a folder need not be an asset."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssetCheck:
+    """A file, the schema it was checked against, and the result."""
+
+    path: str
+    schema: str | None
+    payload: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    """The reason why the file could not be read, worded for people."""
+
+    @property
+    def state(self) -> str:
+        if not self.payload:
+            return "no schema"
+        if self.payload["ok"]:
+            return "valid"
+        return "unreadable" if self.payload["reason"] in UNREADABLE_REASONS else "invalid"
+
+
+class UnreadableFile(Exception):  # noqa: N818 - a state of a file
+    """Raised when a file cannot be read or is not JSON."""
+
+    def __init__(self, reason: str, payload: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.payload = {"ok": False, **payload}
+
+
+def find_files(paths: Iterable[str]) -> Iterator[AssetFile]:
+    """Yield the files in `paths`, and every `.json` file below the folders in `paths`, in order."""
+    for path in paths:
+        if not Path(path).is_dir():
+            yield AssetFile(path, is_explicit=True)
+            continue
+        walk_errors: list[OSError] = []
+        for current_folder, folders, names in os.walk(path, onerror=walk_errors.append):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".json"):
+                    yield AssetFile(os.path.join(current_folder, name), is_explicit=False)  # noqa: PTH118 - keeps `./`
+        # An unreadable folder is not an empty one; as a file it is reported as unreadable.
+        yield from (AssetFile(error.filename, is_explicit=True) for error in walk_errors)
+
+
+def split_schema_path(schema: str) -> tuple[str, str]:
+    """Split the path of a schema file into its folder and its name there.
+
+    The schema may refer to other schemas in the same folder.
+    """
+    file = Path(schema)
+    return str(file.parent), schema_names.parse_file_name(file.name) or file.name
+
+
+def read_document(path: str) -> Any:
+    """Read a file and decode its JSON.
+
+    Raises:
+        UnreadableFile: The file cannot be read or is not JSON.
+    """
+    try:
+        content = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError:
+        raise UnreadableFile("there is no such file", {"reason": "io_error", "detail": "file_not_found"}) from None
+    except (OSError, ValueError):  # ValueError: the path contains a NUL
+        raise UnreadableFile("it cannot be read", {"reason": "io_error", "detail": "read_failed"}) from None
+    try:
+        return decode_json(content)
+    except InvalidJsonError as error:
+        detail = _locate_json_error(content, error)
+        raise UnreadableFile(_describe_parse_error(detail), {"reason": "parse_error", "detail": detail}) from None
+
+
+def _locate_json_error(content: bytes, error: InvalidJsonError) -> str:
+    """Return the position of the first JSON error, or the message of our stricter decoder."""
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as decode_error:
+        return f"json_decode_error: line {decode_error.lineno} column {decode_error.colno}"
+    except UnicodeDecodeError:
+        return "not_utf8"
+    except RecursionError:
+        return "nested_too_deeply"
+    return f"json_decode_error: {error}"  # NaN, half of a surrogate pair
+
+
+def _describe_parse_error(detail: str) -> str:
+    """Describe a parse error for people."""
+    _, _, position = detail.partition(": ")
+    messages = {"not_utf8": "it is not UTF-8", "nested_too_deeply": "it is nested too deeply"}
+    return messages.get(detail, f"it is no JSON ({position})" if position else "it is no JSON")
+
+
+def check_file(judge: AssetValidator, file: AssetFile, schema: str | None, *, is_asset: bool = False) -> AssetCheck:
+    """Check one file against a schema; `is_asset` treats it as an asset whatever its name is."""
+    try:
+        asset = read_document(file.path)
+    except UnreadableFile as error:
+        return AssetCheck(file.path, None, error.payload, error.reason)
+    infer_schema = schema_names.infer_asset_schema if is_asset else schema_names.infer_schema
+    name = schema or infer_schema(asset, Path(file.path).as_posix(), judge.schema_names)
+    if schema is None and not file.is_explicit and _should_skip(judge, file.path, asset, name):
+        return AssetCheck(file.path, None)
+    return AssetCheck(file.path, name, judge.validate(asset, name))
+
+
+def _should_skip(judge: AssetValidator, path: str, asset: Any, name: str) -> bool:
+    """Return whether to skip a file below a folder: a schema, or a file without a known schema."""
+    if path.endswith(schema_names.SCHEMA_SUFFIXES[0]):
+        return True
+    return schema_names.read_marker(asset) is None and judge.check_schema(name) is not None
+
+
+def exit_code(checks: Sequence[AssetCheck]) -> int:
+    """Return the exit code for the checks.
+
+    It is 0 if all files are valid, 1 if one is invalid or none was checked, 2 if one is unreadable.
+    """
+    states = {file_check.state for file_check in checks}
+    if "unreadable" in states:
+        return 2
+    return int("invalid" in states or "valid" not in states)
+
+
+def render_report(checks: Sequence[AssetCheck], judge: AssetValidator) -> Iterator[str]:
+    """Yield the report for people: every file that is not valid, then the totals."""
+    for file_check in checks:
+        if file_check.state in {"invalid", "unreadable"}:
+            refusal = file_check.reason or (file_check.schema and _describe_unusable_schema(judge, file_check.schema))
+            against = f" ({file_check.schema})" if file_check.schema and not refusal else ""
+            yield click.style(file_check.path, fg="red", bold=True) + against
+            errors = file_check.payload.get("errors", ())
+            yield format_columns(
+                [(refusal,)] if refusal else [(error["path"] or "(root)", error["msg"]) for error in errors]
+            )
+            yield ""
+    yield _summarize_checks(checks)
+    has_unknown_schema = any(_UNKNOWN_SCHEMA_ERROR in file_check.payload.get("errors", ()) for file_check in checks)
+    if has_unknown_schema or {file_check.state for file_check in checks} == {"no schema"}:
+        schema_names = ", ".join(judge.usable_names) or "none; --schemas DIR says where they are"
+        yield f"--schema NAME says which schema to use. There are: {schema_names}."
+
+
+def _describe_unusable_schema(judge: AssetValidator, schema: str) -> str:
+    """Describe why a schema cannot be used, or return an empty string if it can."""
+    if judge.check_schema(schema) is None:
+        return ""
+    if (reason := judge.broken_schemas.get(schema_names.resolve_alias(schema))) is not None:
+        return f"the schema {schema!r} cannot be used: {reason}"
+    return f"there is no schema {schema!r}"
+
+
+def _summarize_checks(checks: Sequence[AssetCheck]) -> str:
+    counts = dict.fromkeys(("valid", "invalid", "unreadable", "no schema"), 0)
+    for file_check in checks:
+        counts[file_check.state] += 1
+    total = len(checks)
+    counts["without a schema"] = counts.pop("no schema")
+    parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    return f"{format_count(total, 'file')}: {parts or 'there is no .json file to check'}"
+
+
+def build_json_report(checks: Sequence[AssetCheck]) -> dict[str, Any]:
+    """Return the report for scripts, with a verdict for every file."""
+    results = [
+        {"path": file_check.path, "schema": file_check.schema, **(file_check.payload or {"skipped": True})}
+        for file_check in checks
+    ]
+    return {"ok": exit_code(checks) == 0, "results": results}

@@ -1,0 +1,1 @@
+"""`cleats launch`: start runs, follow them, decide about them."""

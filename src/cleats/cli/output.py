@@ -1,0 +1,132 @@
+"""Output of the commands: JSON, and columns that fit the terminal.
+
+Nothing but click is imported, because `cleats doctor` has to work when other libraries are missing.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from textwrap import TextWrapper, wrap
+
+import click
+
+MIN_LINE_COLUMNS, DEFAULT_LINE_COLUMNS, MAX_LINE_COLUMNS = 60, 100, 120
+"""The columns of a line: the minimum for aligned text, the default for a pipe, and the maximum for
+readable text."""
+
+COLUMN_GAP = "  "
+
+
+def echo_json(value: object) -> None:
+    """Print a value as indented JSON, in UTF-8 regardless of the locale.
+
+    A path that is not UTF-8 has a lone surrogate for each invalid byte; JSON can only escape it,
+    and Python's escape is the same.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    click.echo(text.encode(errors="backslashreplace"))
+
+
+def is_json_requested() -> bool:
+    """Return whether the running command has the option --json."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("as_json"))
+
+
+def escape_controls(text: str) -> str:
+    """Return a text on one line, with control characters escaped as in source code."""
+    return "".join(character if character.isprintable() else _escape_character(character) for character in text)
+
+
+def _escape_character(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def format_count(count: int, singular: str, plural: str = "") -> str:
+    """Format a number of things with a singular or plural noun: `1 file`, `2 files`."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def limit_to_terminal(columns: int) -> int | None:
+    """Return the given number of columns if stdout is a terminal, otherwise None for no limit."""
+    return columns if sys.stdout.isatty() else None
+
+
+def line_width() -> int:
+    """Return the length of a line here."""
+    return min(max(shutil.get_terminal_size((DEFAULT_LINE_COLUMNS, 24)).columns, MIN_LINE_COLUMNS), MAX_LINE_COLUMNS)
+
+
+def format_columns(rows: Sequence[Sequence[str]], *, indent: str = COLUMN_GAP, cut: bool = False) -> str:
+    """Format rows with aligned cells; the last cell is wrapped, or cut with `cut`.
+
+    Cells may be styled, except for the last.
+    """
+    leading_cells = [row[:-1] for row in rows]
+    widths = [max(map(_visible_length, column)) for column in zip(*leading_cells, strict=True)]
+    last_start = len(indent) + sum(widths) + len(COLUMN_GAP) * len(widths)
+    last_width = max(line_width() - last_start, MIN_LINE_COLUMNS // 3)
+    lines: list[str] = []
+    for cells, last in zip(leading_cells, (row[-1] for row in rows), strict=True):
+        aligned = [
+            cell + " " * (cell_width - _visible_length(cell)) for cell, cell_width in zip(cells, widths, strict=True)
+        ]
+        first, *rest = [clip_text(last, last_width)] if cut else _wrap_cell(last, last_width)
+        lines.append((indent + COLUMN_GAP.join([*aligned, first])).rstrip())
+        lines += [" " * last_start + continuation for continuation in rest]
+    return "\n".join(lines)
+
+
+def style_heading(text: str) -> str:
+    """Style the line above a block."""
+    return click.style(text, bold=True)
+
+
+def format_paragraphs(text: str, *, indent: str = COLUMN_GAP) -> str:
+    """Wrap prose to the terminal; indented lines and lists stay as they are."""
+    return "\n".join(_fill_lines(text, indent))
+
+
+def clip_text(text: str, max_length: int | None) -> str:
+    """Return a text on one line of at most this length, with a mark where it was cut."""
+    line = " ".join(text.split())
+    return line if max_length is None or len(line) <= max_length else line[: max_length - 1].rstrip() + "…"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Format seconds for people: `10 s`, `20 min`, `2 h`."""
+    if seconds is None:
+        return "none"
+    for unit, unit_seconds in (("h", 3600), ("min", 60)):
+        if seconds >= unit_seconds and not seconds % unit_seconds:
+            return f"{seconds / unit_seconds:g} {unit}"
+    return f"{seconds:g} s"
+
+
+def format_bytes(byte_count: int) -> str:
+    """Format a number of bytes for people."""
+    value = float(byte_count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def _wrap_cell(text: str, max_length: int) -> list[str]:
+    # A path or a command in two pieces cannot be copied; better a line that is too long.
+    wrapper = TextWrapper(max_length, break_long_words=False, break_on_hyphens=False)
+    return [part for line in text.splitlines() for part in wrapper.wrap(line)] or [""]
+
+
+def _fill_lines(text: str, indent: str) -> Iterator[str]:
+    for line in text.strip().splitlines():
+        if not line.strip() or line.startswith((" ", "- ", "* ")):
+            yield (indent + line).rstrip()
+        else:
+            yield from wrap(line, line_width(), initial_indent=indent, subsequent_indent=indent)
+
+
+def _visible_length(cell: str) -> int:
+    return len(click.unstyle(cell))

@@ -1,0 +1,101 @@
+"""Helpers for commands that call one tool, as an agent would, and print the answer for people."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+
+import click
+from msgspec.structs import replace
+
+from cleats.cli import completion
+from cleats.cli.output import echo_json, is_json_requested
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+
+INTERRUPTED_EXIT_CODE = 130
+"""The exit code that a shell expects of a program ended by Ctrl-C."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_REPO_META_KEY: Final = "cleats.repo"
+"""The key under which the value of --repo is kept until the PATH argument is resolved."""
+
+
+def path_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATH to a command; as in the search commands, it may also be given as --repo."""
+    repo_option = click.option(
+        "--repo",
+        metavar="DIR",
+        shell_complete=completion.complete_folders,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda ctx, _option, value: ctx.meta.__setitem__(_REPO_META_KEY, value),
+        help="The same as PATH.",
+    )
+    path_parameter = click.argument(
+        "path", required=False, callback=_resolve_path, shell_complete=completion.complete_folders
+    )
+    return path_parameter(repo_option(command))
+
+
+def _resolve_path(ctx: click.Context, _argument: click.Parameter, path: str | None) -> str | None:
+    repo: str | None = ctx.meta.get(_REPO_META_KEY)
+    if path is not None and repo is not None:
+        raise click.UsageError("PATH and --repo are the same; give one of them.")
+    return repo if path is None else path
+
+
+def call_tool(
+    settings: Settings, tool: str, flags: Mapping[str, str] | None = None, /, **arguments: Any
+) -> dict[str, Any]:
+    """Call a tool and return its result; print the error and exit if the call fails.
+
+    Arguments that are None are omitted. Error texts name the flag of an argument instead of its
+    name.
+    """
+    from cleats.cli.call import ProgressPrinter, run_call  # noqa: PLC0415 - help needs none of these
+    from cleats.contract.outcome import Cancelled, Done  # noqa: PLC0415
+
+    present_arguments = {name: value for name, value in arguments.items() if value is not None}
+    quiet_settings = replace(settings, log_level="error")  # a person wants only the answer
+    call_result = run_call(quiet_settings, tool, present_arguments, ProgressPrinter(outside_terminal=False))
+    outcome = call_result.outcome
+    if isinstance(outcome, Cancelled):
+        click.echo("Cancelled.", err=True)
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    if not isinstance(outcome, Done):
+        exit_with_error(outcome.error, flags)
+    warnings = call_result.call.meta.warnings
+    if is_json_requested():
+        return {**outcome.result, **({"warnings": warnings} if warnings else {})}
+    for warning in warnings:
+        click.echo(f"Note: {warning['message']}", err=True)
+    return dict(outcome.result)
+
+
+def exit_with_error(error: ToolError, flags: Mapping[str, str] | None = None) -> NoReturn:
+    """Print an error and exit with code 2 if the request was invalid, otherwise with 1."""
+    if is_json_requested():
+        echo_json({"ok": False, "error": error.as_json()})
+    else:
+        click.echo(f"Error: {replace_argument_names(error.message, flags or {})}", err=True)
+        if error.hint:
+            click.echo(replace_argument_names(error.hint, flags or {}), err=True)
+    sys.exit(2 if error.code is ErrorCode.INVALID_REQUEST else 1)
+
+
+def replace_argument_names(text: str, flags: Mapping[str, str]) -> str:
+    """Replace the names of arguments in a tool's text with the flags of the command line.
+
+    The name of an argument that is also an ordinary word is replaced only at the start of the text.
+    """
+    for name, flag in flags.items():
+        text = re.sub(rf"\A{name}(?=: )", flag, text)
+        if not name.islower():
+            text = re.sub(rf"(?<![\w/'\"-]){name}(?![\w/'\"-])", flag, text)
+    return text
+
+
+def describe_root(answer: Mapping[str, Any]) -> str:
+    """Return the repository root of an answer, or a placeholder if the repository is unknown."""
+    return answer["root"] or f"{answer['path']} (of an unknown repository)"

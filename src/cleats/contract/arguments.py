@@ -1,0 +1,133 @@
+"""Checking the arguments of a call, and filling in the defaults of missing ones."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.violations import Validator
+
+Schema: TypeAlias = Mapping[str, Any]
+
+RESERVED_KEYWORD = "x-reserved"
+"""A property with this keyword is reserved for the future and refused when it is set."""
+
+_INTEGER_OR_NULL = ["integer", "null"]
+
+_MAX_WORDED_VIOLATIONS = 3
+"""The number of violations that the message describes; the details hold all of them."""
+
+_ARGUMENT_SYNONYMS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("count", "k", "limit", "maxresults", "n", "num", "size"), "top"),
+    **dict.fromkeys(("file", "filename", "filepath"), "path"),
+    **dict.fromkeys(("pattern", "prompt", "question", "text"), "query"),
+    **dict.fromkeys(("cwd", "directory", "folder", "project", "root", "workdir"), "repoPath"),
+    "kind": "type",
+    "symboltype": "type",
+}
+"""Names that callers bring from other tools, and the names of the same arguments here."""
+
+_MAX_NAME_CHARACTERS = 100
+"""The longest name that is compared with others; comparing longer ones takes too long."""
+
+
+class ArgumentBinder:
+    """Checks arguments against the input schema of a tool and fills in its defaults."""
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        self._name = name
+        self._schema = schema
+        self._properties: Mapping[str, Schema] = schema.get("properties", {})
+
+    def bind(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check raw arguments and fill in the schema's defaults.
+
+        Raises:
+            ToolError: INVALID_REQUEST with every violation in `details`.
+        """
+        violations = [violation.as_json() for violation in self._validator.find_violations(arguments)]
+        if self._reserved_names:
+            violations += [_make_reserved_violation(name) for name in sorted(self._reserved_names & arguments.keys())]
+        if violations:
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{self._name}: {_summarize_violations(violations)}",
+                hint=self._suggest_arguments(arguments),
+                details=violations,
+            )
+        bound = {**self._defaults, **arguments} if self._defaults else arguments
+        float_names = [name for name in self._integer_names if type(bound.get(name)) is float]
+        return {**bound, **{name: int(bound[name]) for name in float_names}} if float_names else bound
+
+    def _suggest_arguments(self, arguments: Mapping[str, Any]) -> str:
+        """Suggest arguments in place of unknown names."""
+        properties = self._properties
+        unused_names = [name for name in properties if name not in arguments]
+        unknown_names = [name for name in arguments if name not in properties][:_MAX_WORDED_VIOLATIONS]
+        suggestions = [
+            suggestion
+            for name in unknown_names
+            if (suggestion := _find_synonym(name, unused_names) or find_nearest_name(name, unused_names))
+        ]
+        question = f"Did you mean {' and '.join(dict.fromkeys(suggestions))}? " if suggestions else ""
+        return f"{question}See the input schema of {self._name}."
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self._schema)
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        return {
+            name: property_schema["default"]
+            for name, property_schema in self._properties.items()
+            if "default" in property_schema
+        }
+
+    @cached_property
+    def _integer_names(self) -> tuple[str, ...]:
+        """The integer arguments. JSON Schema counts 7.0 as an integer, Python does not."""
+        types = {name: property_schema.get("type") for name, property_schema in self._properties.items()}
+        return tuple(name for name, property_type in types.items() if property_type in ("integer", _INTEGER_OR_NULL))
+
+    @cached_property
+    def _reserved_names(self) -> frozenset[str]:
+        return frozenset(
+            name for name, property_schema in self._properties.items() if property_schema.get(RESERVED_KEYWORD)
+        )
+
+
+def _summarize_violations(violations: Sequence[Mapping[str, Any]]) -> str:
+    sentences = [f"{violation['instancePath'] or 'the arguments'}: {violation['message']}" for violation in violations]
+    remainder = (
+        f" (and {len(sentences) - _MAX_WORDED_VIOLATIONS} more)" if len(sentences) > _MAX_WORDED_VIOLATIONS else ""
+    )
+    return "; ".join(sentences[:_MAX_WORDED_VIOLATIONS]) + remainder
+
+
+def _find_synonym(name: str, unused_names: Sequence[str]) -> str:
+    synonym = _ARGUMENT_SYNONYMS.get(name[:_MAX_NAME_CHARACTERS].replace("_", "").lower(), "")
+    return synonym if synonym in unused_names else ""
+
+
+def find_nearest_name(name: str, candidates: Sequence[str]) -> str:
+    """Return the candidate that starts with `name` or is spelled like it, or an empty string."""
+    if len(name) > _MAX_NAME_CHARACTERS:
+        return ""
+    completions = [candidate for candidate in candidates if name and candidate.lower().startswith(name.lower())]
+    candidates_by_lower_name = {candidate.lower(): candidate for candidate in candidates}
+    similar_names = [
+        candidates_by_lower_name[candidate]
+        for candidate in get_close_matches(name.lower(), candidates_by_lower_name, n=1)
+    ]
+    return next(iter([*completions[:1], *similar_names]), "")
+
+
+def _make_reserved_violation(name: str) -> dict[str, str]:
+    return {
+        "instancePath": f"/{name}",
+        "schemaPath": f"#/properties/{name}/{RESERVED_KEYWORD}",
+        "keyword": RESERVED_KEYWORD,
+        "message": f'"{name}" is reserved for the future and must not be set',
+    }

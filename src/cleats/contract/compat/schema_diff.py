@@ -1,0 +1,193 @@
+"""Comparison of two schemas: proof first, then the changes that the walk found.
+
+A change is safe only when it is proved: by the prover as a whole, or part by part by the walk.
+Everything else is breaking, and is reported with a witness where one can be found.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final
+
+import jsonschema_rs
+
+from cleats.contract.compat.findings import ChangeKind, ContractFinding, ContractSide, Proof, SchemaChange, Witness
+from cleats.contract.compat.keywords import Schema, has_unknown_dialect, is_same_json
+from cleats.contract.compat.prover import CoverageVerdict, check_coverage
+from cleats.contract.compat.rules import RULES
+from cleats.contract.compat.schema_walk import SchemaWalk
+from cleats.contract.compat.witness import RefusalPredicate, RefusalReason, SchemaDisagreement, find_disagreements
+
+MAX_TRIED_WITNESSES: Final = 400
+"""The number of witnesses examined in the search for one per change of a schema."""
+
+WIDENING_KINDS: Final = frozenset(
+    {ChangeKind.TYPE_CHANGED, ChangeKind.WIDENED, ChangeKind.REQUIRED_REMOVED, ChangeKind.UNDECIDED}
+)
+NARROWING_KINDS: Final = frozenset(
+    {ChangeKind.TYPE_CHANGED, ChangeKind.NARROWED, ChangeKind.REQUIRED_ADDED, ChangeKind.UNDECIDED}
+)
+REMOVAL_KINDS: Final = frozenset({ChangeKind.PROPERTY_REMOVED, ChangeKind.PROPERTY_RENAMED})
+
+ENVELOPE_RULES: Final = {
+    ChangeKind.PROPERTY_ADDED: "ENVELOPE_FIELD_ADDED",
+    ChangeKind.REQUIRED_ADDED: "ENVELOPE_FIELD_PROMISED",
+    ChangeKind.NARROWED: "ENVELOPE_NARROWED",
+    ChangeKind.REWRITTEN: "ENVELOPE_DOCS_CHANGED",
+    ChangeKind.DOCS_CHANGED: "ENVELOPE_DOCS_CHANGED",
+}
+
+
+def compare_schemas(old: Schema, new: Schema, side: ContractSide) -> list[ContractFinding]:
+    """Return every finding about one schema; pointers start at the schema."""
+    if is_same_json(old, new):
+        return []
+    if not (_is_usable(old) and _is_usable(new)):
+        change = SchemaChange(ChangeKind.UNDECIDED, "", "This is no JSON Schema that can be compared.")
+        return [_make_finding(change, side, Proof.UNPROVEN, None)]
+    comparison = _SchemaComparison(old, new, side)
+    return [comparison.make_finding(change) for change in comparison.list_changes()]
+
+
+def _is_usable(schema: Schema) -> bool:
+    return not has_unknown_dialect(schema) and jsonschema_rs.meta.is_valid(schema)
+
+
+class _SchemaComparison:
+    """One schema, before and after."""
+
+    def __init__(self, old: Schema, new: Schema, side: ContractSide) -> None:
+        self._side = side
+        self._walk = SchemaWalk(old, new, side).run()
+        self._small, self._large = side.order_pair(self._walk.additions.add_optional_names(old, new), new)
+        self._disagreements: list[tuple[SchemaDisagreement, Any]] = []
+        self.verdict = check_coverage(self._large, self._small)
+        self._is_proved_by_parts = False
+        if self.verdict is not CoverageVerdict.YES:
+            # Below a `oneOf`, an accepted addition can admit a value that was refused before.
+            original_pair = side.order_pair(old, new)
+            candidates = find_disagreements(self._small, self._large, original_pair)
+            self._disagreements = list(islice(candidates, MAX_TRIED_WITNESSES))
+        if self.verdict is CoverageVerdict.UNKNOWN and self._disagreements:
+            self.verdict = CoverageVerdict.NO
+        elif self.verdict is CoverageVerdict.UNKNOWN and self._walk.sound:
+            self.verdict, self._is_proved_by_parts = CoverageVerdict.YES, True
+
+    @property
+    def _breaking_kinds(self) -> frozenset[ChangeKind]:
+        return NARROWING_KINDS if self._side is ContractSide.INPUT else WIDENING_KINDS
+
+    def list_changes(self) -> Iterator[SchemaChange]:
+        """Yield the changes that the walk found, corrected by what was proved."""
+        walk_changes = self._walk.changes
+        if self.verdict is CoverageVerdict.YES:
+            yield from map(self._downgrade_change, walk_changes)
+            if not walk_changes:
+                yield SchemaChange(self._mildest_kind, "", "Written in another way.")
+            return
+        yield from walk_changes
+        if not any(change.kind in self._breaking_kinds | REMOVAL_KINDS for change in walk_changes):
+            yield self._make_unnamed_change()
+
+    def _downgrade_change(self, change: SchemaChange) -> SchemaChange:
+        """Downgrade a change that looked breaking locally but is safe for the schema as a whole."""
+        downgradable_kinds = (
+            WIDENING_KINDS | NARROWING_KINDS if self._mildest_kind is ChangeKind.REWRITTEN else self._breaking_kinds
+        )
+        return replace(change, kind=self._mildest_kind) if change.kind in downgradable_kinds else change
+
+    @cached_property
+    def _mildest_kind(self) -> ChangeKind:
+        if check_coverage(self._small, self._large) is CoverageVerdict.YES:
+            return ChangeKind.REWRITTEN
+        return ChangeKind.WIDENED if self._side is ContractSide.INPUT else ChangeKind.NARROWED
+
+    def _make_unnamed_change(self) -> SchemaChange:
+        if self.verdict is CoverageVerdict.UNKNOWN:
+            return SchemaChange(ChangeKind.UNDECIDED, "", "Nobody can tell whether this is safe.")
+        if self._side is ContractSide.INPUT:
+            return SchemaChange(ChangeKind.NARROWED, "", "Something that was accepted is refused.")
+        return SchemaChange(ChangeKind.WIDENED, "", "Something can be answered that could not be before.")
+
+    def make_finding(self, change: SchemaChange) -> ContractFinding:
+        if change.kind not in self._breaking_kinds | REMOVAL_KINDS:
+            proof = Proof.UNPROVEN if change.kind is ChangeKind.UNKNOWN_KEYWORD else self._choose_proof(change)
+            return _make_finding(change, self._side, proof, None)
+        witness = self._find_witness(change)
+        if witness is None:
+            is_undecided = change.kind is ChangeKind.UNDECIDED
+            proof = Proof.UNPROVEN if is_undecided else self._choose_proof(change)
+            return _make_finding(change, self._side, proof, None)
+        if change.kind is ChangeKind.UNDECIDED:
+            kind = ChangeKind.NARROWED if self._side is ContractSide.INPUT else ChangeKind.WIDENED
+            change = replace(change, kind=kind)
+        return _make_finding(change, self._side, Proof.PROVED, witness)
+
+    def _choose_proof(self, change: SchemaChange) -> Proof:
+        needs_proof = change.kind in WIDENING_KINDS | NARROWING_KINDS | {ChangeKind.REWRITTEN}
+        is_decided = self.verdict is not CoverageVerdict.UNKNOWN and not self._is_proved_by_parts
+        return Proof.PROVED if needs_proof and is_decided else Proof.STRUCTURAL
+
+    def _find_witness(self, change: SchemaChange) -> Witness | None:
+        """Return the simplest value that is refused because of this very change."""
+        predicates = [_match_exactly(change)]
+        if change.kind not in REMOVAL_KINDS:
+            predicates.append(_match_nearby(change))
+        if self._breaking_count == 1:
+            predicates.append(lambda _: True)
+        for is_match in predicates:
+            for disagreement, value in self._disagreements:
+                if is_match(disagreement.list_reasons(value)):
+                    return Witness(disagreement.shrink(value, is_match))
+        return None
+
+    @property
+    def _breaking_count(self) -> int:
+        return sum(change.kind in self._breaking_kinds | REMOVAL_KINDS for change in self._walk.changes)
+
+
+def _match_exactly(change: SchemaChange) -> RefusalPredicate:
+    def is_match(reasons: Iterable[RefusalReason]) -> bool:
+        if change.name is not None:
+            return any(change.name in reason.subjects for reason in reasons)
+        return any(_get_parent_pointer(reason.pointer) == change.pointer for reason in reasons)
+
+    return is_match
+
+
+def _match_nearby(change: SchemaChange) -> RefusalPredicate:
+    def is_match(reasons: Iterable[RefusalReason]) -> bool:
+        return any(
+            _is_under(reason.pointer, change.pointer) or _is_under(change.pointer, reason.pointer) for reason in reasons
+        )
+
+    return is_match
+
+
+def _get_parent_pointer(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_under(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
+
+
+def _make_finding(change: SchemaChange, side: ContractSide, proof: Proof, witness: Witness | None) -> ContractFinding:
+    return ContractFinding(
+        rule=RULES[_select_rule_id(change.kind, side)],
+        pointer=change.pointer,
+        message=change.message,
+        proof=proof,
+        witness=witness,
+    )
+
+
+def _select_rule_id(kind: ChangeKind, side: ContractSide) -> str:
+    if kind in (ChangeKind.UNDECIDED, ChangeKind.UNKNOWN_KEYWORD):
+        return "CANNOT_PROVE_SAFE"
+    if side is ContractSide.ENVELOPE:
+        return ENVELOPE_RULES.get(kind, "ENVELOPE_CHANGED")
+    if side is ContractSide.OUTPUT and kind is ChangeKind.DEFAULT_CHANGED:
+        return "OUTPUT_MEANING_CHANGED"  # it says what an absent field stands for
+    return f"{side.name}_{kind.name}"

@@ -1,0 +1,372 @@
+"""The walk over two schemas in parallel, which names every change at its location.
+
+The walk names changes, the prover decides about them. Where a schema is a conjunction of parts
+(each property, the items, the branches of an `anyOf`), a schema whose parts all accept more accepts
+more itself; so when the prover cannot decide about the whole (recursion, size), the walk's `sound`
+still can.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cleats.contract.compat.additions import NO_NAMES, OptionalAdditions, PropertyNames
+from cleats.contract.compat.findings import (
+    ChangeKind,
+    ContractSide,
+    SchemaChange,
+    describe_changed_keywords,
+    quote_name,
+)
+from cleats.contract.compat.keywords import (
+    ASSERTION_KEYWORDS,
+    DOCUMENTATION_KEYWORDS,
+    IN_PLACE_KEYWORDS,
+    INSEPARABLE_KEYWORDS,
+    KNOWN_KEYWORDS,
+    MEANING_KEYWORD,
+    MEANING_KEYWORDS,
+    Schema,
+    find_changed_keywords,
+    find_described_names,
+    find_property_names,
+    has_references,
+    is_old_draft,
+    is_same_json,
+    list_types,
+    pair_branches,
+    pick_definitions,
+    pick_keywords,
+    resolve_reference,
+    to_object_schema,
+    walk_schemas,
+)
+from cleats.contract.compat.prover import CoverageVerdict, check_coverage, expand_reserved
+from cleats.contract.compat.witness import find_disagreements
+from cleats.contract.pointer import join_pointer
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaLocation:
+    """A schema inside a document, its pointer, and the names that outer schemas mention."""
+
+    schema: Schema
+    pointer: str
+    root: Schema
+    outer_names: PropertyNames = NO_NAMES
+
+    def descend(self, *parts: str | int) -> "SchemaLocation":
+        """Return the schema at a keyword below; an absent one accepts everything."""
+        subschema: Any = self.schema
+        for part in parts:
+            if isinstance(subschema, list):
+                subschema = subschema[int(part)]
+            else:
+                subschema = subschema.get(part, True) if isinstance(subschema, dict) else True
+        outer_names = self.known_names if parts[0] in IN_PLACE_KEYWORDS else NO_NAMES
+        return SchemaLocation(subschema, self.pointer + join_pointer(parts), self.root, outer_names)
+
+    def follow_reference(self, ref: str) -> "SchemaLocation | None":
+        """Return the location that a reference leads to, or None if it is outside the document."""
+        referenced_schema = resolve_reference(self.root, ref)
+        return (
+            None
+            if referenced_schema is None
+            else SchemaLocation(referenced_schema, ref[1:], self.root, self.known_names)
+        )
+
+    def point_to_property(self, name: str) -> str:
+        """Return the pointer to a property, or to the list that requires it if it has no schema."""
+        has_schema = name in self.body.get("properties", {})
+        return self.pointer + join_pointer(("properties", name) if has_schema else ("required",))
+
+    def resolve_bare_reference(self, other: "SchemaLocation") -> "SchemaLocation":
+        """Return the target of a bare reference, unless the other side is a reference as well."""
+        ref = self.body.get("$ref")
+        if ref is None or "$ref" in other.body:
+            return self
+        is_bare = not (self.body.keys() - DOCUMENTATION_KEYWORDS - {"$ref"}) or is_old_draft(self.root)
+        return (self.follow_reference(ref) or self) if is_bare else self
+
+    @property
+    def known_names(self) -> PropertyNames:
+        """The property names that this schema, or one around it, mentions."""
+        return self.outer_names | find_property_names(self.schema, self.root)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return self.schema if isinstance(self.schema, dict) else {}
+
+
+OPEN_BY_DEFAULT_KEYWORDS: Final = (
+    *("additionalProperties", "propertyNames", "items"),
+    *("unevaluatedProperties", "unevaluatedItems"),
+)
+"""The keywords that hold one schema and, when absent, accept everything."""
+
+
+@dataclass
+class SchemaWalk:
+    """One comparison. `sound` is True if the parts prove that the change is safe."""
+
+    old: Schema
+    new: Schema
+    side: ContractSide
+    changes: list[SchemaChange] = field(default_factory=list)
+    sound: bool = True
+    additions: OptionalAdditions = field(init=False)
+    _visited: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.additions = OptionalAdditions(self.old, self.side)
+
+    def run(self) -> "SchemaWalk":
+        dialects = {str(pick_definitions(root).get("$schema")) for root in (self.old, self.new)}
+        if len(dialects) > 1 or any(_has_inner_id(root) for root in (self.old, self.new)):
+            self.sound = False  # equal texts do not mean the same
+        self._compare_nodes(SchemaLocation(self.old, "", self.old), SchemaLocation(self.new, "", self.new))
+        return self
+
+    def _add_change(self, kind: ChangeKind, path: str, message: str, name: str | None = None) -> None:
+        self.changes.append(SchemaChange(kind, path, message, name))
+
+    # One node
+
+    def _compare_nodes(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        if is_same_json(old.schema, new.schema) and not has_references(old.schema):
+            return
+        if (old.pointer, new.pointer) in self._visited:
+            return
+        self._visited.add((old.pointer, new.pointer))
+        old, new = old.resolve_bare_reference(new), new.resolve_bare_reference(old)
+        if isinstance(old.schema, bool) or isinstance(new.schema, bool):
+            self._compare_leaves(
+                new.pointer, to_object_schema(old.schema), to_object_schema(new.schema), old.outer_names
+            )
+            return
+        self._compare_remarks(old, new)
+        self._compare_properties(old, new)
+        self._compare_parts(old, new)
+        self._compare_keywords(ASSERTION_KEYWORDS, new.pointer, old, new)
+        if _is_inseparable(old.body) or _is_inseparable(new.body):
+            self.sound &= self._decide_keywords(old.body, new.body, old.outer_names) is CoverageVerdict.YES
+
+    def _compare_remarks(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        """Compare documentation, defaults and meanings, which a validator does not look at."""
+        documentation_changes = find_changed_keywords(old.body, new.body, DOCUMENTATION_KEYWORDS)
+        if documentation_changes:
+            self._add_change(
+                ChangeKind.DOCS_CHANGED, new.pointer, f"{_format_keywords(documentation_changes)} changed."
+            )
+        if find_changed_keywords(old.body, new.body, ["default"]):
+            message = describe_changed_keywords(old.body, new.body, ["default"])
+            self._add_change(ChangeKind.DEFAULT_CHANGED, new.pointer, message)
+        if any(_get_meaning(old.body, keyword) != _get_meaning(new.body, keyword) for keyword in MEANING_KEYWORDS):
+            meanings = find_changed_keywords(old.body, new.body, MEANING_KEYWORDS)
+            message = describe_changed_keywords(old.body, new.body, meanings)
+            self._add_change(ChangeKind.MEANING_CHANGED, new.pointer, message)
+        unknown_keywords = find_changed_keywords(
+            old.body, new.body, (old.body.keys() | new.body.keys()) - KNOWN_KEYWORDS
+        )
+        if unknown_keywords:
+            message = describe_changed_keywords(old.body, new.body, unknown_keywords)
+            self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Its meaning is not known.")
+
+    # Properties
+
+    def _compare_properties(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        before: dict[str, Schema] = old.body.get("properties", {})
+        after: dict[str, Schema] = new.body.get("properties", {})
+        # A name that only moved, into an `allOf` say, is neither gone nor new: ask the prover.
+        removed_names = sorted(before.keys() - find_described_names(new.schema, self.new) - new.outer_names)
+        added_names = sorted(after.keys() - before.keys() - old.known_names)
+        new_names = _find_renames(before, after, removed_names, added_names)
+        for name in sorted(before.keys() & after.keys()):
+            self._compare_nodes(old.descend("properties", name), new.descend("properties", name))
+        for name in removed_names:
+            path = old.pointer + join_pointer(("properties", name))
+            if expand_reserved(before[name]) is False:
+                self._add_change(ChangeKind.REWRITTEN, path, f"{quote_name(name)} was refused anyway.")
+            elif name in new_names:
+                message = f"{quote_name(name)} is now called {quote_name(new_names[name])}."
+                self._add_change(ChangeKind.PROPERTY_RENAMED, path, message, name)
+            else:
+                self._add_change(ChangeKind.PROPERTY_REMOVED, path, f"{quote_name(name)} is gone.", name)
+        explained_names = {*new_names.values(), *new.body.get("required", [])}
+        for name in [name for name in added_names if name not in explained_names]:
+            path = new.pointer + join_pointer(("properties", name))
+            self._add_change(ChangeKind.PROPERTY_ADDED, path, f"{quote_name(name)} is new and optional.", name)
+        allowed_names = before.keys() | self.additions.find_optional_names(old.body, new.body, old.outer_names)
+        self.sound &= before.keys() <= after.keys() <= allowed_names
+        self._compare_required(old, new, reported_names={*removed_names, *new_names.values()})
+
+    def _compare_required(self, old: SchemaLocation, new: SchemaLocation, *, reported_names: set[str]) -> None:
+        before, after = set(old.body.get("required", [])), set(new.body.get("required", []))
+        for name in sorted(after - before - reported_names):
+            message = f"{quote_name(name)} is now required."
+            self._add_change(ChangeKind.REQUIRED_ADDED, new.point_to_property(name), message, name)
+        for name in sorted(before - after - reported_names):
+            message = f"{quote_name(name)} is no longer required."
+            self._add_change(ChangeKind.REQUIRED_REMOVED, new.point_to_property(name), message, name)
+        small, large = self.side.order_pair(before, after)
+        self.sound &= large <= small
+
+    # The other parts
+
+    def _compare_parts(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        for keyword in OPEN_BY_DEFAULT_KEYWORDS:
+            self._compare_single(keyword, old, new)
+        self._compare_conditions(old, new)
+        for keyword in ("patternProperties", "dependentSchemas"):
+            before, after = old.body.get(keyword, {}), new.body.get(keyword, {})
+            self.sound &= before.keys() == after.keys()
+            for name in sorted(before.keys() | after.keys()):
+                self._compare_nodes(old.descend(keyword, name), new.descend(keyword, name))
+        for keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):
+            self._compare_lists(keyword, old, new)
+        if "$ref" in old.body and "$ref" in new.body:
+            self._compare_references(old, new)
+        else:
+            self._compare_keywords(["$ref"], new.pointer, old, new)
+
+    def _compare_single(self, keyword: str, old: SchemaLocation, new: SchemaLocation) -> None:
+        if isinstance(old.body.get(keyword), list) or isinstance(new.body.get(keyword), list):
+            tuple_keywords = ["items", "additionalItems"]  # draft 7
+            self._compare_keywords(tuple_keywords, new.pointer + join_pointer([keyword]), old, new)
+        else:
+            self._compare_nodes(old.descend(keyword), new.descend(keyword))
+
+    def _compare_conditions(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        old_condition, new_condition = old.descend("if"), new.descend("if")
+        if not is_same_json(old_condition.schema, new_condition.schema) or has_references(old_condition.schema):
+            self._compare_keywords(["if", "then", "else"], new.pointer + "/if", old, new)
+            return
+        for keyword in ("then", "else"):
+            self._compare_nodes(old.descend(keyword), new.descend(keyword))
+
+    def _compare_lists(self, keyword: str, old: SchemaLocation, new: SchemaLocation) -> None:
+        before, after = old.body.get(keyword, []), new.body.get(keyword, [])
+        index_pairs = pair_branches(before, after)
+        if index_pairs is None:
+            related_keywords = ["items"] if keyword == "prefixItems" else []
+            self._compare_keywords([keyword, *related_keywords], new.pointer + join_pointer([keyword]), old, new)
+            return
+        for old_index, new_index in index_pairs:
+            self._compare_nodes(old.descend(keyword, old_index), new.descend(keyword, new_index))
+        if keyword == "oneOf" and (not is_same_json(before, after) or any(map(has_references, before))):
+            # Two branches that both accept more can together refuse what one of them accepted.
+            verdict = self._decide_keywords({keyword: before}, {keyword: after}, old.known_names)
+            self.sound &= verdict is CoverageVerdict.YES
+
+    def _compare_references(self, old: SchemaLocation, new: SchemaLocation) -> None:
+        old_ref, new_ref = old.body["$ref"], new.body["$ref"]
+        old_target, new_target = old.follow_reference(old_ref), new.follow_reference(new_ref)
+        if old_target is not None and new_target is not None:
+            self._compare_nodes(old_target, new_target)
+        elif old_ref != new_ref:  # the same name outside both documents is taken to be the same thing
+            self._compare_leaves(new.pointer, {"$ref": old_ref}, {"$ref": new_ref}, old.known_names)
+
+    # Proving
+
+    def _compare_keywords(self, keywords: Iterable[str], path: str, old: SchemaLocation, new: SchemaLocation) -> None:
+        self._compare_leaves(
+            path, pick_keywords(old.body, keywords), pick_keywords(new.body, keywords), old.known_names
+        )
+
+    def _compare_leaves(self, path: str, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames) -> None:
+        """Name the difference between two groups of keywords by its effect on values."""
+        if is_same_json(old, new) and not has_references(old):
+            return
+        verdict = self._decide_keywords(old, new, outer_names)
+        reverse_verdict = self._decide_keywords(old, new, outer_names, reverse=True)
+        self.sound &= verdict is CoverageVerdict.YES
+        if verdict is CoverageVerdict.YES and reverse_verdict is CoverageVerdict.YES:
+            if not is_same_json(old, new):
+                self._add_change(ChangeKind.REWRITTEN, path, describe_changed_keywords(old, new))
+            return
+        self._add_change(self._classify_change(verdict, old, new), path, describe_changed_keywords(old, new))
+
+    def _classify_change(self, verdict: CoverageVerdict, old: dict[str, Any], new: dict[str, Any]) -> ChangeKind:
+        accepts_more = (verdict is CoverageVerdict.YES) is (self.side is ContractSide.INPUT)
+        if verdict is CoverageVerdict.YES:
+            return ChangeKind.WIDENED if accepts_more else ChangeKind.NARROWED
+        if set(list_types(old)) != set(list_types(new)):
+            return ChangeKind.TYPE_CHANGED
+        if verdict is CoverageVerdict.UNKNOWN:
+            return ChangeKind.UNDECIDED
+        return ChangeKind.WIDENED if accepts_more else ChangeKind.NARROWED
+
+    def _decide_keywords(
+        self, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames, *, reverse: bool = False
+    ) -> CoverageVerdict:
+        """Decide if a group of keywords changed safely, seen in isolation.
+
+        With `reverse`, decide the opposite direction.
+        """
+        before, after = _cut_out_keywords(old, self.old), _cut_out_keywords(new, self.new)
+        if before is None or after is None:
+            return CoverageVerdict.UNKNOWN
+        extended = self.additions.add_optional_names(before, after, outer_names)
+        small, large = self.side.order_pair(extended, after)
+        return decide_coverage(large, small) if reverse else decide_coverage(small, large)
+
+
+def decide_coverage(small: Schema, large: Schema) -> CoverageVerdict:
+    """Ask the prover, and search for a witness if it cannot decide."""
+    verdict = check_coverage(large, small)
+    if verdict is CoverageVerdict.UNKNOWN and next(find_disagreements(small, large), None) is not None:
+        return CoverageVerdict.NO
+    return verdict
+
+
+def _cut_out_keywords(group: dict[str, Any], root: Schema) -> dict[str, Any] | None:
+    """Cut keywords out of their document with all that they refer to; None if that fails."""
+    document = {**pick_definitions(root), **group}
+    refs = [part["$ref"] for part in walk_schemas(document) if isinstance(part, dict) and "$ref" in part]
+    reachable = ("#/$defs/", "#/definitions/")
+    return document if all(str(ref).startswith(reachable) for ref in refs) else None
+
+
+def _find_renames(
+    before: dict[str, Schema], after: dict[str, Schema], removed_names: list[str], added_names: list[str]
+) -> dict[str, str]:
+    """Match removed names with added ones of the same schema, in alphabetical order."""
+    renames: dict[str, str] = {}
+    unmatched_names = list(added_names)
+    for name in removed_names:
+        twin = next(
+            (
+                candidate
+                for candidate in unmatched_names
+                if is_same_json(_drop_documentation(before[name]), _drop_documentation(after[candidate]))
+            ),
+            None,
+        )
+        if twin is not None:
+            unmatched_names.remove(twin)
+            renames[name] = twin
+    return renames
+
+
+def _drop_documentation(schema: Schema) -> Schema:
+    if isinstance(schema, bool):
+        return schema
+    return {keyword: value for keyword, value in schema.items() if keyword not in DOCUMENTATION_KEYWORDS}
+
+
+def _get_meaning(schema: dict[str, Any], keyword: str) -> Any:
+    return schema.get(keyword, 1 if keyword == MEANING_KEYWORD else None)
+
+
+def _is_inseparable(schema: dict[str, Any]) -> bool:
+    return not INSEPARABLE_KEYWORDS.isdisjoint(schema) or isinstance(schema.get("items"), list)
+
+
+def _has_inner_id(root: Schema) -> bool:
+    parts = walk_schemas(root)
+    next(parts)
+    return any(isinstance(part, dict) and "$id" in part for part in parts)
+
+
+def _format_keywords(keywords: list[str]) -> str:
+    return ", ".join(f"`{keyword}`" for keyword in keywords)

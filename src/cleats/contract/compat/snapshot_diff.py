@@ -1,0 +1,306 @@
+"""Comparison of two snapshots: names, errors, behaviour, and the schemas of each tool."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from cleats.contract.compat.findings import (
+    ContractFinding,
+    ContractSide,
+    Proof,
+    describe_changed_keywords,
+    describe_text_change,
+    describe_value_change,
+    make_finding,
+    quote_name,
+)
+from cleats.contract.compat.keywords import Schema, is_same_json
+from cleats.contract.compat.renames import ToolMatching
+from cleats.contract.compat.schema_diff import compare_schemas
+from cleats.contract.pointer import join_pointer
+from cleats.contract.snapshot import SNAPSHOT_FORMAT
+
+SnapshotEntry = dict[str, Any]
+
+VERSION_FIELDS: Final = {"snapshot", "schemaVersion"}
+"""Fields that declare changes rather than being changes; `build_report` evaluates them."""
+
+ERROR_TEXT_FIELDS: Final = frozenset({"meaning", "remedy"})
+
+
+def find_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
+    """Yield every difference between two snapshots; equal snapshots have none."""
+    tool_names = tuple(sorted(matching.new_names.values()))
+    yield from _compare_top_level(old, new)
+    yield from _compare_semantics(old.get("semantics", {}), new.get("semantics", {}), tool_names)
+    yield from _compare_envelopes(old, new, tool_names)
+    yield from _compare_errors(old, new, matching)
+    yield from matching.find_name_changes()
+    for before, after in matching.new_names.items():
+        for tool_finding in _compare_tool(old, new, before, after):
+            yield replace(tool_finding, tool=after)
+
+
+# The contract as a whole
+
+
+def _compare_top_level(old: SnapshotEntry, new: SnapshotEntry) -> Iterator[ContractFinding]:
+    known_fields = VERSION_FIELDS | {"semantics", "envelope", "errors", "tools", "server", "instructions"}
+    if not is_same_json(old.get("server"), new.get("server")):
+        yield make_finding("SERVER_CHANGED", "/server", describe_value_change(old.get("server"), new.get("server")))
+    if not is_same_json(old.get("instructions"), new.get("instructions")):
+        message = describe_text_change(old.get("instructions"), new.get("instructions"))
+        yield make_finding("INSTRUCTIONS_CHANGED", "/instructions", message)
+    yield from _compare_unknown_fields(old, new, known_fields)
+
+
+def _compare_unknown_fields(
+    old: SnapshotEntry, new: SnapshotEntry, known_fields: set[str]
+) -> Iterator[ContractFinding]:
+    for key in sorted((old.keys() | new.keys()) - known_fields):
+        if not is_same_json(old.get(key), new.get(key)):
+            message = f"{describe_changed_keywords(old, new, [key])} Its meaning is not known."
+            yield make_finding("CANNOT_PROVE_SAFE", join_pointer([key]), message, proof=Proof.UNPROVEN)
+
+
+def _compare_semantics(old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str, ...]) -> Iterator[ContractFinding]:
+    for name in sorted(old.keys() | new.keys()):
+        if is_same_json(old.get(name), new.get(name)):
+            continue
+        verb = "ADDED" if name not in old else "REMOVED" if name not in new else "CHANGED"
+        message = describe_changed_keywords(old, new, [name])
+        yield make_finding(f"SEMANTICS_{verb}", join_pointer(("semantics", name)), message, affects=tools)
+
+
+def _compare_envelopes(old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str, ...]) -> Iterator[ContractFinding]:
+    enveloped_tools = tuple(name for name in tools if new["tools"][name].get("payload", "envelope") == "envelope")
+    if "envelope" not in old and "envelope" in new:
+        yield make_finding("ENVELOPE_ADDED", "/envelope", "The envelope is stated now.")
+    elif "envelope" in old and "envelope" not in new:
+        yield make_finding("ENVELOPE_CHANGED", "/envelope", "The envelope is gone.", affects=enveloped_tools)
+    else:
+        for envelope_finding in compare_schemas(
+            old.get("envelope", {}), new.get("envelope", {}), ContractSide.ENVELOPE
+        ):
+            yield replace(envelope_finding, pointer=f"/envelope{envelope_finding.pointer}", affects=enveloped_tools)
+
+
+def _compare_errors(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
+    before, after = old.get("errors", {}), new.get("errors", {})
+    removed_codes, added_codes = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
+    for code in removed_codes:
+        twin = next((name for name in added_codes if is_same_json(before[code], after[name])), None)
+        path, affected_tools = join_pointer(("errors", code)), matching.find_tools_raising(code, old, new)
+        if twin is None:
+            yield make_finding("ERROR_REMOVED", path, f"{quote_name(code)} is gone.", affects=affected_tools)
+        else:
+            added_codes.remove(twin)
+            message = f"{quote_name(code)} is now called {quote_name(twin)}."
+            yield make_finding("ERROR_RENAMED", path, message, affects=affected_tools)
+    for code in added_codes:
+        affected_tools = matching.find_tools_raising(code, old, new)
+        message = f"{quote_name(code)} is new."
+        yield make_finding("ERROR_ADDED", join_pointer(("errors", code)), message, affects=affected_tools)
+    for code in sorted(before.keys() & after.keys()):
+        yield from _compare_error(code, before[code], after[code], matching.find_tools_raising(code, old, new))
+
+
+def _compare_error(
+    code: str, old: SnapshotEntry, new: SnapshotEntry, affected_tools: tuple[str, ...]
+) -> Iterator[ContractFinding]:
+    keys = sorted(old.keys() | new.keys())
+    changed_fields = [key for key in keys if not is_same_json(old.get(key), new.get(key))]
+    changed_facts = [key for key in changed_fields if key not in ERROR_TEXT_FIELDS]
+    path = join_pointer(("errors", code))
+    if changed_facts:
+        message = f"{quote_name(code)}: {describe_changed_keywords(old, new, changed_facts)}"
+        yield make_finding("ERROR_CHANGED", path, message, affects=affected_tools)
+    if len(changed_facts) < len(changed_fields):
+        yield make_finding("ERROR_DOCS_CHANGED", path, f"{quote_name(code)} is explained differently.")
+
+
+# One tool
+
+
+def _compare_tool(old: SnapshotEntry, new: SnapshotEntry, before: str, after: str) -> Iterator[ContractFinding]:
+    old_tool, new_tool = old["tools"][before], new["tools"][after]
+    for key, (rule, describe_change) in SIMPLE_FIELD_RULES.items():
+        if not is_same_json(old_tool.get(key), new_tool.get(key)):
+            yield make_finding(rule, join_pointer([key]), describe_change(old_tool.get(key), new_tool.get(key)))
+    yield from _compare_schema(old_tool.get("inputSchema", {}), new_tool.get("inputSchema", {}), ContractSide.INPUT)
+    yield from _compare_outputs(old_tool, new_tool, old.get("envelope"), new.get("envelope"))
+    for key, compare_field in FIELD_COMPARISONS.items():
+        yield from compare_field(old_tool.get(key), new_tool.get(key))
+    known_fields = {*VERSION_FIELDS, *SIMPLE_FIELD_RULES, *FIELD_COMPARISONS, "inputSchema", "outputSchema", "aliases"}
+    yield from _compare_unknown_fields(old_tool, new_tool, known_fields)
+
+
+def _compare_schema(old: Schema, new: Schema, side: ContractSide, path: str = "") -> Iterator[ContractFinding]:
+    top = path or f"/{side.name.lower()}Schema"
+    for schema_finding in compare_schemas(old, new, side):
+        yield replace(schema_finding, pointer=top + schema_finding.pointer)
+
+
+def _compare_outputs(
+    old: SnapshotEntry, new: SnapshotEntry, old_envelope: Schema | None, new_envelope: Schema | None
+) -> Iterator[ContractFinding]:
+    old_schema, new_schema = old.get("outputSchema"), new.get("outputSchema")
+    if old_schema is None and new_schema is None:
+        return
+    if old_schema is None:
+        yield make_finding("OUTPUT_SCHEMA_ADDED", "/outputSchema", "The answer is described now.")
+    elif new_schema is None:
+        message = "The answer is no longer described."
+        yield make_finding("OUTPUT_SCHEMA_REMOVED", "/outputSchema", message)
+    elif _has_envelope(old_envelope, old_schema) and _has_envelope(new_envelope, new_schema):
+        # The envelope is compared once for all tools; here only the result in it is compared.
+        before, after = old_schema["properties"]["result"], new_schema["properties"]["result"]
+        yield from _compare_schema(before, after, ContractSide.OUTPUT, "/outputSchema/properties/result")
+    else:
+        yield from _compare_schema(old_schema, new_schema, ContractSide.OUTPUT)
+
+
+def _has_envelope(envelope: Schema | None, schema: Schema) -> bool:
+    if not isinstance(envelope, dict) or not isinstance(schema, dict):
+        return False
+    inner = schema.get("properties", {})
+    if "result" not in inner or "result" not in envelope.get("properties", {}):
+        return False
+    generic_schema = {**schema, "properties": {**inner, "result": envelope["properties"]["result"]}}
+    return is_same_json(generic_schema, envelope)
+
+
+def _compare_timeouts(old: float | None, new: float | None) -> Iterator[ContractFinding]:
+    if is_same_json(old, new):
+        return
+    is_lowered = new is not None and (old is None or new < old)
+    rule = "TIMEOUT_LOWERED" if is_lowered else "TIMEOUT_RAISED"
+    yield make_finding(rule, "/timeoutMs", describe_value_change(old, new))
+
+
+def _compare_error_codes(old: Iterable[str] | None, new: Iterable[str] | None) -> Iterator[ContractFinding]:
+    before, after = set(old or ()), set(new or ())
+    for code in sorted(after - before):
+        yield make_finding("TOOL_ERROR_ADDED", "/errors", f"It can fail with {quote_name(code)} now.")
+    for code in sorted(before - after):
+        yield make_finding("TOOL_ERROR_REMOVED", "/errors", f"It never fails with {quote_name(code)} now.")
+
+
+def _compare_annotations(old: SnapshotEntry | None, new: SnapshotEntry | None) -> Iterator[ContractFinding]:
+    before, after = old or {}, new or {}
+    old_risks, new_risks = _list_risks(before), _list_risks(after)
+    added_risks = [risk for risk, applies in new_risks.items() if applies and not old_risks[risk]]
+    removed_risks = [risk for risk, applies in new_risks.items() if not applies and old_risks[risk]]
+    if added_risks:
+        yield make_finding("ANNOTATION_LESS_SAFE", "/annotations", f"Now {', '.join(added_risks)}.")
+    if removed_risks:
+        yield make_finding("ANNOTATION_SAFER", "/annotations", f"No longer {', '.join(removed_risks)}.")
+    unknown_hints = [
+        {key: value for key, value in hints.items() if key not in ANNOTATION_DEFAULTS} for hints in (before, after)
+    ]
+    if not is_same_json(*unknown_hints) or (old_risks == new_risks and not is_same_json(before, after)):
+        yield make_finding("ANNOTATION_CHANGED", "/annotations", describe_value_change(before, after))
+
+
+ANNOTATION_DEFAULTS: Final = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": False,
+    "openWorldHint": True,
+}
+"""MCP's tool annotations, with the values that their absence implies."""
+
+
+def _list_risks(hints: SnapshotEntry) -> dict[str, bool]:
+    """Return the risks to a client. A read-only tool can neither destroy nor differ."""
+    annotations = {**ANNOTATION_DEFAULTS, **hints}
+    writes = not annotations["readOnlyHint"]
+    return {
+        "writes": writes,
+        "destroys": writes and bool(annotations["destructiveHint"]),
+        "differs when it is repeated": writes and not annotations["idempotentHint"],
+        "reaches outside": bool(annotations["openWorldHint"]),
+    }
+
+
+SIMPLE_FIELD_RULES: Final[Mapping[str, tuple[str, Callable[[Any, Any], str]]]] = {
+    "toolset": ("TOOLSET_CHANGED", describe_value_change),
+    "description": ("DESCRIPTION_CHANGED", describe_text_change),
+    "title": ("TITLE_CHANGED", describe_value_change),
+    "payload": ("PAYLOAD_CHANGED", describe_value_change),
+    "examples": ("EXAMPLES_CHANGED", describe_value_change),
+}
+FIELD_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Iterator[ContractFinding]]]] = {
+    "timeoutMs": _compare_timeouts,
+    "errors": _compare_error_codes,
+    "annotations": _compare_annotations,
+}
+
+
+MAX_NESTING_LEVELS: Final = 100
+"""The schemas of other servers cannot be trusted: recursion has to end."""
+
+
+class SnapshotError(ValueError):
+    """A file or a server supplied something that is not a snapshot."""
+
+
+def normalize_snapshot(snapshot: Any) -> dict[str, Any]:
+    """Return the snapshot as plain JSON with sorted keys.
+
+    Raises:
+        SnapshotError: It is not a snapshot, or has another format.
+    """
+    if not isinstance(snapshot, Mapping) or not isinstance(snapshot.get("tools"), Mapping):
+        raise SnapshotError('not a snapshot: it has no "tools"')
+    if snapshot.get("snapshot") != SNAPSHOT_FORMAT:
+        snapshot_format = snapshot.get("snapshot")
+        raise SnapshotError(f"a snapshot of format {snapshot_format!r}, and only {SNAPSHOT_FORMAT} is known")
+    plain: dict[str, Any] = _normalize_value(snapshot, ())
+    for name, field_types in SNAPSHOT_FIELD_TYPES.items():
+        _check_field_type(plain, name, field_types, "")
+    for name, tool in plain["tools"].items():
+        path = join_pointer(("tools", name))
+        if not isinstance(tool, dict):
+            raise SnapshotError(f"{path} is not an object")
+        for key, field_types in TOOL_FIELD_TYPES.items():
+            _check_field_type(tool, key, field_types, path)
+        if not all(isinstance(alias, dict) and "name" in alias for alias in tool.get("aliases", [])):
+            raise SnapshotError(f"{path}/aliases holds one without a name")
+    return plain
+
+
+FieldTypes = type | tuple[type, ...]
+
+SNAPSHOT_FIELD_TYPES: Final[Mapping[str, FieldTypes]] = {
+    "schemaVersion": (str, type(None)),
+    "semantics": dict,
+    "envelope": (dict, bool),
+    "errors": dict,
+    "tools": dict,
+}
+TOOL_FIELD_TYPES: Final[Mapping[str, FieldTypes]] = {
+    "description": (str, type(None)),
+    "schemaVersion": (int, type(None)),
+    "inputSchema": (dict, bool),
+    "outputSchema": (dict, bool),
+    "annotations": dict,
+    "timeoutMs": (int, float, type(None)),
+    "aliases": list,
+    "errors": list,
+}
+
+
+def _check_field_type(entry: dict[str, Any], key: str, field_types: FieldTypes, path: str) -> None:
+    if key in entry and not isinstance(entry[key], field_types):
+        raise SnapshotError(f"{path}/{key} has the wrong type")
+
+
+def _normalize_value(value: Any, path: tuple[str | int, ...]) -> Any:
+    if len(path) > MAX_NESTING_LEVELS:
+        raise SnapshotError(f"nested more than {MAX_NESTING_LEVELS} levels deep: {join_pointer(path[:4])}…")
+    if isinstance(value, Mapping):
+        return {key: _normalize_value(value[key], (*path, key)) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_normalize_value(part, (*path, index)) for index, part in enumerate(value)]
+    return value

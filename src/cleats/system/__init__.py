@@ -1,0 +1,1 @@
+"""The one implementation of each system concept: processes, git, HTTP, files, locks, PostgreSQL."""

@@ -1,0 +1,94 @@
+"""A PostgreSQL database that several machines share: connections, tables, safe error messages.
+
+`psycopg` is an extra and imported when a database is configured. Errors raised here never contain
+the address, since it usually holds a password.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from zlib import crc32
+
+from cleats.contract.errors import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+
+CONNECTION_DEFAULTS: Final[Mapping[str, str | int]] = {
+    "connect_timeout": 5,
+    "application_name": "cleats",
+    # A machine that vanished is noticed in half a minute; the system waits for two hours.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""Connection options, with times in seconds, used unless the address sets them."""
+
+
+class UnreachableError(OSError):
+    """The database does not answer, or the connection was lost; a retry may help."""
+
+
+@contextmanager
+def open_connection(url: str, *, autocommit: bool = False) -> "Iterator[Connection]":
+    """Open a connection; commit when the block succeeds, roll back when it fails.
+
+    Raises:
+        UnreachableError: The database does not answer, or the connection was lost.
+        ToolError: CAPABILITY_MISSING, `psycopg` is not installed.
+    """
+    connection = connect(url, autocommit=autocommit)
+    try:
+        with connection:
+            yield connection
+    except get_connection_errors() as error:
+        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+
+
+def get_connection_errors() -> "tuple[type[psycopg.Error], ...]":
+    """Return the errors that psycopg raises for a lost connection; it has to be installed."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    # A session closed for idling gets this specific error, or just that of a lost connection.
+    idle_timeout_error = psycopg.errors.IdleInTransactionSessionTimeout
+    return (psycopg.OperationalError, psycopg.InterfaceError, idle_timeout_error)
+
+
+def connect(url: str, *, autocommit: bool = False) -> "Connection":
+    """Return a connection that the caller closes; raises the errors of `open_connection`."""
+    try:
+        import psycopg  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ToolError(
+            ErrorCode.CAPABILITY_MISSING,
+            "A shared database needs the package psycopg.",
+            hint="Install cleats[fleet].",
+        ) from None
+    try:
+        url_options = psycopg.conninfo.conninfo_to_dict(url)
+        missing_defaults = {name: value for name, value in CONNECTION_DEFAULTS.items() if name not in url_options}
+        return psycopg.connect(psycopg.conninfo.make_conninfo(url, **missing_defaults), autocommit=autocommit)
+    except psycopg.OperationalError as error:
+        raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None
+
+
+async def check_database(url: str) -> None:
+    """Return when the database answers a query; raises the errors of `open_connection`."""
+    from anyio import to_thread  # noqa: PLC0415 - a server starts
+
+    def run_probe() -> None:
+        with open_connection(url, autocommit=True) as connection:
+            connection.execute("SELECT 1")
+
+    await to_thread.run_sync(run_probe, abandon_on_cancel=True)
+
+
+def create_tables(connection: "Connection", ddl: str) -> None:
+    """Run statements that create missing tables, one process at a time.
+
+    `IF NOT EXISTS` alone is not enough: two simultaneous first starts collide in the catalogue.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (crc32(b"cleats tables"),))
+    connection.execute(ddl)  # no literal, but ours

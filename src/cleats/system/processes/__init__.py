@@ -1,0 +1,1 @@
+"""Commands and child processes that cannot outlive their caller."""

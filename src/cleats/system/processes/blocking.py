@@ -1,0 +1,185 @@
+"""Blocking commands for threads without an event loop: the counterpart of `process` for builders.
+
+The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five
+times as long to start as git takes to answer; so within `shared_supervisor` the commands of a
+thread share one, which runs them one after the other. Nothing here loads an event loop: in a small
+build that alone would take as long as all its commands.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cleats.system.processes.command import MAX_OUTPUT_BYTES, CompletedCommand, StartError
+
+if TYPE_CHECKING:
+    from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
+
+__all__ = [
+    "CommandError",
+    "CompletedCommand",
+    "StartError",
+    "run_command",
+    "run_in_thread",
+    "shared_supervisor",
+    "stream_output",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+IS_WINDOWS = sys.platform == "win32"
+
+_current_supervisor: "ContextVar[SharedSupervisor | None]" = ContextVar("attendant", default=None)
+
+
+class CommandError(Exception):
+    """Raised at the end of the output of a command that has failed."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"exit code {exit_code}")
+        self.exit_code = exit_code
+
+
+@contextmanager
+def shared_supervisor() -> Iterator[None]:
+    """Let all commands of this thread share a supervisor, which ends with the block."""
+    if IS_WINDOWS:
+        yield
+        return
+    from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
+
+    with _use_supervisor(SharedSupervisor()):
+        yield
+
+
+@contextmanager
+def _use_supervisor(supervisor: "SharedSupervisor") -> Iterator[None]:
+    token = _current_supervisor.set(supervisor)
+    try:
+        yield
+    finally:
+        _current_supervisor.reset(token)
+        supervisor.close()
+
+
+async def run_in_thread(work: Callable[[T], R], argument: T) -> R:
+    """Run blocking work in a thread; cancelling it terminates its current and later commands."""
+    from anyio import to_thread  # noqa: PLC0415 - an async caller has loaded it already
+
+    if IS_WINDOWS:
+        return await to_thread.run_sync(work, argument, abandon_on_cancel=True)
+    from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
+
+    supervisor = SharedSupervisor()
+
+    def run_work() -> R:
+        with _use_supervisor(supervisor):
+            return work(argument)
+
+    try:
+        return await to_thread.run_sync(run_work, abandon_on_cancel=True)
+    finally:
+        supervisor.stop()
+
+
+def run_command(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    output_limit: int = MAX_OUTPUT_BYTES,
+) -> CompletedCommand:
+    """Run a command to its end; leave no descendant behind, however this call ends.
+
+    `env` replaces the whole environment. Without `stdin` the command reads an empty file.
+
+    Raises:
+        StartError: The command cannot be started.
+        TimeoutError: It took longer than `timeout` seconds, and was terminated.
+    """
+    if IS_WINDOWS:
+        return _run_on_event_loop(timeout, argv, cwd=cwd, env=env, stdin=stdin, output_limit=output_limit)
+    output_tails = {"stdout": bytearray(), "stderr": bytearray()}
+    truncated = False
+    with _start_command(argv, cwd, env, stdin, has_stderr=True) as command:
+        for name, piece in command.read_output(timeout):
+            output_tails[name] += piece
+            if (excess := len(output_tails[name]) - output_limit) > 0:
+                truncated = True
+                del output_tails[name][:excess]
+        stdout_tail, stderr_tail = map(bytes, output_tails.values())
+        return CompletedCommand(command.exit_code, stdout_tail, stderr_tail, truncated)
+
+
+@contextmanager
+def stream_output(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, silence_timeout: float
+) -> Iterator[Iterator[bytes]]:
+    """Stream a long output piece by piece; leaving the block terminates the command.
+
+    Its stderr is inherited. The pieces end with `CommandError` if the command fails, and with
+    `TimeoutError` if it writes nothing for `silence_timeout` seconds.
+
+    Raises:
+        StartError: The command cannot be started.
+    """
+    if IS_WINDOWS:
+        completed = _run_on_event_loop(None, argv, cwd=cwd, env=env, output_limit=1 << 30)
+        yield _check_exit_code(iter([completed.stdout]), completed)
+        return
+    with _start_command(argv, cwd, env, None, has_stderr=False) as command:
+        yield _check_exit_code(
+            (piece for _, piece in command.read_output(silence_timeout, renew_timeout=True)), command
+        )
+
+
+def _check_exit_code(pieces: Iterator[bytes], command: "CompletedCommand | SupervisedCommand") -> Iterator[bytes]:
+    yield from pieces
+    if command.exit_code:
+        raise CommandError(command.exit_code)
+
+
+@contextmanager
+def _start_command(
+    argv: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: bytes | None,
+    *,
+    has_stderr: bool,
+) -> Iterator["SupervisedCommand"]:
+    from cleats.system.processes.shared_supervisor import SupervisedCommand  # noqa: PLC0415 - not on Windows
+
+    supervisor = _current_supervisor.get()
+    if supervisor is None or supervisor.is_busy:
+        with shared_supervisor(), _start_command(argv, cwd, env, stdin, has_stderr=has_stderr) as command:
+            yield command
+        return
+    try:
+        command = SupervisedCommand(supervisor, argv, stdin, has_stderr=has_stderr)
+    except OSError as error:
+        raise StartError.from_os_error(argv[0], error) from error
+    try:
+        command.start(cwd, env)
+        yield command
+    finally:
+        command.end()
+
+
+def _run_on_event_loop(timeout: float | None, argv: Sequence[str], **options: Any) -> CompletedCommand:
+    """Run the command on an event loop, which can terminate a tree without a supervisor."""
+    import anyio  # noqa: PLC0415 - only here
+
+    from cleats.system.processes import process  # noqa: PLC0415
+
+    async def run_process() -> CompletedCommand:
+        with anyio.fail_after(timeout):
+            return await process.run(argv, **options)
+
+    return anyio.run(run_process)

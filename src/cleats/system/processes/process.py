@@ -1,0 +1,118 @@
+"""Commands that cannot outlive their caller.
+
+The only module that starts or terminates processes. Leaving the scope is the only way to stop a
+command early, so a timeout, a cancelled call and a shutdown all do the same: SIGTERM to the
+command's group, a grace period, SIGKILL. No tool can override this.
+
+Nothing is left behind on Linux, where `tree` reaches every descendant, even if this process is
+itself killed. On other systems that holds for the command's group, and on Windows for the processes
+still connected to the command when it is terminated.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream
+
+from cleats.system.processes.command import (
+    DRAIN_TIMEOUT_SECONDS,
+    GRACE_SECONDS,
+    MAX_OUTPUT_BYTES,
+    CompletedCommand,
+    StartError,
+)
+from cleats.system.processes.pipes import OutputCallback, OutputCollector
+from cleats.system.processes.tree import CommandSpec, ProcessTree, assume_present, await_shielded, start_tree
+
+__all__ = [
+    "GRACE_SECONDS",
+    "MAX_OUTPUT_BYTES",
+    "ChildProcess",
+    "CompletedCommand",
+    "OutputCallback",
+    "StartError",
+    "run",
+    "start_command",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildProcess:
+    """A running command, which ends with the block that started it."""
+
+    pid: int
+    stdin: ByteSendStream
+    stdout: ByteReceiveStream
+    _tree: ProcessTree
+
+    async def wait(self) -> int:
+        """Wait for the command to exit by itself; return its exit code."""
+        return await self._tree.wait()
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    grace: float = GRACE_SECONDS,
+    on_output: OutputCallback | None = None,
+    output_limit: int = MAX_OUTPUT_BYTES,
+) -> CompletedCommand:
+    """Run a command to its end; leave no descendant behind, however this call ends.
+
+    `env` replaces the whole environment. Without `stdin` the command reads an empty file.
+    `on_output` gets each line as it comes, without its line end, and nothing once the call is
+    cancelled; it must not raise.
+
+    Raises:
+        StartError: The command cannot be started.
+    """
+    spec = CommandSpec(argv, cwd, env, grace, stdin=DEVNULL if stdin is None else PIPE, stderr=PIPE)
+    stdout_collector = OutputCollector("stdout", output_limit, on_output)
+    stderr_collector = OutputCollector("stderr", output_limit, on_output)
+    async with start_tree(spec) as tree, anyio.create_task_group() as streams:
+        streams.start_soon(stdout_collector.drain, assume_present(tree.stdout))
+        streams.start_soon(stderr_collector.drain, assume_present(tree.stderr))
+        if stdin is not None:
+            streams.start_soon(_write_stdin, assume_present(tree.stdin), stdin)
+        exit_code = await tree.wait()
+        await await_shielded(tree.terminate())
+        streams.cancel_scope.deadline = anyio.current_time() + DRAIN_TIMEOUT_SECONDS
+    return CompletedCommand(
+        exit_code,
+        stdout_collector.tail,
+        stderr_collector.tail,
+        stdout_collector.truncated or stderr_collector.truncated,
+    )
+
+
+@asynccontextmanager
+async def start_command(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    grace: float = GRACE_SECONDS,
+) -> AsyncIterator[ChildProcess]:
+    """Start a command to talk to; leaving the block terminates it and all its descendants.
+
+    `env` replaces the whole environment; stderr is inherited. To let the command end by itself,
+    close its stdin and `wait` before leaving the block.
+
+    Raises:
+        StartError: The command cannot be started.
+    """
+    async with start_tree(CommandSpec(argv, cwd, env, grace, stdin=PIPE, stderr=None)) as tree:
+        yield ChildProcess(tree.pid, assume_present(tree.stdin), assume_present(tree.stdout), tree)
+
+
+async def _write_stdin(stream: ByteSendStream, data: bytes) -> None:
+    async with stream:
+        with suppress(anyio.BrokenResourceError):  # the command need not read to the end
+            await stream.send(data)

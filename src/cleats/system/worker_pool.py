@@ -1,0 +1,214 @@
+"""Processes that work through a list of tasks, and survive tasks that end their process.
+
+A parser is native code: it may crash, and a parse that hangs cannot be interrupted. So each task
+runs in another process, under time limits, and the worst possible result is `LostTask`.
+Results come in the order of the tasks, and the amount of pending work is bounded, so that memory
+does not grow with the list.
+
+Workers are forked where that is safe, so that libraries are loaded once. They end with the process
+that started them, because their pipe closes.
+"""
+
+import faulthandler
+import gc
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from select import POLLIN, poll
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from cleats.system.processes.fork import fork_process
+
+T = TypeVar("T")
+NumberedTask: TypeAlias = tuple[int, T]
+
+TASK_TIMEOUT_SECONDS: Final = 60.0
+"""Time limit for one task: the largest real files take six seconds, and a busy machine is slow."""
+
+MIN_TASK_CPU_SECONDS, WEIGHT_PER_CPU_SECOND = 3.0, 1 << 16
+"""The CPU time that any task may use, and the weight that allows another second. A real task uses a
+hundredth of it, and since CPU time ignores other processes, it is the same on a busy machine."""
+
+MAX_BATCH_TASKS, MAX_BATCH_WEIGHT = 16, 1 << 18
+"""The size of a full batch: large enough to make a message cheap, small enough to distribute
+work."""
+
+MAX_BATCHES_PER_WORKER: Final = 2
+"""The number of batches assigned to one worker, so that it never waits for the next."""
+
+MAX_PENDING_WEIGHT: Final = 8 << 20
+"""The weight of tasks that may be running, or waiting for an earlier result."""
+
+
+class LostTask:
+    """The result of a task that ended its process, or took too long."""
+
+
+class _WorkerProcess(Protocol):
+    def kill(self) -> None: ...
+    def join(self) -> None: ...
+
+
+class _WorkerPipe(Protocol):
+    def fileno(self) -> int: ...
+    def send(self, value: Any, /) -> None: ...
+    def recv(self) -> Any: ...
+    def close(self) -> None: ...
+
+
+@dataclass(eq=False)
+class _PoolWorker(Generic[T]):
+    process: _WorkerProcess
+    pipe: _WorkerPipe
+    batches: "deque[deque[NumberedTask[T]]]" = field(default_factory=deque)
+    """The tasks it has not answered yet, by batch."""
+
+
+class ProcessPool(Generic[T]):
+    """A number of processes that all run one function."""
+
+    def __init__(self, work: Callable[[T], bytes], count: int, *, limited: bool = True) -> None:
+        """Set up `count` processes; with `limited`, tasks that take too long are lost."""
+        self._work, self._count, self._limited = work, count, limited
+        self._workers: list[_PoolWorker[T]] = []
+        self._queued_batches: deque[deque[NumberedTask[T]]] = deque()
+
+    def map(self, tasks: Sequence[T], weigh: Callable[[T], int]) -> Iterator[tuple[T, bytes | LostTask]]:
+        """Run every task; yield it with its result, in the given order."""
+        self._queued_batches = deque(_split_batches(tasks, weigh))
+        ready: dict[int, bytes | LostTask] = {}
+        pending_weight = position = 0
+        try:
+            while position < len(tasks):
+                pending_weight += self._assign_batches(MAX_PENDING_WEIGHT - pending_weight, weigh)
+                ready.update(self._receive_results())
+                while position in ready:
+                    yield tasks[position], ready.pop(position)
+                    pending_weight -= weigh(tasks[position])
+                    position += 1
+        finally:
+            self._stop_workers()
+
+    def _assign_batches(self, room: int, weigh: Callable[[T], int]) -> int:
+        """Assign batches to workers; return their total weight."""
+        assigned_weight = 0
+        while self._queued_batches and assigned_weight < room and (worker := self._pick_worker()) is not None:
+            batch = self._queued_batches.popleft()
+            assigned_weight += sum(weigh(task) for _, task in batch)
+            worker.batches.append(batch)
+            limited_tasks = [
+                (number, task, MIN_TASK_CPU_SECONDS + weigh(task) / WEIGHT_PER_CPU_SECOND) for number, task in batch
+            ]
+            with suppress(OSError):  # it has died, which is detected when it is polled
+                worker.pipe.send(limited_tasks)
+        return assigned_weight
+
+    def _pick_worker(self) -> "_PoolWorker[T] | None":
+        best = min(self._workers, key=lambda worker: len(worker.batches), default=None)
+        if len(self._workers) < self._count and (best is None or best.batches):
+            self._workers.append(self._start_worker())
+            return self._workers[-1]
+        return best if best is not None and len(best.batches) < MAX_BATCHES_PER_WORKER else None
+
+    def _receive_results(self) -> Iterator[tuple[int, bytes | LostTask]]:
+        for worker in self._wait_for_workers():
+            try:
+                number, result = worker.pipe.recv()
+            except (EOFError, OSError):
+                yield from self._reap_worker(worker)
+                continue
+            worker.batches[0].popleft()
+            if not worker.batches[0]:
+                worker.batches.popleft()
+            yield number, result
+
+    def _wait_for_workers(self) -> "list[_PoolWorker[T]]":
+        if sys.platform != "linux":
+            from multiprocessing.connection import wait  # noqa: PLC0415 - pipes differ by platform
+
+            ready_pipes = {id(pipe) for pipe in wait([worker.pipe for worker in self._workers])}
+            return [worker for worker in self._workers if id(worker.pipe) in ready_pipes]
+        poller = poll()
+        for worker in self._workers:
+            poller.register(worker.pipe, POLLIN)
+        ready = {descriptor for descriptor, _ in poller.poll()}
+        return [worker for worker in self._workers if worker.pipe.fileno() in ready]
+
+    def _reap_worker(self, worker: "_PoolWorker[T]") -> Iterator[tuple[int, LostTask]]:
+        self._workers.remove(worker)
+        worker.pipe.close()
+        worker.process.join()
+        unfinished_tasks = deque(chain.from_iterable(worker.batches))
+        if unfinished_tasks:
+            yield unfinished_tasks.popleft()[0], LostTask()
+        if unfinished_tasks:
+            self._queued_batches.appendleft(unfinished_tasks)
+
+    def _start_worker(self) -> "_PoolWorker[T]":
+        serve = partial(_run_tasks, work=self._work, limit=TASK_TIMEOUT_SECONDS if self._limited else 0.0)
+        process, pipe = fork_process(serve) if sys.platform == "linux" else _spawn_process(serve)
+        return _PoolWorker(process, pipe)
+
+    def _stop_workers(self) -> None:
+        for worker in self._workers:
+            worker.pipe.close()
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+        self._workers.clear()
+
+
+def _split_batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[deque[NumberedTask[T]]]":
+    batch: deque[NumberedTask[T]] = deque()
+    weight = 0
+    for number, task in enumerate(tasks):
+        batch.append((number, task))
+        weight += weigh(task)
+        if len(batch) == MAX_BATCH_TASKS or weight >= MAX_BATCH_WEIGHT:
+            yield batch
+            batch, weight = deque(), 0
+    if batch:
+        yield batch
+
+
+def _spawn_process(serve: Callable[[_WorkerPipe], None]) -> tuple[_WorkerProcess, _WorkerPipe]:
+    from multiprocessing import get_context  # noqa: PLC0415 - a hundred modules
+
+    context = get_context("spawn")
+    parent_pipe, child_pipe = context.Pipe()
+    process = context.Process(target=serve, args=(child_pipe,), daemon=True)
+    process.start()
+    child_pipe.close()
+    return process, parent_pipe
+
+
+def _run_tasks(pipe: _WorkerPipe, work: Callable[[Any], bytes], limit: float) -> None:
+    # Facts are trees without cycles: looking for garbage among them costs a fifth of the work.
+    gc.freeze()
+    gc.disable()
+    with Path(os.devnull).open("w") as null_file, suppress(EOFError, OSError, KeyboardInterrupt):
+        while batch := pipe.recv():
+            for number, task, cpu_seconds in batch:
+                if limit:
+                    # Both work while native code holds the interpreter, as no other timer does.
+                    faulthandler.dump_traceback_later(limit, exit=True, file=null_file)
+                    _limit_cpu_seconds(cpu_seconds)
+                result = work(task)
+                if limit:
+                    _limit_cpu_seconds(0)
+                    faulthandler.cancel_dump_traceback_later()
+                pipe.send((number, result))
+            gc.collect()
+
+
+def _limit_cpu_seconds(seconds: float) -> None:
+    """End this process once it has used this much more CPU time; 0 removes the limit."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -1,0 +1,1 @@
+"""Facts about files: declarations, formats, history, lint findings, risks, word vectors."""

@@ -1,0 +1,174 @@
+"""The word table: the meaning of words as rows of numbers, and texts as sums of rows.
+
+A row includes the weight of its word: the row of a rare word is long, that of a common word short,
+so a text is simply the sum of the rows of its words. Weights come with the table and not from the
+corpus, so a vector never changes because another file did.
+
+Invariants:
+
+- The order of the words does not matter, nor does the machine: every sum consists of integers
+  that are small enough to be exact in float32, in whatever order a library adds them.
+- A vector is a direction only. All have the length `VECTOR_LENGTH`, except for the rounding to
+  int8, so a dot product ranks like a cosine. A text without a known word is all zeros.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cleats.toolsets.code.analysis.embedding.words import (
+    DATA_FOLDER,
+    DIRECTION_STEPS,
+    MAX_TEXT_ROWS,
+    PART_WEIGHTS,
+    REPEAT_WEIGHTS,
+    ROWS_FILE_NAME,
+    VECTOR_LENGTH,
+    WordRowCache,
+    load_row_by_word,
+    read_fingerprint,
+)
+
+BLOCK_TEXTS: Final = 64
+"""The number of texts summed in one product; larger blocks share few more words and cost memory."""
+
+Vectors = NDArray[np.int8]
+
+_REPEAT_WEIGHTS: Final = np.array(REPEAT_WEIGHTS, dtype=np.float32)
+
+
+@dataclass(slots=True)
+class WordTable:
+    """Rows of numbers by word, created by `bench/code/word_table.py`."""
+
+    rows: Vectors
+    row_by_word: Mapping[str, int]
+    fingerprint: str
+    """An id that changes whenever stored vectors can no longer be compared with new ones."""
+    _row_cache: WordRowCache = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._row_cache = WordRowCache(self.row_by_word)
+
+    @classmethod
+    def load(cls, folder: Path = DATA_FOLDER) -> Self:
+        """Load the table of the package; its rows stay on disk until they are used."""
+        rows = np.load(folder / ROWS_FILE_NAME, mmap_mode="r").view(np.ndarray)
+        return cls(rows=rows, row_by_word=load_row_by_word(folder), fingerprint=read_fingerprint(folder))
+
+    @property
+    def dims(self) -> int:
+        return int(self.rows.shape[1])
+
+    def encode(
+        self,
+        texts: Sequence[Iterable[str]],
+        names: Sequence[Iterable[str]] = (),
+        paths: Sequence[Iterable[str]] = (),
+    ) -> Vectors:
+        """Return one vector per text, each given as its lower-case words, repeated as they repeat.
+
+        The name and the path of a text have fixed weights, however long the text is; give them for
+        every text or for none.
+        """
+        vectors = np.empty((len(texts), self.dims), dtype=np.int8)
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block = slice(start, start + BLOCK_TEXTS)
+            parts = zip(PART_WEIGHTS, (texts[block], names[block], paths[block]), strict=True)
+            steps = [weight * _quantize_directions(self._sum_texts(words)) for weight, words in parts if words]
+            weighted_sums: NDArray[np.float64] = np.sum(steps, axis=0)
+            vectors[block] = np.rint(_normalize_lines(weighted_sums) * VECTOR_LENGTH).clip(-127, 127)
+        return vectors
+
+    def encode_rows(self, texts: bytes, names: bytes, path: bytes) -> bytes:
+        """Return the vectors of `encode` for the texts of one file as bytes, in fewer steps.
+
+        All arguments are row numbers in int32; a negative number separates two texts, and two
+        names. The path applies to all texts.
+        """
+        parts = [_number_rows(part) for part in (texts, names, path)]
+        count = parts[0].lines
+        flat = np.concatenate([part.rows for part in parts])
+        lines = np.concatenate([parts[0].line, parts[1].line + count, parts[2].line + 2 * count])
+        sums = self._sum_lines(lines, flat, 2 * count + 1)
+        steps = _quantize_directions(sums)
+        weighted_sums = PART_WEIGHTS[0] * steps[:count] + PART_WEIGHTS[1] * steps[count : 2 * count]
+        weighted_sums += PART_WEIGHTS[2] * steps[2 * count]
+        vectors: Vectors = np.rint(_normalize_lines(weighted_sums) * VECTOR_LENGTH).clip(-127, 127).astype(np.int8)
+        return vectors.tobytes()
+
+    def find_rows(self, word: str) -> tuple[int, ...]:
+        """Return the rows of a lower-case word."""
+        return self._row_cache[word]
+
+    def encode_query(self, words: Iterable[str]) -> NDArray[np.float32]:
+        """Return the unrounded direction of a query, with length 1; a query is never stored."""
+        direction: NDArray[np.float32] = _normalize_lines(self._sum_texts([words]))[0].astype(np.float32)
+        return direction
+
+    def _sum_texts(self, texts: Sequence[Iterable[str]]) -> NDArray[np.float32]:
+        text_rows = [self._list_rows(words) for words in texts]
+        sizes = [len(rows) for rows in text_rows]
+        flat = np.fromiter(chain.from_iterable(text_rows), dtype=np.int64, count=sum(sizes))
+        lines = np.repeat(np.arange(len(texts)), sizes)
+        return self._sum_lines(lines, flat, len(texts))
+
+    def _sum_lines(self, lines: NDArray[np.int64], rows: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+        """Sum the rows of each line, weighted by how often each row occurs there."""
+        cells, counts = np.unique(lines * len(self.row_by_word) + rows, return_counts=True)
+        lines, rows = np.divmod(cells, len(self.row_by_word))
+        weights = _REPEAT_WEIGHTS[np.minimum(counts, len(_REPEAT_WEIGHTS) - 1)]
+        sums = np.zeros((count, self.dims), dtype=np.float32)
+        starts = np.flatnonzero(np.diff(lines, prepend=-1))
+        ends = np.append(starts[1:], len(cells))
+        for first in range(0, len(starts), BLOCK_TEXTS):
+            line_block = slice(first, first + BLOCK_TEXTS)
+            cell_block = slice(starts[first], ends[line_block][-1])
+            used_rows, column = np.unique(rows[cell_block], return_inverse=True)
+            line = np.repeat(np.arange(len(starts[line_block])), ends[line_block] - starts[line_block])
+            weighted = np.zeros((len(starts[line_block]), len(used_rows)), dtype=np.float32)
+            weighted[line, column] = weights[cell_block]
+            sums[lines[starts[line_block]]] = weighted @ self.rows[used_rows].astype(np.float32)
+        return sums
+
+    def _list_rows(self, words: Iterable[str]) -> list[int]:
+        rows = chain.from_iterable(map(self._row_cache.__getitem__, words))
+        return list(islice(rows, MAX_TEXT_ROWS))
+
+
+class _NumberedRows(NamedTuple):
+    """Rows, and the line of each row."""
+
+    rows: NDArray[np.int64]
+    line: NDArray[np.int64]
+    lines: int
+
+
+def _number_rows(data: bytes) -> _NumberedRows:
+    numbers = np.frombuffer(data, dtype=np.int32).astype(np.int64)
+    is_row = numbers >= 0
+    line: NDArray[np.int64] = np.cumsum(~is_row, dtype=np.int64)
+    lines = int(line[-1]) + 1 if len(line) else 1
+    if len(numbers) <= MAX_TEXT_ROWS:
+        return _NumberedRows(numbers[is_row], line[is_row], lines)
+    line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
+    is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
+    return _NumberedRows(numbers[is_row], line[is_row], lines)
+
+
+def _quantize_directions(sums: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Quantize directions to integers, so that sums of several are exact again."""
+    return np.rint(_normalize_lines(sums) * DIRECTION_STEPS)
+
+
+def _normalize_lines(sums: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Scale each line to length 1; the squares are added as integers, so they are exact too."""
+    integers = sums.astype(np.int64)
+    lengths = np.sqrt((integers * integers).sum(axis=1, keepdims=True).astype(np.float64))
+    directions: NDArray[np.float64] = integers / np.maximum(lengths, 1.0)
+    return directions

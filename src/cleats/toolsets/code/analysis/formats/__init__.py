@@ -1,0 +1,1 @@
+"""Documents, data, configuration and logs: the division of each format into chunks."""

@@ -1,0 +1,249 @@
+"""HTML pages: a section for each heading, with scripts and styles as separate chunks."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Final, NamedTuple
+
+from cleats.toolsets.code.analysis.formats.entries import DataEntry, cut_entries
+from cleats.toolsets.code.analysis.formats.outline import MAX_DOC_CHARS, MAX_VALUE_CHARS, Outline
+
+_TAG_PATTERN = re.compile(
+    r"<(?P<close>/)?(?P<name>[A-Za-z_][\w:.-]*)(?P<attributes>(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>"
+)
+_ATTRIBUTE_PATTERN = re.compile(r"([\w:@.-]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+_RAW_TEXT_TAGS: Final = frozenset({"script", "style"})
+_VOID_TAGS: Final = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source"} | {"track", "wbr"}
+)
+_SKIPPED_DELIMITERS: Final = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">"))
+
+
+class MarkupTag(NamedTuple):
+    """A tag with its position."""
+
+    name: str
+    """The name, lowercased for HTML."""
+    opens: bool
+    closes: bool
+    """True for an end tag; an empty element both opens and closes."""
+    attributes: dict[str, str]
+    start: int
+    end: int
+    line: int
+    last: int
+    """The first and the last line of the tag, counted from 0."""
+
+
+def iterate_tags(text: str, *, html: bool) -> Iterator[MarkupTag]:
+    """Yield every tag in order, skipping comments, character data and scripts."""
+    position = line = counted_to = 0
+    while (start := text.find("<", position)) != -1:
+        line += text.count("\n", counted_to, start)
+        counted_to = start
+        skipped_to = _find_skip_end(text, start)
+        if skipped_to is not None:
+            position = skipped_to
+            continue
+        match = _TAG_PATTERN.match(text, start)
+        if match is None:
+            position = start + 1
+            continue
+        position = match.end()
+        tag = _build_tag(match, line, html=html)
+        yield tag
+        if html and tag.opens and tag.name in _RAW_TEXT_TAGS:
+            position = _find_raw_end(text, position, tag.name)
+
+
+def _find_skip_end(text: str, start: int) -> int | None:
+    for opening, closing in _SKIPPED_DELIMITERS:
+        if text.startswith(opening, start):
+            end = text.find(closing, start + len(opening))
+            return len(text) if end == -1 else end + len(closing)
+    return None
+
+
+def _build_tag(match: re.Match[str], line: int, *, html: bool) -> MarkupTag:
+    name = match["name"].lower() if html else match["name"]
+    attribute_text = match["attributes"]
+    is_empty = attribute_text.endswith("/") or (html and name in _VOID_TAGS)
+    is_closing = match["close"] is not None
+    attributes = {} if is_closing else _parse_attributes(attribute_text)
+    last = line + match[0].count("\n")
+    start, end = match.span()
+    return MarkupTag(name, not is_closing, is_closing or is_empty, attributes, start, end, line, last)
+
+
+def _parse_attributes(text: str) -> dict[str, str]:
+    return {
+        match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE_PATTERN.finditer(text[:4000])
+    }
+
+
+def _find_raw_end(text: str, position: int, name: str) -> int:
+    match = re.compile(rf"</{name}\b", re.IGNORECASE).search(text, position)
+    return len(text) if match is None else match.start()
+
+
+_HEADING_TAGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_SECTION_TAGS: Final = frozenset(
+    {"section", "article", "main", "nav", "aside", "header", "footer", "form", "dialog", "template"}
+)
+_EMBEDDED_LANGUAGES: Final = {
+    "json": "json",
+    "tsx": "tsx",
+    "typescript": "typescript",
+    "script": "javascript",
+    "module": "javascript",
+    "babel": "javascript",
+    "jsx": "javascript",
+    "ts": "typescript",
+    "scss": "scss",
+    "less": "less",
+    "css": "css",
+    "style": "css",
+}
+"""Text in the language, type or name of a script or style tag, with the language it means."""
+_INLINE_TAG_PATTERN = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|small|span|strong|u)\b[^<>]*>", re.IGNORECASE)
+_ANY_TAG_PATTERN = re.compile(r"<[^<>]*>")
+_MAX_TEXT_CHARS: Final = 2000
+"""Characters of a heading or a paragraph that are examined."""
+
+
+@dataclass(slots=True)
+class HtmlReader:
+    """One pass over a page."""
+
+    outline: Outline
+    text: str
+    section: str = ""
+    ancestors: list[tuple[int, str]] = field(default_factory=list)
+    open_tag: MarkupTag | None = None
+    """A heading, title, script or style tag whose end is still to come."""
+    pending_section: tuple[int, str, str] | None = None
+    """A section whose first paragraph has not been read yet."""
+
+    def run(self) -> None:
+        for tag in iterate_tags(self.text, html=True):
+            if tag.opens:
+                self._open_element(tag)
+            elif self.open_tag is not None and tag.name == self.open_tag.name:
+                self._close_element(self.open_tag, tag)
+                self.open_tag = None
+        self._finish_section("")
+
+    def _open_element(self, tag: MarkupTag) -> None:
+        self._collect_links(tag)
+        if tag.name in _HEADING_TAGS or tag.name in _RAW_TEXT_TAGS or tag.name == "title":
+            self.open_tag = tag
+        elif tag.name in _SECTION_TAGS and tag.attributes.get("id"):
+            self._finish_section("")
+            self.section = f"{tag.name}#{tag.attributes['id']}"
+            self.outline.cut(tag.line, "section", self.section)
+        elif tag.name == "p" and self.pending_section is not None:
+            end = self.text.find("</p", tag.end, tag.end + _MAX_TEXT_CHARS)
+            self._finish_section(_strip_markup(self.text[tag.end : end if end > 0 else tag.end + MAX_DOC_CHARS]))
+
+    def _close_element(self, open_tag: MarkupTag, tag: MarkupTag) -> None:
+        content = self.text[open_tag.end : tag.start]
+        if open_tag.name in _RAW_TEXT_TAGS:
+            if tag.last > open_tag.line:
+                self.outline.embed(open_tag.line, "element", open_tag.name, _detect_language(open_tag))
+                self.outline.cut(tag.last + 1, "section", self.section or self.outline.source.stem)
+            return
+        name = _strip_markup(content[:_MAX_TEXT_CHARS])
+        if open_tag.name == "title":
+            self.outline.name = self.outline.name or name
+            self.section = self.section or name
+            return
+        level = int(open_tag.name[1])
+        self.ancestors = [(depth, text) for depth, text in self.ancestors if depth < level]
+        self.ancestors.append((level, name))
+        self._finish_section("")
+        self.section = name
+        self.pending_section = (open_tag.line, name, " > ".join(text for _, text in self.ancestors))
+
+    def _finish_section(self, doc: str) -> None:
+        if self.pending_section is not None:
+            line, name, path = self.pending_section
+            self.outline.cut(line, "section", name, doc, path)
+            self.pending_section = None
+
+    def _collect_links(self, tag: MarkupTag) -> None:
+        attributes = tag.attributes
+        if tag.name == "script" or (tag.name == "link" and "stylesheet" in attributes.get("rel", "")):
+            self.outline.add_import(attributes.get("src") or attributes.get("href", ""))
+        elif tag.name == "meta":
+            self.outline.add_field(
+                tag.line, attributes.get("name") or attributes.get("property", ""), attributes.get("content", "")
+            )
+        else:
+            for key in ("href", "src", "action"):
+                self.outline.add_mention(tag.line, "uses", attributes.get(key, ""))
+
+
+def _detect_language(tag: MarkupTag) -> str:
+    """Return the language of a script or style, empty if it is data for another program."""
+    type_name = tag.attributes.get("lang") or tag.attributes.get("type") or tag.name
+    return next((lang for marker, lang in _EMBEDDED_LANGUAGES.items() if marker in type_name.lower()), "")
+
+
+def read_html(outline: Outline) -> None:
+    HtmlReader(outline, "\n".join(outline.source.lines)).run()
+
+
+def _strip_markup(markup: str) -> str:
+    return " ".join(unescape(_ANY_TAG_PATTERN.sub(" ", _INLINE_TAG_PATTERN.sub("", markup))).split())[:MAX_DOC_CHARS]
+
+
+_MAX_KEY_DEPTH: Final = 8
+_NAMING_ATTRIBUTES: Final = ("name", "id", "key", "android:name", "x:key", "include", "artifactid")
+
+
+@dataclass(slots=True)
+class XmlReader:
+    """One pass over a document."""
+
+    outline: Outline
+    text: str
+    top_entries: list[DataEntry] = field(default_factory=list)
+    open_names: list[str] = field(default_factory=list)
+    open_tag: MarkupTag | None = None
+    """The last tag if it was a start tag: the following text may be its content."""
+
+    def run(self) -> None:
+        for tag in iterate_tags(self.text, html=False):
+            if tag.opens:
+                self._open_element(tag)
+            if tag.closes:
+                self._close_element(tag)
+            self.open_tag = tag if tag.opens and not tag.closes else None
+
+    def _open_element(self, tag: MarkupTag) -> None:
+        depth = len(self.open_names)
+        if depth in (1, 2):
+            label = next((tag.attributes[key] for key in _NAMING_ATTRIBUTES if tag.attributes.get(key)), "")
+            entry = DataEntry(tag.line, f"{tag.name}.{label}" if label else tag.name, not tag.closes)
+            siblings = self.top_entries if depth == 1 else self.top_entries[-1].entries if self.top_entries else []
+            siblings.append(entry)
+        self.open_names.append(tag.name)
+        if depth < _MAX_KEY_DEPTH:
+            path = ".".join(self.open_names)
+            for key, value in tag.attributes.items():
+                self.outline.add_field(tag.line, f"{path}.{key}", value)
+
+    def _close_element(self, tag: MarkupTag) -> None:
+        if self.open_tag is not None and len(self.open_names) <= _MAX_KEY_DEPTH:
+            content = self.text[self.open_tag.end : tag.start][: 4 * MAX_VALUE_CHARS]
+            if content := " ".join(content.split()):
+                self.outline.add_field(self.open_tag.line, ".".join(self.open_names), content)
+        if self.open_names:
+            self.open_names.pop()
+
+
+def read_xml(outline: Outline) -> None:
+    reader = XmlReader(outline, "\n".join(outline.source.lines))
+    reader.run()
+    cut_entries(outline, reader.top_entries, len(outline.source.lines) - 1)

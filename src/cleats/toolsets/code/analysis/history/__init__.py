@@ -1,0 +1,1 @@
+"""Git facts about a repository: its current state, and the authors of its lines."""

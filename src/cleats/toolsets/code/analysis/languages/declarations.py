@@ -1,0 +1,345 @@
+"""Declarations: the contents of their headers, and the frames they open."""
+
+from msgspec.structs import replace
+
+from cleats.toolsets.code.analysis.facts import TypeFact
+from cleats.toolsets.code.analysis.languages import comments
+from cleats.toolsets.code.analysis.languages.assignments import infer_type, read_type, unwrap_single, visit_assignment
+from cleats.toolsets.code.analysis.languages.frame import VISIBILITY_WORDS, Frame
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE
+from cleats.toolsets.code.analysis.languages.table import TYPE_KINDS, CarrierSyntax, DeclarationSyntax, ParameterSyntax
+from cleats.toolsets.code.analysis.languages.walk import NodeAction, SyntaxWalker, ValueFlow, deduplicate_names
+
+MAX_SIGNATURE_CHARS = 400
+"""Characters of a signature that are kept."""
+
+MAX_BASE_CHARS = 120
+
+STATEMENT_BODY_WORDS = ("block", "body", "statement")
+"""Words in the kinds of bodies that consist of statements; any other body is an expression."""
+
+UNNAMED_PARAMETER_FIELDS = ("right", "value", "default", "size")
+"""Fields of a parameter that do not contain its name."""
+
+
+def visit_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, otherwise: NodeAction) -> None:
+    """Read a declaration if the node is one; otherwise apply the other action."""
+    syntax, language = walk.syntax, walk.language
+    kind = syntax.kinds[node]
+    carrier = language.carriers.get(kind)
+    header, row = node, language.declares.get(kind)
+    if carrier is not None:
+        value_node = syntax.find_child(node, carrier.value)
+        value_node = unwrap_single(walk, value_node) if value_node != NO_NODE else value_node
+        value_kind = syntax.kinds[value_node] if value_node != NO_NODE else ""
+        if value_kind in language.closures:
+            header, row = value_node, _merge_carrier(language.declares.get(value_kind), carrier)
+        elif value_kind in language.declares:
+            header, row = value_node, _merge_carrier(language.declares[value_kind], carrier)
+    if row is None or not _is_chunk(walk, node, row):
+        otherwise(walk, node, flow)
+        return
+    name = _read_declared_name(walk, node, header, row)
+    if not name:
+        otherwise(walk, node, flow)
+        return
+    read_declaration(walk, node, header, row, name)
+
+
+def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> DeclarationSyntax:
+    row = row or DeclarationSyntax(carrier.kind, parameters=("parameters", "parameter"))
+    inside = "method" if row.kind == "function" else ""
+    return replace(row, inside=inside, name=(carrier.name,), lines=carrier.lines)
+
+
+def _is_chunk(walk: SyntaxWalker, node: int, row: DeclarationSyntax) -> bool:
+    if row.top and (walk.frame is not walk.module or walk.closure_depth):
+        return False
+    syntax = walk.syntax
+    if row.lines <= 1:
+        return True
+    return syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) >= row.lines - 1
+
+
+def _read_declared_name(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax) -> str:
+    syntax, language = walk.syntax, walk.language
+    name_node = syntax.find_child(node, *row.name)
+    if name_node == NO_NODE and header != node:
+        name_node = syntax.find_child(header, *row.name)
+    if name_node == NO_NODE:
+        return "default" if syntax.find_child(syntax.parents[node], "default") != NO_NODE else ""
+    kind = syntax.kinds[name_node]
+    if kind in language.targets:
+        return ""
+    if kind in language.members:
+        return walk.read_name(name_node, ValueFlow())
+    if row.kind == "constant" and kind not in language.names:
+        return ""
+    return " ".join(syntax.text(name_node).split()).strip("\"'`")[:200]
+
+
+def read_declaration(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax, name: str) -> Frame:
+    """Open a frame for a declaration, read its header and its body, and close it."""
+    syntax, parent = walk.syntax, walk.frame
+    outermost, layers = _find_extent(walk, node)
+    kind = row.inside if row.inside and parent.kind in TYPE_KINDS else row.kind
+    frame = Frame(kind, name, syntax.starts[outermost], syntax.ends[outermost], parent)
+    walk.language.begin(walk, header, frame)
+    comments.attach_doc_comment(walk, outermost, frame)
+    saved_state = walk.calls, walk.closure_depth, walk.block_number
+    walk.frame, walk.calls, walk.closure_depth, walk.block_number = frame, [], 0, 0
+    for layer in layers if header == node else [*layers, header]:
+        _read_modifiers(walk, layer, frame)
+    body = syntax.find_child(header, *row.body)
+    frame.signature = _read_signature(walk, outermost, node, header, body)
+    if header == node and syntax.kinds[node] in walk.language.assigns:
+        visit_assignment(walk, node, None)
+    else:
+        _read_parts(walk, header, row, body, is_named=header == node)
+    frame.visibility = frame.visibility or parent.section_visibility
+    walk.language.settle(frame, parent)
+    walk.calls, walk.closure_depth, walk.block_number = saved_state
+    walk.frame = parent
+    parent.nested_ranges.append((frame.start, frame.end))
+    walk.frames.append(frame)
+    return frame
+
+
+def _find_extent(walk: SyntaxWalker, node: int) -> tuple[int, list[int]]:
+    """Return the outermost node of this declaration alone, and the layers with its modifiers.
+
+    In `export const a = …, b = …` the `export` applies to both names, but belongs to the range of
+    neither.
+    """
+    syntax, language = walk.syntax, walk.language
+    layers, outermost = [node], node
+    while True:
+        parent = syntax.parents[layers[0]]
+        if parent == NO_NODE or syntax.kinds[parent] not in language.wraps:
+            return outermost, layers
+        own_kind = syntax.kinds[layers[0]]
+        kinds = [syntax.kinds[child] for child in syntax.children(parent)]
+        are_declarations = [kind == own_kind or kind in language.declares for kind in kinds]
+        is_only_declaration = (
+            sum(are_declarations) + sum(kind in language.carriers for kind in kinds if kind != own_kind) == 1
+        )
+        if is_only_declaration and outermost == layers[0]:
+            outermost = parent
+        layers.insert(0, parent)
+
+
+def _read_modifiers(walk: SyntaxWalker, node: int, frame: Frame) -> None:
+    """Read the modifiers and decorators among the children of a header layer."""
+    syntax, language = walk.syntax, walk.language
+    name_node = syntax.find_child(node, "name")
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        if kind in language.modifier_lists:
+            _read_modifiers(walk, child, frame)
+        if kind in language.modifiers:
+            _add_modifier(language.modifiers[kind] or syntax.text(child), frame)
+        elif kind in language.decorators and not NO_NODE < name_node < child:
+            _add_decorator(walk, child, frame)
+
+
+def _add_modifier(word: str, frame: Frame) -> None:
+    if word == "async":
+        frame.is_async = True
+    elif word == "generator":
+        frame.is_generator = True
+    else:
+        frame.modifiers[word] = None
+        if word in VISIBILITY_WORDS:
+            frame.visibility = word
+
+
+def _add_decorator(walk: SyntaxWalker, node: int, frame: Frame) -> None:
+    text = comments.read_decorator(walk, node)
+    if text and text not in frame.decorators:
+        frame.decorators.append(text)
+    walk.record_uses(node)
+
+
+def _read_signature(walk: SyntaxWalker, outermost: int, node: int, header: int, body: int) -> str:
+    syntax = walk.syntax
+    start = syntax.starts[outermost]
+    for layer in dict.fromkeys((outermost, node, header)):
+        start = _skip_decorators(walk, layer, start)
+    end = syntax.starts[body] if body != NO_NODE else syntax.ends[node]
+    if end <= start:
+        end = syntax.ends[node]
+    text = comments.read_code(walk, outermost, start, min(end, start + 4 * MAX_SIGNATURE_CHARS))
+    for suffix in ("{", "=>", "->", ":", "=", ";"):
+        text = text.removesuffix(suffix).rstrip()
+    return text[:MAX_SIGNATURE_CHARS]
+
+
+def _skip_decorators(walk: SyntaxWalker, layer: int, start: int) -> int:
+    """Return the position of the first word after the leading decorators of a header layer.
+
+    `class [[nodiscard]] Box` begins with a word that is not in the tree.
+    """
+    syntax, language = walk.syntax, walk.language
+    for child in syntax.children(layer):
+        kind = syntax.kinds[child]
+        if syntax.data[start : syntax.starts[child]].strip():
+            break
+        if kind in language.comments:
+            start = max(start, syntax.ends[child])
+        elif kind in language.decorators or kind in language.modifier_lists:
+            start = max(start, _find_decorators_end(walk, child))
+        elif syntax.starts[child] > start:
+            break
+    return start
+
+
+def _find_decorators_end(walk: SyntaxWalker, node: int) -> int:
+    """Return the end of the leading decorators of a part of a header; 0 if there are none."""
+    syntax, language, end = walk.syntax, walk.language, 0
+    if syntax.kinds[node] in language.decorators:
+        return syntax.ends[node]
+    if syntax.kinds[node] not in language.modifier_lists:
+        return 0
+    for child in syntax.children(node):
+        child_end = _find_decorators_end(walk, child)
+        if not child_end:
+            return end
+        end = child_end
+    return syntax.ends[node] if end else 0
+
+
+def _read_parts(walk: SyntaxWalker, header: int, row: DeclarationSyntax, body: int, *, is_named: bool) -> None:
+    syntax, language, frame = walk.syntax, walk.language, walk.frame
+    result_node = syntax.find_child(header, *row.result)
+    if result_node != NO_NODE:
+        frame.return_type = read_type(walk, result_node)
+        frame.types[TypeFact("return", "", frame.return_type, "annotation")] = None
+        frame.returns = frame.return_type not in language.void
+        walk.record_uses(result_node)
+    name_node = syntax.find_child(header, *(row.name if is_named else ("name",)))
+    for child in syntax.children(header):
+        field, kind = syntax.fields[child], syntax.kinds[child]
+        if child in (name_node, result_node) or kind in language.modifier_lists:
+            continue
+        if field in row.parameters or kind in row.parameters:
+            read_parameters(walk, child, frame)
+        elif field in row.bases or kind in row.bases:
+            _read_bases(walk, child, row, frame)
+        elif child == body:
+            _read_body(walk, header, body, frame)
+        elif kind not in language.decorators and kind not in language.modifiers:
+            walk.visit(child, None)
+
+
+def _read_body(walk: SyntaxWalker, header: int, body: int, frame: Frame) -> None:
+    syntax, language = walk.syntax, walk.language
+    kind = syntax.kinds[body]
+    may_be_value = syntax.kinds[header] in language.closures or syntax.kinds[header] in language.endless
+    if may_be_value and not any(word in kind for word in STATEMENT_BODY_WORDS):
+        frame.returns = True
+        walk.visit_returned(body)
+        return
+    doc_node = language.docstring(syntax, body)
+    if doc_node != NO_NODE:
+        comments.attach_docstring(walk, doc_node, frame)
+    walk.visit(body, None)
+
+
+def _read_bases(walk: SyntaxWalker, node: int, row: DeclarationSyntax, frame: Frame) -> None:
+    syntax, language = walk.syntax, walk.language
+    kind = syntax.kinds[node]
+    if node + 1 >= syntax.stops[node] or kind in language.types or kind in language.type_names:
+        _add_base(walk, node, frame)
+        return
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        if kind in row.bases:
+            _read_bases(walk, child, row, frame)
+        elif kind in language.not_bases or kind in language.comments:
+            walk.record_uses(child)
+        else:
+            _add_base(walk, child, frame)
+
+
+def _add_base(walk: SyntaxWalker, node: int, frame: Frame) -> None:
+    text = " ".join(walk.syntax.text(node).split())[:MAX_BASE_CHARS]
+    if text not in frame.bases:
+        frame.bases.append(text)
+    walk.record_uses(node)
+
+
+def read_parameters(walk: SyntaxWalker, node: int, frame: Frame | None) -> None:
+    """Read the parameters of a declaration, or of a closure (then without a frame)."""
+    syntax, language = walk.syntax, walk.language
+    if syntax.kinds[node] in language.names:
+        _read_parameter(walk, node, None, frame)
+        return
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        if kind in language.comments:
+            walk.visit(child, None)
+        elif kind in language.parameters:
+            _read_parameter(walk, child, language.parameters[kind], frame)
+        elif kind in language.names or kind in language.targets:
+            _read_parameter(walk, child, None, frame)
+
+
+def _read_parameter(walk: SyntaxWalker, node: int, row: ParameterSyntax | None, frame: Frame | None) -> None:
+    syntax = walk.syntax
+    if row is None:
+        names, type_node, default = _collect_names(walk, node), NO_NODE, NO_NODE
+    else:
+        names = []
+        for child in syntax.children(node):
+            if syntax.fields[child] in row.name or syntax.kinds[child] in row.name:
+                names += _collect_names(walk, child)
+        type_node = syntax.find_child(node, *row.type)
+        default = syntax.find_child(node, *row.default)
+    if type_node != NO_NODE:
+        walk.record_uses(type_node)
+    if frame is not None:
+        frame.params += [name for name in deduplicate_names(names) if name not in frame.params]
+        _record_parameter_types(walk, names, type_node, default, frame)
+    if default != NO_NODE:
+        walk.visit(default, None)
+
+
+def _record_parameter_types(walk: SyntaxWalker, names: list[str], type_node: int, default: int, frame: Frame) -> None:
+    for name in names:
+        if type_node != NO_NODE:
+            frame.types[TypeFact("param", name, read_type(walk, type_node), "annotation")] = None
+        elif default != NO_NODE and len(names) == 1:
+            infer_type(walk, default, "param", name, "default")
+
+
+def _collect_names(walk: SyntaxWalker, node: int) -> list[str]:
+    syntax, language = walk.syntax, walk.language
+    names: list[str] = []
+    descendant = node
+    while descendant < syntax.stops[node]:
+        kind = syntax.kinds[descendant]
+        if kind in language.types or (
+            # In `{size: width}` the name is on the right.
+            syntax.fields[descendant] in UNNAMED_PARAMETER_FIELDS
+            and syntax.kinds[syntax.parents[descendant]] != "pair_pattern"
+        ):
+            descendant = syntax.stops[descendant]
+            continue
+        if kind in language.names:
+            names.append(syntax.text(descendant))
+        descendant += 1
+    return names
+
+
+def visit_closure(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Visit a function without a name, whose body belongs to the enclosing chunk."""
+    syntax = walk.syntax
+    saved_calls, walk.calls = walk.calls, []
+    walk.closure_depth += 1
+    for child in syntax.children(node):
+        if syntax.fields[child] in ("parameters", "parameter"):
+            read_parameters(walk, child, None)
+        elif syntax.fields[child] != "name":
+            walk.visit(child, None)
+    walk.closure_depth -= 1
+    walk.calls = saved_calls

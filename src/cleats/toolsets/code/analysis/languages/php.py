@@ -1,0 +1,330 @@
+"""The language table of PHP.
+
+Variables keep their `$`; members are dotted, `::` stays as written.
+"""
+
+from cleats.toolsets.code.analysis.facts import CallArgument
+from cleats.toolsets.code.analysis.languages.assignments import collect_targets, record_outer_type
+from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
+from cleats.toolsets.code.analysis.languages.frame import Frame
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import (
+    ARITHMETIC_OPERATORS,
+    COMPARISON_OPERATORS,
+    TYPE_KINDS,
+    AssignmentSyntax,
+    CallSyntax,
+    CarrierSyntax,
+    DeclarationSyntax,
+    Language,
+    ParameterSyntax,
+)
+from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow, deduplicate_names
+
+_BASE_KINDS = frozenset({"base_clause", "class_interface_clause"})
+_CREATED_TYPE_KINDS = (
+    "name",
+    "qualified_name",
+    "relative_scope",
+    "variable_name",
+    "member_access_expression",
+    "scoped_property_access_expression",
+)
+_PROPERTY_SYNTAX = DeclarationSyntax("property", parameters=(), result=("type",), body=("property_hook_list",))
+_PARAMETER_SYNTAX = ParameterSyntax(default=("default_value",))
+_NUMBER_TYPES = ("int", "integer", "float", "double", "bool", "boolean")
+_INTRINSIC_NAMES = {
+    "echo_statement": "echo",
+    "print_intrinsic": "print",
+    "include_expression": "include",
+    "include_once_expression": "include_once",
+    "require_expression": "require",
+    "require_once_expression": "require_once",
+    "shell_command_expression": "shell_exec",
+    "exit_statement": "exit",
+}
+"""Statements and expressions that are recorded as calls, and their callees."""
+
+
+def _adjust_declaration(frame: Frame, parent: Frame) -> None:
+    if frame.kind == "method" and frame.name.lower() == "__construct":
+        frame.kind = "constructor"
+    if not frame.visibility and (parent.parent is None or parent.kind in TYPE_KINDS):
+        frame.visibility = "public"
+
+
+def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    if flow is None:
+        saved_calls, walk.calls = walk.calls, []
+        _visit_intrinsic(walk, node, value := ValueFlow())
+        walk.record_step(node, [], value)
+        walk.calls = saved_calls
+        return True
+    kind = walk.syntax.kinds[node]
+    walk.visit_children(node, argument_flow := ValueFlow())
+    if kind.startswith(("include", "require")) and argument_flow.text:
+        # `__DIR__ . "/boot.php"` is in the folder of this file.
+        is_relative = argument_flow.text.startswith("/") and walk.syntax.kinds[node + 1] == "binary_expression"
+        walk.imports["." * is_relative + argument_flow.text] = None
+    argument = CallArgument(
+        deduplicate_names(argument_flow.names), argument_flow.calls, argument_flow.text[:MAX_TEXT_CHARS]
+    )
+    walk.record_call(node, _INTRINSIC_NAMES.get(kind, "echo"), [argument], flow)
+    return True
+
+
+def _visit_short_echo(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `<?= $x ?>`, which is an echo."""
+    start = walk.syntax.starts[node]
+    if not walk.syntax.data[max(0, start - 16) : start].rstrip().endswith(b"<?="):
+        return False
+    return _visit_intrinsic(walk, node, flow)
+
+
+def _visit_foreach(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `foreach (values as key => value)`, whose parts have no fields."""
+    syntax = walk.syntax
+    body = syntax.find_child(node, "body")
+    header_nodes = [
+        child for child in syntax.children(node) if child != body and syntax.kinds[child] not in walk.language.comments
+    ]
+    walk.frame.loops += 1
+    saved_calls, walk.calls = walk.calls, []
+    targets: list[str] = []
+    value = ValueFlow()
+    for header_node in header_nodes[:1]:
+        walk.visit(header_node, value)
+    for header_node in header_nodes[1:]:
+        collect_targets(walk, header_node, targets)
+    walk.record_step(node, targets, value)
+    walk.calls = saved_calls
+    walk.visit_arms(child for child in syntax.children(node) if child not in header_nodes)
+    return True
+
+
+def _visit_trait_use(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record the traits that a class uses as its bases."""
+    syntax = walk.syntax
+    for child in syntax.children(node):
+        if syntax.kinds[child] in ("name", "qualified_name"):
+            walk.frame.bases.append(syntax.text(child))
+        walk.record_uses(child)
+    return True
+
+
+def _visit_name(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record a bare name in capital letters as a constant that is read."""
+    name = walk.syntax.text(node)
+    if name.isupper():
+        walk.frame.reads[name] = None
+    return False
+
+
+def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
+    group_node = syntax.find_child(node, "body")
+    prefix_node = syntax.find_child(node, "namespace_name") if group_node != NO_NODE else NO_NODE
+    prefix = syntax.text(prefix_node) + "\\" if prefix_node != NO_NODE else ""
+    imports = []
+    for clause in syntax.children(group_node if group_node != NO_NODE else node):
+        name_node = syntax.find_child(clause, "name", "qualified_name", "namespace_name")
+        if syntax.kinds[clause] == "namespace_use_clause" and name_node != NO_NODE:
+            imports.append((prefix + syntax.text(name_node)).lstrip("\\"))
+    return imports
+
+
+def _visit_cast(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit a cast to a number, into which no text flows."""
+    type_node, value_node = walk.syntax.find_child(node, "type"), walk.syntax.find_child(node, "value")
+    if NO_NODE in (type_node, value_node) or walk.syntax.text(type_node).strip("() ").lower() not in _NUMBER_TYPES:
+        return False
+    walk.visit(value_node, ValueFlow())
+    return True
+
+
+def _visit_pipe(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `$x |> trim(...)`, which calls `trim` with `$x`."""
+    syntax = walk.syntax
+    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
+    if NO_NODE in (left_node, right_node):
+        return False
+    if syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip() != b"|>":
+        return False
+    if syntax.kinds[right_node] not in walk.language.calls:
+        return False
+    if flow is None:
+        saved_calls, walk.calls = walk.calls, []
+        _visit_pipe(walk, node, value := ValueFlow())
+        walk.record_step(node, [], value)
+        walk.calls = saved_calls
+        return True
+    walk.visit(left_node, argument_flow := ValueFlow())
+    callee = walk.visit_call(right_node, ValueFlow())
+    walk.calls.pop()
+    argument = CallArgument(
+        deduplicate_names(argument_flow.names), argument_flow.calls, argument_flow.text[:MAX_TEXT_CHARS]
+    )
+    walk.record_call(node, callee, [argument], flow)
+    return True
+
+
+def _visit_property(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit a property with hooks, which have code."""
+    syntax = walk.syntax
+    hooks, element = (
+        syntax.find_child(node, "property_hook_list"),
+        syntax.find_child(node, "property_element"),
+    )
+    name_node = syntax.find_child(element, "name") if element != NO_NODE else NO_NODE
+    if NO_NODE in (hooks, name_node):
+        return False
+    if not any(syntax.find_child(hook, "body") != NO_NODE for hook in syntax.children(hooks)):
+        return False
+    read_declaration(walk, node, node, _PROPERTY_SYNTAX, syntax.text(name_node).lstrip("$"))
+    return True
+
+
+def _visit_property_hook(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit a hook: `get => x` returns `x`; `set(string $v)` has a parameter."""
+    syntax = walk.syntax
+    parameters_node, body = syntax.find_child(node, "parameters"), syntax.find_child(node, "body")
+    if parameters_node != NO_NODE:
+        read_parameters(walk, parameters_node, walk.frame)
+    if body == NO_NODE:
+        return True
+    if syntax.kinds[body] == "compound_statement":
+        walk.visit(body, None)
+    else:
+        walk.visit_returned(body)
+    return True
+
+
+def _collect_exports(walk: SyntaxWalker) -> None:
+    for frame in walk.frames:
+        if frame.is_top_level and frame.kind != "constant":
+            walk.exports[frame.name] = None
+
+
+PHP = Language(
+    id="php",
+    grammar="tree_sitter_php",
+    maker="language_php",
+    declares={
+        "class_declaration": DeclarationSyntax("class", bases=_BASE_KINDS),
+        "interface_declaration": DeclarationSyntax("interface", bases=_BASE_KINDS),
+        "trait_declaration": DeclarationSyntax("trait"),
+        "enum_declaration": DeclarationSyntax("enum", bases=_BASE_KINDS),
+        "function_definition": DeclarationSyntax("function"),
+        "method_declaration": DeclarationSyntax("method"),
+        "assignment_expression": DeclarationSyntax("constant", name=("left",), lines=3, top=True),
+    },
+    carriers={"assignment_expression": CarrierSyntax("left", "right")},
+    closures=frozenset({"anonymous_function", "arrow_function"}),
+    wraps=frozenset({"expression_statement"}),
+    parameters={
+        "simple_parameter": _PARAMETER_SYNTAX,
+        "variadic_parameter": _PARAMETER_SYNTAX,
+        "property_promotion_parameter": _PARAMETER_SYNTAX,
+    },
+    decorators=frozenset({"attribute"}),
+    modifiers={
+        "visibility_modifier": "",
+        "static_modifier": "static",
+        "abstract_modifier": "abstract",
+        "final_modifier": "final",
+        "readonly_modifier": "readonly",
+    },
+    modifier_lists=frozenset({"attribute_list", "attribute_group"}),
+    settle=_adjust_declaration,
+    doc_comments=("/*", "//", "#"),
+    void=frozenset({"void", "never"}),
+    names=frozenset({"variable_name", "dynamic_variable_name", "scoped_property_access_expression"}),
+    type_names=frozenset({"name", "qualified_name", "relative_scope", "class_constant_access_expression"}),
+    members={
+        "member_access_expression": ("object", "name"),
+        "nullsafe_member_access_expression": ("object", "name"),
+    },
+    indexes={"subscript_expression": ""},
+    calls={
+        "function_call_expression": CallSyntax(),
+        "member_call_expression": CallSyntax(function=("name",), receiver=("object",)),
+        "nullsafe_member_call_expression": CallSyntax(function=("name",), receiver=("object",)),
+        "scoped_call_expression": CallSyntax(function=("name",), receiver=("scope",), joint="::"),
+        "object_creation_expression": CallSyntax(function=_CREATED_TYPE_KINDS, prefix="new "),
+    },
+    keywords={"argument": ("name", "value")},
+    transparent=frozenset({"parenthesized_expression", "cast_expression"}),
+    assigns={
+        "assignment_expression": AssignmentSyntax(),
+        "reference_assignment_expression": AssignmentSyntax(),
+        "augmented_assignment_expression": AssignmentSyntax(augmented=True),
+        "static_variable_declaration": AssignmentSyntax(left="name", right="value"),
+        "catch_clause": AssignmentSyntax(left="variable_name", right="no value"),
+        "property_element": AssignmentSyntax(left="name", right="default_value", typed_field=True),
+        "const_element": AssignmentSyntax(left="name", right="", typed_field=True),
+        "enum_case": AssignmentSyntax(left="name", right="value", typed_field=True),
+    },
+    targets=frozenset({"list_literal"}),
+    removes=frozenset({"unset_statement"}),
+    updates=frozenset({"update_expression"}),
+    types=frozenset(
+        {
+            "primitive_type",
+            "named_type",
+            "optional_type",
+            "union_type",
+            "intersection_type",
+            "disjunctive_normal_form_type",
+            "bottom_type",
+            "type_list",
+            "cast_type",
+        }
+    ),
+    texts=frozenset({"string_content", "nowdoc_string"}),
+    literals={
+        "string": "string",
+        "encapsed_string": "string",
+        "heredoc": "string",
+        "nowdoc": "string",
+        "integer": "int",
+        "float": "float",
+        "boolean": "bool",
+        "array_creation_expression": "array",
+        "anonymous_function": "Closure",
+        "arrow_function": "Closure",
+    },
+    verdicts={
+        "binary_expression": COMPARISON_OPERATORS | ARITHMETIC_OPERATORS | {"+"},
+        "unary_op_expression": frozenset({"!", "+", "-", "~"}),
+    },
+    choices={
+        "conditional_expression": ("condition",),
+        "match_expression": ("condition",),
+        "match_conditional_expression": ("conditional_expressions",),
+    },
+    made=lambda _syntax, _node: "",
+    nothing=frozenset({"null"}),
+    returns=frozenset({"return_statement"}),
+    throws=frozenset({"throw_expression"}),
+    yields=frozenset({"yield_expression"}),
+    branches=frozenset({"if_statement", "else_if_clause", "conditional_expression", "catch_clause"}),
+    cases=frozenset({"case_statement", "match_conditional_expression"}),
+    defaults=frozenset({"default_statement", "match_default_expression"}),
+    loops=frozenset({"for_statement", "while_statement", "do_statement"}),
+    breaks=frozenset({"break_statement"}),
+    continues=frozenset({"continue_statement"}),
+    imports={"namespace_use_declaration": _read_imports},
+    ignored=frozenset({"namespace_name", "declare_directive", "goto_statement", "named_label_statement"}),
+    hooks={
+        **dict.fromkeys(_INTRINSIC_NAMES, _visit_intrinsic),
+        "expression_statement": _visit_short_echo,
+        "foreach_statement": _visit_foreach,
+        "use_declaration": _visit_trait_use,
+        "property_declaration": _visit_property,
+        "property_hook": _visit_property_hook,
+        "cast_expression": _visit_cast,
+        "binary_expression": _visit_pipe,
+        "property_element": record_outer_type,
+        "name": _visit_name,
+    },
+    finish=_collect_exports,
+)

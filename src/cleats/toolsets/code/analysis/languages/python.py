@@ -1,0 +1,284 @@
+"""The language table of Python."""
+
+from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type, visit_membership
+from cleats.toolsets.code.analysis.languages.frame import Frame
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import (
+    AssignmentSyntax,
+    CallSyntax,
+    DeclarationSyntax,
+    Language,
+    ParameterSyntax,
+)
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
+
+
+def visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit a `match`; the names in its patterns receive the matched value."""
+    syntax = walk.syntax
+    saved_calls, walk.calls = walk.calls, []
+    subject, names = ValueFlow(), list[str]()
+    bodies: list[int] = []
+    for child in syntax.children(node):
+        if syntax.fields[child] == "subject":
+            walk.visit(child, subject)
+        else:
+            bodies.append(child)
+    for body in bodies:
+        for clause in syntax.children(body):
+            for part in syntax.children(clause):
+                if syntax.kinds[part] == "case_pattern":
+                    _split_pattern_names(syntax, part, names, [])
+    walk.frame.writes.update(dict.fromkeys(names))
+    walk.record_step(node, names, subject)
+    walk.calls = saved_calls
+    for body in bodies:
+        walk.visit(body, None)
+    return True
+
+
+def visit_case_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record the classes and constants in a pattern as used; `visit_match` handles the rest."""
+    used: list[str] = []
+    _split_pattern_names(walk.syntax, node, [], used)
+    walk.frame.uses.update(dict.fromkeys(used))
+    return True
+
+
+def _split_pattern_names(syntax: SyntaxTree, node: int, names: list[str], used: list[str]) -> None:
+    """Collect the names that a pattern assigns, and those that it refers to."""
+    is_class = syntax.kinds[node] == "class_pattern"
+    is_keyword = syntax.kinds[node] == "keyword_pattern"
+    for child in syntax.children(node):
+        kind, is_first = syntax.kinds[child], child == node + 1
+        if kind == "dotted_name":
+            is_new = syntax.stops[child] - child == 2 and not (is_class and is_first)
+            (names if is_new else used).append(syntax.text(child))
+        elif kind == "identifier":
+            if not (is_keyword and is_first):
+                names.append(syntax.text(child))
+        else:
+            _split_pattern_names(syntax, child, names, used)
+
+
+_PROPERTY_DECORATORS = ("property", "cached_property", "functools.cached_property", "abc.abstractproperty")
+_MODIFIERS_BY_DECORATOR = {
+    "staticmethod": "static",
+    "classmethod": "class",
+    "abstractmethod": "abstract",
+    "abc.abstractmethod": "abstract",
+    "final": "final",
+    "typing.final": "final",
+    "override": "override",
+    "typing.override": "override",
+}
+
+
+def _adjust_declaration(frame: Frame, _parent: Frame) -> None:
+    if frame.kind == "type":
+        frame.name = frame.name.partition("[")[0]
+        frame.qualified_name = frame.qualified_name.partition("[")[0]
+    name = frame.name
+    if name.startswith("__") and name.endswith("__") and len(name) > 4:
+        frame.visibility = "dunder"
+    elif name.startswith("__"):
+        frame.visibility = "private"
+    else:
+        frame.visibility = "protected" if name.startswith("_") else "public"
+    if frame.kind == "method":
+        if name in ("__init__", "__new__"):
+            frame.kind = "constructor"
+        elif any(
+            decorator in _PROPERTY_DECORATORS or decorator.endswith((".setter", ".deleter", ".getter"))
+            for decorator in frame.decorators
+        ):
+            frame.kind = "property"
+    for decorator in frame.decorators:
+        if decorator in _MODIFIERS_BY_DECORATOR:
+            frame.modifiers[_MODIFIERS_BY_DECORATOR[decorator]] = None
+    if frame.kind == "class":
+        _adjust_class_kind(frame)
+
+
+def _adjust_class_kind(frame: Frame) -> None:
+    bases = {base.rpartition(".")[2].partition("[")[0] for base in frame.bases}
+    if "Protocol" in bases:
+        frame.kind = "interface"
+    elif bases & {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}:
+        frame.kind = "enum"
+
+
+def _find_docstring(syntax: SyntaxTree, body: int) -> int:
+    for child in syntax.children(body):
+        kind = syntax.kinds[child]
+        if kind == "comment":
+            continue
+        inner = child + 1 if kind == "expression_statement" else child
+        if inner < syntax.stops[body] and syntax.kinds[inner] == "string":
+            return inner if syntax.stops[inner] == syntax.stops[child] else NO_NODE
+        return NO_NODE
+    return NO_NODE
+
+
+def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
+    imports = []
+    for child in syntax.children(node):
+        is_aliased = syntax.kinds[child] == "aliased_import"
+        name = syntax.find_child(child, "name") if is_aliased else child
+        if name != NO_NODE:
+            imports.append(syntax.text(name))
+    return imports
+
+
+def _read_from_imports(syntax: SyntaxTree, node: int) -> list[str]:
+    module = syntax.find_child(node, "module_name")
+    if module == NO_NODE:
+        return []
+    text = syntax.text(module)
+    if text.strip("."):
+        return [text]
+    # `from . import store` names a module after the dots.
+    names = [child for child in syntax.children(node) if syntax.fields[child] == "name"]
+    module_nodes = [
+        syntax.find_child(name, "name") if syntax.kinds[name] == "aliased_import" else name for name in names
+    ]
+    return [text + syntax.text(name) for name in module_nodes if name != NO_NODE] or [text]
+
+
+def _visit_dunder_all(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record the strings assigned to `__all__` as the exports."""
+    if walk.frame is not walk.module:
+        return False
+    syntax = walk.syntax
+    left_node = syntax.find_child(node, "left")
+    if left_node != NO_NODE and syntax.text(left_node) == "__all__":
+        for descendant in range(node, syntax.stops[node]):
+            if syntax.kinds[descendant] == "string_content":
+                walk.exports[syntax.text(descendant)] = None
+    return False
+
+
+def _visit_except_alias(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record the type of `e` in `except E as e`; no value flows from one name to the other."""
+    syntax = walk.syntax
+    alias = syntax.find_child(node, "alias")
+    if alias == NO_NODE or not syntax.kinds[syntax.parents[node]].startswith("except"):
+        return False
+    name = syntax.text(alias)
+    walk.frame.writes[name] = None
+    record_type(walk, "local", name, read_type(walk, node + 1), "annotation")
+    walk.visit(node + 1, None)
+    return True
+
+
+def _collect_exports(walk: SyntaxWalker) -> None:
+    if not walk.exports:
+        for frame in walk.frames:
+            if frame.is_top_level and frame.visibility == "public":
+                walk.exports[frame.name] = None
+
+
+PYTHON = Language(
+    id="python",
+    grammar="tree_sitter_python",
+    declares={
+        "function_definition": DeclarationSyntax("function", inside="method"),
+        "class_definition": DeclarationSyntax("class", bases=frozenset({"superclasses"})),
+        "type_alias_statement": DeclarationSyntax("type", name=("left",), body=()),
+        "assignment": DeclarationSyntax("constant", name=("left",), lines=3, top=True),
+    },
+    closures=frozenset({"lambda"}),
+    wraps=frozenset({"decorated_definition", "expression_statement"}),
+    parameters={
+        "typed_parameter": ParameterSyntax(name=("identifier", "list_splat_pattern", "dictionary_splat_pattern")),
+        "default_parameter": ParameterSyntax(),
+        "typed_default_parameter": ParameterSyntax(),
+    },
+    decorators=frozenset({"decorator"}),
+    modifiers={"async": "async"},
+    not_bases=frozenset({"keyword_argument", "dictionary_splat"}),
+    settle=_adjust_declaration,
+    docstring=_find_docstring,
+    void=frozenset({"None", "NoReturn", "Never", "typing.NoReturn", "typing.Never"}),
+    # A field and a kind have the same name here, so the member is given as the last part.
+    members={"attribute": ("object", "")},
+    indexes={"subscript": "value"},
+    calls={"call": CallSyntax()},
+    keywords={"keyword_argument": ("name", "value")},
+    transparent=frozenset({"parenthesized_expression", "await"}),
+    assigns={
+        "assignment": AssignmentSyntax(),
+        "augmented_assignment": AssignmentSyntax(augmented=True),
+        "named_expression": AssignmentSyntax(left="name", right="value"),
+        "as_pattern": AssignmentSyntax(left="alias", right=""),
+        "for_statement": AssignmentSyntax(loop=True),
+        "for_in_clause": AssignmentSyntax(loop=True),
+    },
+    targets=frozenset(
+        {
+            "pattern_list",
+            "tuple_pattern",
+            "list_pattern",
+            "list_splat_pattern",
+            "dictionary_splat_pattern",
+            "as_pattern_target",
+        }
+    ),
+    removes=frozenset({"delete_statement"}),
+    types=frozenset({"type"}),
+    texts=frozenset({"string_content", "false", "none"}),
+    literals={
+        "string": "str",
+        "concatenated_string": "str",
+        "integer": "int",
+        "float": "float",
+        "true": "bool",
+        "false": "bool",
+        "list": "list",
+        "list_comprehension": "list",
+        "dictionary": "dict",
+        "dictionary_comprehension": "dict",
+        "set": "set",
+        "set_comprehension": "set",
+        "tuple": "tuple",
+        "none": "None",
+    },
+    verdicts={"comparison_operator": frozenset(), "not_operator": frozenset()},
+    choices={"conditional_expression": (1,)},
+    nothing=frozenset({"none"}),
+    returns=frozenset({"return_statement"}),
+    throws=frozenset({"raise_statement"}),
+    awaits=frozenset({"await"}),
+    yields=frozenset({"yield"}),
+    branches=frozenset(
+        {
+            "if_statement",
+            "elif_clause",
+            "conditional_expression",
+            "except_clause",
+            "except_group_clause",
+            "finally_clause",
+            "try_statement>else_clause",
+            "case_clause",
+        }
+    ),
+    arms=frozenset({"block"}),
+    loops=frozenset({"for_statement", "while_statement"}),
+    breaks=frozenset({"break_statement"}),
+    continues=frozenset({"continue_statement"}),
+    imports={
+        "import_statement": _read_imports,
+        "import_from_statement": _read_from_imports,
+        "future_import_statement": lambda _syntax, _node: ["__future__"],
+    },
+    unseen=frozenset({"string_start", "string_end"}),
+    ignored=frozenset({"global_statement", "nonlocal_statement", "type_conversion"}),
+    hooks={
+        "assignment": _visit_dunder_all,
+        "as_pattern": _visit_except_alias,
+        "match_statement": visit_match,
+        "case_pattern": visit_case_pattern,
+        "comparison_operator": visit_membership,
+    },
+    finish=_collect_exports,
+)

@@ -1,0 +1,391 @@
+"""The language table of Rust."""
+
+from cleats.toolsets.code.analysis.languages import grammar_workarounds
+from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type, visit_assignment
+from cleats.toolsets.code.analysis.languages.declarations import read_declaration
+from cleats.toolsets.code.analysis.languages.frame import Frame
+from cleats.toolsets.code.analysis.languages.rust_macros import visit_macro_call, visit_token_tree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import (
+    COMPARISON_OPERATORS,
+    TYPE_KINDS,
+    AssignmentSyntax,
+    CallSyntax,
+    CarrierSyntax,
+    DeclarationSyntax,
+    Language,
+    ParameterSyntax,
+)
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
+
+_IMPL_SYNTAX = DeclarationSyntax("impl", bases=frozenset({"trait"}), name=("type",))
+_UNNAMED_TYPE_KINDS = ("array_type", "tuple_type", "unit_type")
+_STATEMENT_SUFFIXES = ("_statement", "_item", "_declaration", "_definition", "_comment")
+_CONSTRUCTOR_PREFIXES = ("new", "default", "with_", "from", "open", "create")
+_MACRO_RESULT_TYPES = {"vec": "Vec", "format": "String"}
+
+
+def _adjust_declaration(frame: Frame, parent: Frame) -> None:
+    words = [word for word in frame.modifiers if word.startswith("pub")]
+    if words:
+        frame.visibility = "public" if words[0] == "pub" else "internal"
+    elif parent.kind == "trait" or (parent.kind == "impl" and parent.bases):
+        frame.visibility = "public"
+    elif parent.parent is None or parent.kind in TYPE_KINDS or parent.kind == "namespace":
+        frame.visibility = "" if frame.kind == "impl" else "private"
+    if frame.kind == "method" and frame.name == "new" and parent.kind == "impl":
+        frame.kind = "constructor"
+
+
+def _visit_impl(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit an `impl` block, which is named after its type without type arguments."""
+    syntax = walk.syntax
+    type_node = syntax.find_child(node, "type")
+    while type_node != NO_NODE and syntax.kinds[type_node] in ("reference_type", "pointer_type"):
+        type_node = syntax.find_child(type_node, "type")
+    is_list = type_node != NO_NODE and (syntax.contains_text(type_node, b",") or syntax.contains_text(type_node, b";"))
+    if type_node != NO_NODE and syntax.kinds[type_node] in _UNNAMED_TYPE_KINDS and is_list:
+        read_declaration(walk, node, node, _IMPL_SYNTAX, " ".join(syntax.text(type_node).split())[:200])
+        return True
+    text = syntax.text(type_node).partition("<")[0] if type_node != NO_NODE else ""
+    words = [word for word in text.strip("&*() ").replace("(", " ").split() if _is_type_word(word)]
+    if not words:
+        return False
+    read_declaration(walk, node, node, _IMPL_SYNTAX, words[0].rpartition("::")[2])
+    return True
+
+
+def _is_type_word(word: str) -> bool:
+    """Return whether a word names a type: `&'a mut (dyn Read + Send)` is a `Read`."""
+    return word not in ("mut", "const", "dyn") and not word.startswith("'")
+
+
+def _visit_module(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record `mod store;`, whose contents are in another file, as an import."""
+    syntax = walk.syntax
+    name_node = syntax.find_child(node, "name")
+    if syntax.find_child(node, "body") != NO_NODE or name_node == NO_NODE:
+        return False
+    walk.imports[syntax.text(name_node)] = None
+    return True
+
+
+def _visit_tuple_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record tuple fields, which have numbers for names and complete a struct's signature."""
+    syntax = walk.syntax
+    parent = syntax.parents[node]
+    variant = syntax.find_child(parent, "name") if syntax.kinds[parent] == "enum_variant" else NO_NODE
+    owner = syntax.text(variant) if variant != NO_NODE else ""
+    types = [child for child in syntax.children(node) if syntax.fields[child] == "type"]
+    for position, child in enumerate(types):
+        record_type(walk, "field", owner or str(position), read_type(walk, child), "annotation")
+    if not owner and walk.frame.kind == "struct":
+        walk.frame.signature += " ".join(syntax.text(node).split())
+    return False
+
+
+def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit an associated type in an `impl`, which is not a declaration."""
+    if walk.frame.kind != "impl":
+        return False
+    walk.record_uses(node)
+    return True
+
+
+def _visit_block(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit the body of a function, which returns its last expression."""
+    syntax = walk.syntax
+    parent_kind = syntax.kinds[syntax.parents[node]]
+    if parent_kind not in ("function_item", "closure_expression"):
+        return False
+    children = list(syntax.children(node))
+    for child in children[:-1]:
+        walk.visit(child, None)
+    for last in children[-1:]:
+        if _is_statement(syntax, last):
+            walk.visit(last, None)
+            continue
+        if parent_kind == "closure_expression" and not walk.closure_depth:
+            walk.frame.returns = True
+        walk.visit_returned(last)
+    return True
+
+
+def _is_statement(syntax: SyntaxTree, node: int) -> bool:
+    if syntax.kinds[node] == "expression_statement":
+        return syntax.data[syntax.ends[node] - 1] == ord(";")
+    return syntax.kinds[node].endswith(_STATEMENT_SUFFIXES)
+
+
+def _visit_statement(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `f();`, whose value is always discarded."""
+    if not _is_statement(walk.syntax, node):
+        return False
+    walk.visit_children(node, None)
+    return True
+
+
+def _visit_if(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit an `if` that is a value, which still has arms."""
+    if flow is None:
+        return False
+    syntax = walk.syntax
+    walk.frame.branches += 1
+    for child in syntax.children(node):
+        if syntax.fields[child] in ("consequence", "alternative"):
+            walk.visit_arm(child, flow)
+        else:
+            walk.visit(child, None)
+    return True
+
+
+def _visit_match(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a `match`; the matched value flows to the names in the patterns."""
+    syntax = walk.syntax
+    value, body = syntax.find_child(node, "value"), syntax.find_child(node, "body")
+    if NO_NODE in (value, body):
+        return False
+    patterns = [syntax.find_child(arm, "pattern") for arm in syntax.children(body)]
+    _bind_patterns(walk, node, value, [pattern for pattern in patterns if pattern != NO_NODE])
+    walk.visit(body, flow)
+    return True
+
+
+def _visit_match_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit the condition of a pattern, whose names are already bound."""
+    condition = walk.syntax.find_child(node, "condition")
+    if condition != NO_NODE:
+        walk.visit(condition, None)
+    return True
+
+
+def _visit_let_condition(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `if let Some(x) = y`."""
+    syntax = walk.syntax
+    value, pattern = syntax.find_child(node, "value"), syntax.find_child(node, "pattern")
+    if NO_NODE in (value, pattern):
+        return False
+    targets = _bind_patterns(walk, node, value, [pattern])
+    if flow is not None:
+        flow.names += targets
+    return True
+
+
+def _bind_patterns(walk: SyntaxWalker, node: int, value: int, patterns: list[int]) -> list[str]:
+    saved_calls, walk.calls = walk.calls, []
+    walk.visit(value, value_flow := ValueFlow())
+    targets: list[str] = []
+    for pattern in patterns:
+        _collect_bindings(walk, pattern, targets)
+    walk.frame.writes.update(dict.fromkeys(targets))
+    walk.record_step(node, targets, value_flow)
+    walk.calls = saved_calls
+    return targets
+
+
+def _collect_bindings(walk: SyntaxWalker, node: int, targets: list[str]) -> None:
+    syntax = walk.syntax
+    kind = syntax.kinds[node]
+    if syntax.fields[node] in ("type", "condition"):
+        if syntax.fields[node] == "type":
+            walk.record_uses(node)
+    elif kind in ("identifier", "shorthand_field_identifier"):
+        name = syntax.text(node)
+        if name[:1].isupper():
+            walk.frame.uses[name] = None
+        else:
+            targets.append(name)
+    elif kind == "scoped_identifier":
+        walk.frame.uses["".join(syntax.text(node).split())] = None
+    else:
+        for child in syntax.children(node):
+            _collect_bindings(walk, child, targets)
+
+
+def _visit_constant(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a constant; one in a type is a field, and one without a value is only used."""
+    if walk.syntax.find_child(node, "value") == NO_NODE:
+        walk.record_uses(node)
+        return True
+    if walk.frame.kind in TYPE_KINDS:
+        visit_assignment(walk, node, flow, AssignmentSyntax(left="name", right="value", typed_field=True))
+        return True
+    return False
+
+
+def _infer_type(syntax: SyntaxTree, node: int) -> str:
+    kind = syntax.kinds[node]
+    if kind == "struct_expression":
+        return syntax.text(node + 1)
+    if kind == "macro_invocation":
+        return _MACRO_RESULT_TYPES.get(syntax.text(node + 1), "")
+    function = syntax.find_child(node, "function") if kind == "call_expression" else NO_NODE
+    if function == NO_NODE or syntax.kinds[function] not in ("identifier", "scoped_identifier"):
+        return ""
+    path, _, last = syntax.text(function).rpartition("::")
+    if not path:
+        return last if last[:1].isupper() and last not in ("Some", "Ok", "Err") else ""
+    return path if path.rpartition("::")[2][:1].isupper() and last.startswith(_CONSTRUCTOR_PREFIXES) else ""
+
+
+def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
+    argument = syntax.find_child(node, "argument")
+    return _expand_use_paths(syntax, argument, "") if argument != NO_NODE else []
+
+
+def _expand_use_paths(syntax: SyntaxTree, node: int, prefix: str) -> list[str]:
+    """Return every path in a tree of imports, in full."""
+    kind = syntax.kinds[node]
+    if kind == "use_list":
+        return [path for child in syntax.children(node) for path in _expand_use_paths(syntax, child, prefix)]
+    if kind == "scoped_use_list":
+        path, inner = syntax.find_child(node, "path"), syntax.find_child(node, "list")
+        inner_prefix = f"{prefix}{syntax.text(path)}::" if path != NO_NODE else prefix
+        return _expand_use_paths(syntax, inner, inner_prefix) if inner != NO_NODE else []
+    if kind == "use_as_clause":
+        node = node + 1
+    if kind.endswith("_comment"):
+        return []
+    text = "".join(syntax.text(node).split())
+    return [prefix.removesuffix("::")] if text == "self" and prefix else [prefix + text]
+
+
+def _read_extern_crate(syntax: SyntaxTree, node: int) -> list[str]:
+    name_node = syntax.find_child(node, "name")
+    return [syntax.text(name_node)] if name_node != NO_NODE else []
+
+
+def _collect_exports(walk: SyntaxWalker) -> None:
+    for frame in walk.frames:
+        if frame.is_top_level and frame.visibility == "public" and frame.kind != "impl":
+            walk.exports[frame.name] = None
+
+
+RUST = Language(
+    id="rust",
+    grammar="tree_sitter_rust",
+    declares={
+        "function_item": DeclarationSyntax("function", inside="method"),
+        "function_signature_item": DeclarationSyntax("function", inside="method"),
+        "struct_item": DeclarationSyntax("struct"),
+        "union_item": DeclarationSyntax("struct"),
+        "enum_item": DeclarationSyntax("enum"),
+        "trait_item": DeclarationSyntax("trait", bases=frozenset({"bounds"})),
+        "impl_item": _IMPL_SYNTAX,
+        "mod_item": DeclarationSyntax("namespace"),
+        "type_item": DeclarationSyntax("type", body=()),
+        "const_item": DeclarationSyntax("constant", lines=3, top=True),
+        "static_item": DeclarationSyntax("constant", lines=3, top=True),
+        "macro_definition": DeclarationSyntax("macro", body=("macro_rule",)),
+    },
+    carriers={"let_declaration": CarrierSyntax("pattern", "value")},
+    closures=frozenset({"closure_expression"}),
+    parameters={"parameter": ParameterSyntax(name=("pattern",))},
+    decorators=frozenset({"attribute_item"}),
+    modifiers={
+        "visibility_modifier": "",
+        "async": "async",
+        "const": "const",
+        "unsafe": "unsafe",
+        "extern_modifier": "extern",
+    },
+    modifier_lists=frozenset({"function_modifiers"}),
+    not_bases=frozenset({"lifetime"}),
+    settle=_adjust_declaration,
+    doc_comments=("///", "// ", "/*"),
+    void=frozenset({"()", "!"}),
+    names=frozenset({"identifier", "self", "shorthand_field_identifier"}),
+    type_names=frozenset({"type_identifier", "scoped_type_identifier", "crate", "super"}),
+    members={"field_expression": ("value", "field"), "scoped_identifier": ("path", "name")},
+    joints={"scoped_identifier": "::"},
+    indexes={"index_expression": ""},
+    calls={"call_expression": CallSyntax()},
+    transparent=frozenset(
+        {
+            "parenthesized_expression",
+            "reference_expression",
+            "unary_expression",
+            "try_expression",
+            "await_expression",
+            "type_cast_expression",
+            "generic_function",
+            "generic_type",
+            "generic_type_with_turbofish",
+        }
+    ),
+    assigns={
+        "let_declaration": AssignmentSyntax(left="pattern", right="value"),
+        "assignment_expression": AssignmentSyntax(),
+        "compound_assignment_expr": AssignmentSyntax(augmented=True),
+        "for_expression": AssignmentSyntax(left="pattern", right="value", loop=True),
+        "const_item": AssignmentSyntax(left="name", right="value"),
+        "static_item": AssignmentSyntax(left="name", right="value"),
+        "field_declaration": AssignmentSyntax(left="name", right="no value", typed_field=True),
+        "enum_variant": AssignmentSyntax(left="name", right="value", typed_field=True),
+    },
+    targets=frozenset({"tuple_pattern", "struct_pattern", "tuple_struct_pattern", "slice_pattern"}),
+    types=frozenset(
+        {
+            "generic_type",
+            "reference_type",
+            "pointer_type",
+            "array_type",
+            "tuple_type",
+            "function_type",
+            "unit_type",
+            "never_type",
+            "primitive_type",
+            "abstract_type",
+            "dynamic_type",
+            "bounded_type",
+            "bracketed_type",
+            "qualified_type",
+            "type_arguments",
+            "type_parameters",
+            "where_clause",
+            "associated_type",
+        }
+    ),
+    texts=frozenset({"string_content"}),
+    literals={
+        "string_literal": "&str",
+        "raw_string_literal": "&str",
+        "char_literal": "char",
+        "integer_literal": "integer",
+        "float_literal": "float",
+        "boolean_literal": "bool",
+        "array_expression": "array",
+        "tuple_expression": "tuple",
+    },
+    made=_infer_type,
+    nothing=frozenset({"unit_expression"}),
+    casts={"type_cast_expression": "type"},
+    verdicts={"binary_expression": COMPARISON_OPERATORS, "unary_expression": frozenset({"!"})},
+    returns=frozenset({"return_expression"}),
+    awaits=frozenset({"await_expression"}),
+    branches=frozenset({"if_expression"}),
+    cases=frozenset({"match_arm"}),
+    loops=frozenset({"for_expression", "while_expression", "loop_expression"}),
+    breaks=frozenset({"break_expression"}),
+    continues=frozenset({"continue_expression"}),
+    comments=frozenset({"line_comment", "block_comment"}),
+    imports={"use_declaration": _read_imports, "extern_crate_declaration": _read_extern_crate},
+    ignored=frozenset({"inner_attribute_item", "visibility_modifier", "lifetime", "label"}),
+    hooks={
+        "impl_item": _visit_impl,
+        "mod_item": _visit_module,
+        "type_item": _visit_type,
+        "const_item": _visit_constant,
+        "block": _visit_block,
+        "expression_statement": _visit_statement,
+        "if_expression": _visit_if,
+        "match_expression": _visit_match,
+        "match_pattern": _visit_match_pattern,
+        "let_condition": _visit_let_condition,
+        "macro_invocation": visit_macro_call,
+        "token_tree": visit_token_tree,
+        "ordered_field_declaration_list": _visit_tuple_fields,
+    },
+    unwrap=grammar_workarounds.unwrap_rust_macros,
+    finish=_collect_exports,
+)

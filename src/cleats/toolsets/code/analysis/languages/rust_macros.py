@@ -1,0 +1,129 @@
+"""Macro calls of Rust, whose arguments are only tokens: names, calls and text are found in them.
+
+The grammar parses the arguments of a macro as a flat run of tokens. Names that are joined by `.` or
+`::` are put together again, and a name before parentheses is a call.
+"""
+
+import re
+
+from cleats.toolsets.code.analysis.facts import CallArgument
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE
+from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow, deduplicate_names
+
+PANIC_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented"})
+
+_NAME_KINDS = frozenset({"identifier", "type_identifier", "field_identifier", "self", "super", "crate", "metavariable"})
+_STRING_KINDS = frozenset({"string_literal", "raw_string_literal"})
+_CAPTURED_NAME_PATTERN = re.compile(r"(?<!\{)\{([a-z_]\w*)(?=[:}])")
+
+
+def visit_macro_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a macro call. A hook."""
+    if flow is None:
+        saved_calls, walk.calls = walk.calls, []
+        visit_macro_call(walk, node, value := ValueFlow())
+        walk.record_step(node, [], value)
+        walk.calls = saved_calls
+        return True
+    syntax = walk.syntax
+    name_node, token_tree = syntax.find_child(node, "macro"), syntax.find_child(node, "token_tree")
+    name = "".join(syntax.text(name_node).split()) if name_node != NO_NODE else ""
+    arguments = _read_macro_arguments(walk, token_tree) if token_tree != NO_NODE else []
+    walk.record_call(node, f"{name}!", arguments, flow)
+    last = name.rpartition("::")[2]
+    if last in PANIC_MACROS:
+        walk.frame.throws["panic"] = walk.frame.throws[last] = None
+    return True
+
+
+def visit_token_tree(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit tokens anywhere else, such as the right side of a rule. A hook."""
+    _TokenReader(walk, flow or ValueFlow()).read(list(walk.syntax.children(node)))
+    return True
+
+
+def _read_macro_arguments(walk: SyntaxWalker, token_tree: int) -> list[CallArgument]:
+    syntax = walk.syntax
+    runs: list[list[int]] = [[]]
+    position = syntax.starts[token_tree] + 1
+    for child in syntax.children(token_tree):
+        if runs[-1] and b"," in syntax.data[position : syntax.starts[child]]:
+            runs.append([])
+        runs[-1].append(child)
+        position = syntax.ends[child]
+    arguments = []
+    for run in runs:
+        if run:
+            _TokenReader(walk, flow := ValueFlow()).read(run)
+            arguments.append(CallArgument(deduplicate_names(flow.names), flow.calls, flow.text[:MAX_TEXT_CHARS]))
+    return arguments
+
+
+class _TokenReader:
+    """A reader that combines a run of tokens into names and calls."""
+
+    def __init__(self, walk: SyntaxWalker, flow: ValueFlow) -> None:
+        self._walk = walk
+        self._flow = flow
+        self._name_chain = ""
+        """The dotted name read so far."""
+
+    def read(self, run: list[int]) -> None:
+        syntax = self._walk.syntax
+        end = -1
+        for node in run:
+            gap = syntax.data[end : syntax.starts[node]].strip() if end >= 0 else b""
+            kind = syntax.kinds[node]
+            if kind == "token_tree":
+                self._read_tree(node, gap)
+            elif kind in _NAME_KINDS:
+                self._extend_chain(syntax.text(node), gap.decode("utf-8", "replace"))
+            else:
+                self._end_chain()
+                self._read_other(node)
+            end = syntax.ends[node]
+        self._end_chain()
+
+    def _read_tree(self, node: int, gap: bytes) -> None:
+        walk, opening = self._walk, self._walk.syntax.data[self._walk.syntax.starts[node]]
+        inner = list(walk.syntax.children(node))
+        if self._name_chain and opening == ord("(") and gap in (b"", b"!"):
+            callee = self._name_chain + gap.decode()
+            walk.record_call(node, callee, _read_macro_arguments(walk, node), self._flow)
+            self._name_chain = f"{callee}()"
+        elif self._name_chain and opening == ord("[") and not gap:
+            _TokenReader(walk, ValueFlow()).read(inner)
+            self._name_chain += "[]"
+        else:
+            self._end_chain()
+            _TokenReader(walk, self._flow).read(inner)
+
+    def _extend_chain(self, name: str, gap: str) -> None:
+        if self._name_chain and gap in (".", "::"):
+            if name == "await":
+                self._walk.frame.awaits[self._name_chain.removesuffix("()")] = None
+            else:
+                self._name_chain += gap + name
+        else:
+            self._end_chain()
+            self._name_chain = name
+
+    def _read_other(self, node: int) -> None:
+        syntax = self._walk.syntax
+        if syntax.kinds[node] in _STRING_KINDS:
+            text = syntax.find_child(node, "string_content")
+            if text != NO_NODE:
+                self._flow.text += syntax.text(text)[:MAX_TEXT_CHARS]
+                for name in _CAPTURED_NAME_PATTERN.findall(syntax.text(text)):
+                    self._record_read(name)
+        else:
+            self._walk.visit(node, self._flow)
+
+    def _end_chain(self) -> None:
+        if self._name_chain and not self._name_chain.endswith("()"):
+            self._record_read(self._name_chain)
+        self._name_chain = ""
+
+    def _record_read(self, name: str) -> None:
+        self._walk.frame.reads[name] = None
+        self._flow.names.append(name)

@@ -1,0 +1,214 @@
+"""The language table of shell scripts: commands are calls, variables are named without the `$`.
+
+Positional and special parameters keep it (`$1`, `$@`), since a number or a symbol alone is not a
+name.
+"""
+
+from cleats.toolsets.code.analysis.facts import CallArgument
+from cleats.toolsets.code.analysis.languages.assignments import visit_assignment
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, DeclarationSyntax, Language
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
+
+_SOURCE_COMMANDS = ("source", ".")
+_READ_COMMANDS = ("read", "mapfile", "readarray")
+_JUMP_COMMANDS = ("break", "continue", "return", ":")
+_EXPANSION_KINDS = ("simple_expansion", "expansion", "string")
+_AUGMENTED_ASSIGNMENT = AssignmentSyntax(left="name", right="value", augmented=True)
+_ARITHMETIC_ASSIGNMENT = AssignmentSyntax()
+_ARITHMETIC_UPDATE = AssignmentSyntax(augmented=True)
+_ARITHMETIC_COMPARISONS = (b"==", b"!=", b"<=", b">=")
+
+
+def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    if flow is None:
+        saved_calls, walk.calls = walk.calls, []
+        _visit_command(walk, node, value := ValueFlow())
+        walk.record_step(node, [], value)
+        walk.calls = saved_calls
+        return True
+    syntax, callee = walk.syntax, ""
+    arguments: list[CallArgument] = []
+    words: list[str] = []
+    for child in syntax.children(node):
+        field = syntax.fields[child]
+        if field == "name":
+            callee = _read_command_name(walk, child, flow)
+        elif field == "argument":
+            arguments.append(walk.read_argument(child))
+            words.append(syntax.text(child))
+        else:
+            walk.visit(child, None if syntax.kinds[child] == "variable_assignment" else flow)
+    if callee in _JUMP_COMMANDS:
+        walk.frame.breaks += callee == "break"
+        walk.frame.continues += callee == "continue"
+        return True
+    if callee in _SOURCE_COMMANDS and words:
+        walk.imports[words[0].strip("\"'")] = None
+    elif callee in _READ_COMMANDS:
+        _record_read_targets(walk, words)
+    walk.record_call(node, callee, arguments, flow)
+    return True
+
+
+def _read_command_name(walk: SyntaxWalker, node: int, flow: ValueFlow) -> str:
+    """Return the name of a command; empty if a variable expands to it, which is then read."""
+    syntax = walk.syntax
+    if node + 1 < syntax.stops[node] and syntax.kinds[node + 1] != "word":
+        walk.visit(node, flow)
+        return ""
+    return syntax.text(node)
+
+
+def _record_read_targets(walk: SyntaxWalker, words: list[str]) -> None:
+    """Record the targets of `read -r name`."""
+    for word in words:
+        if word.isidentifier():
+            walk.frame.writes[word] = None
+
+
+def _visit_expansion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `$1` and `$@`, which keep their `$`."""
+    syntax = walk.syntax
+    name_node = node + 1
+    if name_node >= syntax.stops[node]:
+        return False
+    name = syntax.text(name_node)
+    is_positional = syntax.kinds[name_node] == "special_variable_name" or name.isdigit()
+    if not is_positional:
+        return False
+    walk.frame.reads[f"${name}"] = None
+    if flow is not None:
+        flow.names.append(f"${name}")
+    for child in syntax.children(node):
+        if child != name_node:
+            walk.visit(child, flow)
+    return True
+
+
+def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    syntax = walk.syntax
+    name_node, value_node = syntax.find_child(node, "name"), syntax.find_child(node, "value")
+    if name_node == NO_NODE:
+        return False
+    end = syntax.starts[value_node] if value_node != NO_NODE else syntax.ends[node]
+    is_augmented = syntax.data[syntax.ends[name_node] : end].strip().startswith(b"+=")
+    if is_augmented:
+        visit_assignment(walk, node, flow, _AUGMENTED_ASSIGNMENT)
+        return True
+    source_name = _read_expanded_name(syntax, value_node) if value_node != NO_NODE else ""
+    if source_name and syntax.kinds[name_node] == "variable_name":
+        walk.frame.aliases[f"{syntax.text(name_node)}={source_name}"] = None
+    return False
+
+
+def _read_expanded_name(syntax: SyntaxTree, node: int) -> str:
+    """Return the variable that an expansion consists of: `$x`, `${x}`, `"$x"`."""
+    text = syntax.text(node).strip('"')
+    while syntax.kinds[node] in _EXPANSION_KINDS and syntax.stops[node] > node + 1:
+        node += 1
+    name = syntax.text(node)
+    is_variable = syntax.kinds[node] == "variable_name" and name.isidentifier()
+    return name if is_variable and text in (f"${name}", f"${{{name}}}") else ""
+
+
+def _visit_arithmetic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `((x += 1))`; in a test `=` compares."""
+    syntax = walk.syntax
+    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
+    if NO_NODE in (left_node, right_node) or syntax.kinds[left_node] not in ("variable_name", "subscript"):
+        return False
+    operator = syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip()
+    if not operator.endswith(b"=") or operator in _ARITHMETIC_COMPARISONS:
+        return False
+    visit_assignment(walk, node, flow, _ARITHMETIC_ASSIGNMENT if operator == b"=" else _ARITHMETIC_UPDATE)
+    return True
+
+
+def _visit_declaration(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `local x`, which assigns nothing, and `export x`, which exports it."""
+    syntax = walk.syntax
+    first_word = syntax.data[syntax.starts[node] : syntax.ends[node]].split(None, 1)[:1]
+    is_exported = first_word == [b"export"]
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        name_node = syntax.find_child(child, "name") if kind == "variable_assignment" else child
+        is_name = name_node != NO_NODE and syntax.kinds[name_node] in ("variable_name", "word")
+        if is_exported and is_name and not syntax.text(name_node).startswith("-"):
+            walk.exports[syntax.text(name_node)] = None
+        if kind == "variable_name" and is_exported:
+            walk.frame.reads[syntax.text(child)] = None
+        elif kind != "variable_name":
+            walk.visit(child, None)
+    return True
+
+
+def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `if` and `elif`; the commands after `then` do not always run."""
+    syntax, outer_block = walk.syntax, walk.block_number
+    walk.frame.branches += 1
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        if kind == "then":
+            walk.frame.blocks += 1
+            walk.block_number = walk.frame.blocks
+        elif kind in ("elif_clause", "else_clause"):
+            walk.block_number = outer_block
+            walk.visit_arms([child])
+        else:
+            walk.visit(child, None)
+    walk.block_number = outer_block
+    return True
+
+
+def _visit_case_item(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a case item; `*)` is the default."""
+    first_child = node + 1
+    if first_child >= walk.syntax.stops[node] or walk.syntax.text(first_child) != "*":
+        return False
+    walk.visit_arm(node, flow)
+    return True
+
+
+def _visit_raw_string(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Add text between single quotes as it is."""
+    if flow is not None:
+        flow.text += walk.syntax.text(node)[1:-1][:120]
+    return True
+
+
+SHELL = Language(
+    id="shell",
+    grammar="tree_sitter_bash",
+    declares={
+        "function_definition": DeclarationSyntax("function"),
+        "variable_assignment": DeclarationSyntax("constant", lines=3, top=True),
+    },
+    doc_comments=("# ", "#\n", "#\t", "##"),
+    names=frozenset({"variable_name", "special_variable_name"}),
+    indexes={"subscript": "name"},
+    assigns={
+        "variable_assignment": AssignmentSyntax(left="name", right="value"),
+        "for_statement": AssignmentSyntax(left="variable", right="value", loop=True),
+    },
+    removes=frozenset({"unset_command"}),
+    updates=frozenset({"postfix_expression"}),
+    texts=frozenset({"word", "string_content", "number", "heredoc_content"}),
+    arms=frozenset({"elif_clause", "else_clause"}),
+    cases=frozenset({"case_item"}),
+    loops=frozenset({"for_statement", "c_style_for_statement", "while_statement"}),
+    ignored=frozenset({"heredoc_start", "heredoc_end", "file_descriptor", "test_operator"}),
+    tokens=frozenset({"then"}),
+    hooks={
+        "command": _visit_command,
+        "simple_expansion": _visit_expansion,
+        "expansion": _visit_expansion,
+        "variable_assignment": _visit_assignment,
+        "binary_expression": _visit_arithmetic,
+        "declaration_command": _visit_declaration,
+        "if_statement": _visit_if,
+        "elif_clause": _visit_if,
+        "case_item": _visit_case_item,
+        "raw_string": _visit_raw_string,
+    },
+)

@@ -1,0 +1,192 @@
+"""A syntax tree as flat lists, in the order of the text.
+
+A node is a number. Reading lists of Python values is several times cheaper than reading the nodes
+of the parser, which creates a new object for every access. So the tree is copied once, in one walk
+of a cursor, and everything else works on integers and slices.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
+MAX_TREE_LEVELS = 200
+"""Levels that are kept as a tree. Deeper nodes are kept flat, as leaves of the last level, so that
+a recursive descent stays within the interpreter's limit of 1,000 frames."""
+
+ERROR_ID = 65535
+"""The parser's id for a node that covers text it could not parse."""
+
+NO_NODE = -1
+
+_LINE_BREAK_PATTERN = re.compile(rb"\n")
+
+
+class SyntaxTree:
+    """The nodes of one file."""
+
+    __slots__ = (
+        "_before",
+        "_breaks",
+        "_end",
+        "_first",
+        "_line",
+        "_whole",
+        "data",
+        "ends",
+        "fields",
+        "kinds",
+        "parents",
+        "parsed",
+        "starts",
+        "stops",
+    )
+
+    def __init__(self, data: bytes, capacity: int) -> None:
+        # Filling preallocated lists is faster than growing them.
+        self.data = self.parsed = data
+        """`parsed` is the text that the grammar was given: the same bytes, with blanks for what it
+        cannot read."""
+        self.kinds = [""] * capacity
+        self.fields = [""] * capacity
+        """The field of its parent that a node fills; empty for most nodes."""
+        self.starts = [0] * capacity
+        self.ends = [0] * capacity
+        self.stops = [0] * capacity
+        """The number after the last node below a node, which is the number of its next sibling, if
+        any."""
+        self.parents = [NO_NODE] * capacity
+        self._before: dict[int, int] = {}
+        self._breaks: list[int] = []
+        self._line = self._first = self._end = 0
+        """The line of the last lookup, and its range of bytes."""
+        self._whole = data.decode() if data.isascii() else ""
+        """The decoded text of a pure ASCII file, where byte and character positions are equal."""
+
+    def truncate(self, count: int) -> None:
+        """Shrink the lists to the number of nodes."""
+        for column in (self.kinds, self.fields):
+            del column[count:]
+        for numbers in (self.starts, self.ends, self.stops, self.parents):
+            del numbers[count:]
+
+    def text(self, node: int) -> str:
+        """Return the text of a node."""
+        if self._whole:
+            return self._whole[self.starts[node] : self.ends[node]]
+        return self.data[self.starts[node] : self.ends[node]].decode("utf-8", "replace")
+
+    def contains_text(self, node: int, text: bytes) -> bool:
+        """Return whether a node contains a text."""
+        return self.data.find(text, self.starts[node], self.ends[node]) >= 0
+
+    def children(self, node: int) -> Iterator[int]:
+        """Yield the direct children of a node, in order."""
+        stops = self.stops
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            yield child
+            child = stops[child]
+
+    def find_child(self, node: int, *labels: str) -> int:
+        """Return the first child whose field or kind is among the labels, or `NO_NODE`."""
+        kinds, fields, stops = self.kinds, self.fields, self.stops
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            if fields[child] in labels or kinds[child] in labels:
+                return child
+            child = stops[child]
+        return NO_NODE
+
+    def last_child(self, node: int) -> int:
+        """Return the last child, or `NO_NODE`."""
+        stops = self.stops
+        last, child, stop = NO_NODE, node + 1, stops[node]
+        while child < stop:
+            last, child = child, stops[child]
+        return last
+
+    def previous_sibling(self, node: int) -> int:
+        """Return the sibling just before a node, or `NO_NODE`."""
+        previous = self._before.get(node)
+        if previous is None:
+            last = NO_NODE
+            for child in self.children(self.parents[node]):
+                self._before[child] = last
+                last = child
+            previous = self._before.get(node, NO_NODE)
+        return previous
+
+    def line_number(self, offset: int) -> int:
+        """Return the line of a byte offset, counted from 1."""
+        if self._first <= offset < self._end:
+            return self._line
+        line_starts = self._breaks
+        if not line_starts:
+            line_starts.append(0)
+            line_starts.extend(line_break.end() for line_break in _LINE_BREAK_PATTERN.finditer(self.data))
+        self._line = line = bisect_right(line_starts, offset)
+        self._first = line_starts[line - 1]
+        self._end = line_starts[line] if line < len(line_starts) else self._first
+        return line
+
+    def is_first_on_line(self, node: int) -> bool:
+        """Return whether only white space precedes a node on its line."""
+        start = self.starts[node]
+        return not self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip()
+
+
+def flatten_tree(tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int, str]) -> SyntaxTree:
+    """Copy a tree, without the nodes whose kind is not in `kinds` and everything below them."""
+    capacity = len(data) // 2 + 64
+    while True:
+        syntax = SyntaxTree(data, capacity)
+        try:
+            syntax.truncate(_copy_nodes(tree, syntax, kinds, fields))
+        except IndexError:
+            capacity *= 2
+        else:
+            return syntax
+
+
+def _copy_nodes(tree: "Tree", syntax: SyntaxTree, kinds: Mapping[int, str], fields: Mapping[int, str]) -> int:
+    """Fill the lists and return the number of nodes.
+
+    Raises:
+        IndexError: The tree has more nodes than the lists have room for.
+    """
+    kind_names, field_names, starts, ends = syntax.kinds, syntax.fields, syntax.starts, syntax.ends
+    stops, parents = syntax.stops, syntax.parents
+    cursor = tree.walk()
+    down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+    kind_of, ancestors = kinds.get, list[int]()
+    push, pop = ancestors.append, ancestors.pop
+    parent, count, depth = NO_NODE, 0, 0
+    while True:
+        node = cursor.node
+        if node is not None and (kind := kind_of(node.kind_id)) is not None:
+            kind_names[count] = kind
+            if field := cursor.field_id:
+                field_names[count] = fields[field]
+            starts[count] = node.start_byte
+            ends[count] = node.end_byte
+            parents[count] = parent
+            current = count
+            count += 1
+            stops[current] = count
+            if down():
+                push(parent)
+                depth += 1
+                if depth <= MAX_TREE_LEVELS:
+                    parent = current
+                continue
+        while not across():
+            if not up():
+                return count
+            if depth <= MAX_TREE_LEVELS:
+                stops[parent] = count
+            depth -= 1
+            parent = pop()

@@ -1,0 +1,254 @@
+"""The format of a language table, which holds everything that the engine knows about a language.
+
+To write one, dump the tree of a sample file with the grammar (`str(tree.root_node)` shows kinds and
+fields), then fill in `Language` from the top down:
+
+1. `declares`: every node that becomes a chunk. `DeclarationSyntax.inside` is the kind it has
+   directly within a type (a `function` is then a `method`).
+2. `wraps`: nodes around a declaration that belong to its range (decorators, `export`).
+3. `parameters`, `modifiers`, `settle`: the contents of a declaration's header.
+4. Expressions: `names`, `members`, `indexes`, `calls`, `assigns`. Names of children are fields of
+   the grammar or, where a child has no field, its kind.
+5. Statements that are counted: `returns`, `throws`, `branches`, `loops` and so on.
+6. `hooks` for everything that no row can express. A hook receives the `SyntaxWalker` and the node,
+   may call any of its methods, and returns True if it has handled the node; False lets the tables
+   continue.
+
+A kind without a row is passed through: its children are visited, and their values flow to the node
+around it. So a table only names the kinds that matter. Statements need no row: an expression that
+is not inside another one starts its own step.
+
+Anonymous tokens (keywords, operators) are only in the tree if `modifiers` or `tokens` names them. A
+row may name a field or a kind that is missing in a broken file: every lookup is optional.
+
+Where a row maps a kind to its parts, the part "" is the first child that is not another part.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.analysis.languages.frame import Frame
+    from cleats.toolsets.code.analysis.languages.syntax import SyntaxTree
+    from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
+
+KindSet: TypeAlias = frozenset[str]
+NodeHook: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], bool]"
+"""Handles a node. The flow receives the node's value; it is None for a statement."""
+
+COMPARISON_OPERATORS: KindSet = frozenset(
+    {"==", "!=", "===", "!==", "<", ">", "<=", ">=", "<>", "<=>", "instanceof", "in", "=~", "!~"}
+)
+"""Operators whose value is a boolean or an ordering."""
+
+ARITHMETIC_OPERATORS: KindSet = frozenset({"-", "*", "/", "%", "**", "|", "&", "^", "<<", ">>", ">>>"})
+"""Operators whose value is a number in languages that convert text to numbers."""
+
+TYPE_KINDS: KindSet = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
+"""Kinds of chunks whose functions are methods."""
+
+
+class DeclarationSyntax(Struct, frozen=True):
+    """A kind of node that declares something."""
+
+    kind: str
+    inside: str = ""
+    """The kind directly inside a type; empty if it is the same as `kind`."""
+    name: tuple[str, ...] = ("name",)
+    """Labels of the child that is the name; the first one present is used."""
+    parameters: tuple[str, ...] = ("parameters",)
+    result: tuple[str, ...] = ("return_type",)
+    body: tuple[str, ...] = ("body",)
+    bases: KindSet = frozenset()
+    """Fields or kinds of the children that list what it extends. A node of such a kind inside
+    another is searched as well; everything else in it is a base."""
+    lines: int = 1
+    """Minimum number of lines for it to become a chunk."""
+    top: bool = False
+    """True if it becomes a chunk only outside every other declaration."""
+
+
+class ParameterSyntax(Struct, frozen=True):
+    """The syntax of one parameter."""
+
+    name: tuple[str, ...] = ("name",)
+    type: tuple[str, ...] = ("type",)
+    default: tuple[str, ...] = ("value",)
+
+
+class CallSyntax(Struct, frozen=True):
+    """The syntax of a call."""
+
+    function: tuple[str, ...] = ("function",)
+    arguments: tuple[str, ...] = ("arguments",)
+    receiver: tuple[str, ...] = ()
+    """Labels of the object where it is not part of `function` (Java, Ruby)."""
+    joint: str = "."
+    """Text between the receiver and the function."""
+    prefix: str = ""
+    """Text before the callee in steps: `new `."""
+
+
+class AssignmentSyntax(Struct, frozen=True):
+    """The syntax of an assignment, a declaration, a loop variable or a `with`."""
+
+    left: str = "left"
+    right: str = "right"
+    type: str = "type"
+    augmented: bool = False
+    """True if the target is read as well (`+=`)."""
+    loop: bool = False
+    """True if the value is iterated over, so that it is neither an alias of the target nor tells
+    its type."""
+    typed_field: bool = False
+    """True if it declares a field of the enclosing type; the left side is the name, whatever its
+    kind."""
+
+
+class CarrierSyntax(Struct, frozen=True):
+    """The syntax that names a function or class written as a value: `const f = () => {}`."""
+
+    name: str
+    value: str
+    kind: str = "function"
+    lines: int = 1
+
+
+class Language(Struct, frozen=True):
+    """Everything that the engine knows about one language."""
+
+    id: str
+    grammar: str
+    """The module with the grammar, imported on first use; `maker` is the function in it that
+    returns it."""
+    maker: str = "language"
+
+    # Declarations
+    declares: Mapping[str, DeclarationSyntax] = {}
+    carriers: Mapping[str, CarrierSyntax] = {}
+    closures: KindSet = frozenset()
+    """Functions without a name. They belong to the enclosing chunk unless a carrier names them; one
+    whose body is an expression returns it."""
+    endless: KindSet = frozenset()
+    """Declarations whose body may also be an expression, which they then return."""
+    wraps: KindSet = frozenset()
+    """Nodes around a single declaration that belong to its range, header and decorators."""
+    parameters: Mapping[str, ParameterSyntax] = {}
+    """Kinds in parameter lists. Every kind in `names` and `targets` is a parameter as well."""
+    decorators: KindSet = frozenset()
+    """Kinds of decorators: among the children of a declaration or its wraps, or just before it."""
+    modifiers: Mapping[str, str] = {}
+    """Keywords (tokens or nodes) of a header, and their words in `Chunk.modifiers`. A word that is
+    a visibility sets it; `async` and `generator` set those flags and are not listed."""
+    modifier_lists: KindSet = frozenset()
+    """Nodes that hold modifiers."""
+    not_bases: KindSet = frozenset()
+    """Kinds in a list of bases that are not bases."""
+    begin: "Callable[[SyntaxWalker, int, Frame], None]" = lambda _walk, _head, _frame: None
+    """Called before a header is read, for names that differ from the text in their position."""
+    settle: "Callable[[Frame, Frame], None]" = lambda _frame, _around: None
+    """Called after a header is read, with the declaration and its parent: sets the visibility that
+    a name or a location implies, and kinds that depend on the name."""
+    docstring: "Callable[[SyntaxTree, int], int]" = lambda _syntax, _body: -1
+    """Returns the node in a body that documents it, or -1."""
+    doc_comments: tuple[str, ...] = ()
+    """Prefixes of comments that document the declaration below them."""
+    void: KindSet = frozenset()
+    """Texts of return types which mean that nothing is returned."""
+
+    # Expressions
+    names: KindSet = frozenset({"identifier"})
+    type_names: KindSet = frozenset()
+    """Names of types; they are used, not read."""
+    members: Mapping[str, tuple[str, str]] = {}
+    """Kind to (object, member); an empty object is the first child, an empty member the last."""
+    joints: Mapping[str, str] = {}
+    """Members that are not dotted, and the text between the object and the member: `::`."""
+    indexes: Mapping[str, str] = {}
+    """Kind to the child that is indexed."""
+    calls: Mapping[str, CallSyntax] = {}
+    keywords: Mapping[str, tuple[str, str]] = {}
+    """Named arguments: kind to (name, value)."""
+    suffixes: KindSet = frozenset()
+    """Nodes after a callee that hold more than one list of arguments."""
+    transparent: KindSet = frozenset()
+    """Nodes around an object or callee that do not change its name: parentheses, casts, `!`."""
+    assigns: Mapping[str, AssignmentSyntax] = {}
+    targets: KindSet = frozenset()
+    """Patterns: every name in them receives a value."""
+    removes: KindSet = frozenset()
+    """Statements that change or delete their operands: `del`."""
+    updates: KindSet = frozenset()
+    """Expressions such as `i++`, whose operand is read and written."""
+    types: KindSet = frozenset()
+    """Nodes that consist entirely of a type."""
+    texts: KindSet = frozenset()
+    """Nodes with the literal text of strings."""
+    literals: Mapping[str, str] = {}
+    """Kinds of literals, and the types of their values."""
+    classes: Mapping[str, str] = {}
+    """Literals with the methods of a class, and its name: `/x/.exec(y)` is not `exec(y)`."""
+    casts: Mapping[str, str] = {}
+    """Expressions that state their type, and the child with the type; the last child if empty."""
+    made: "Callable[[SyntaxTree, int], str] | None" = None
+    """Returns the type that an expression reveals. Without it, a call of a capitalised name creates
+    an object of that type; calls with a prefix always do."""
+    verdicts: Mapping[str, KindSet] = {}
+    """Expressions that only state something about their operands, so that the operands do not flow
+    into their value: kind to operators, or an empty set for every expression of the kind."""
+    choices: Mapping[str, tuple[str | int, ...]] = {}
+    """Expressions that are one of several values: kind to the parts that make the choice, as
+    fields, kinds or positions."""
+    lists: KindSet = frozenset()
+    """Lists that are equivalent to their only element: `x` in Go's `a := x` is a list of one."""
+    nothing: KindSet = frozenset()
+    """Literals that do not count as a value when they are returned."""
+
+    # Control flow
+    returns: KindSet = frozenset()
+    throws: KindSet = frozenset()
+    panics: KindSet = frozenset()
+    """Callees that throw: `panic`."""
+    awaits: KindSet = frozenset()
+    yields: KindSet = frozenset()
+    branches: KindSet = frozenset()
+    """Kinds, or `parent>kind` where it depends on the parent."""
+    arms: KindSet = frozenset()
+    """Parts of branches and loops that do not always run, where no field says so (`consequence`,
+    `alternative` and `body` do)."""
+    cases: KindSet = frozenset()
+    """Branches that are an arm as a whole: `case 1: …`."""
+    defaults: KindSet = frozenset()
+    """Arms that do not count as a branch: `default: …`."""
+    loops: KindSet = frozenset()
+    breaks: KindSet = frozenset()
+    continues: KindSet = frozenset()
+
+    # The rest
+    comments: KindSet = frozenset({"comment"})
+    imports: "Mapping[str, Callable[[SyntaxTree, int], list[str]]]" = {}
+    """Import statements, and functions that return what they import; nothing else is read from
+    them."""
+    ignored: KindSet = frozenset()
+    """Nodes that are not visited."""
+    unseen: KindSet = frozenset()
+    """Nodes that are left out of the tree: frequent leaves that no row and no hook needs."""
+    tokens: KindSet = frozenset()
+    """Anonymous tokens that hooks need."""
+    hooks: Mapping[str, Any] = {}
+    """Kind to `NodeHook`."""
+    ease: "Callable[[bytes], bytes]" = lambda data: data
+    """Rewrites syntax that is newer than the grammar into syntax it knows, without changing the
+    length; called when the grammar has failed."""
+    unwrap: "Callable[[bytes], bytes]" = lambda data: data
+    """Blanks out text that hides declarations from the grammar, without changing the length; the
+    result is only used if the grammar can parse it."""
+    fallback: str = ""
+    """The language, a superset of this one, that reads files which this grammar cannot parse."""
+    prepare: "Callable[[SyntaxTree], None]" = lambda _syntax: None
+    """Called before the walk, to give separate kinds to nodes that the grammar does not
+    distinguish: `x[0]` and `x(0)` in Swift."""
+    finish: "Callable[[SyntaxWalker], None]" = lambda _walk: None
+    """Called after the file has been walked: exports, and names that are made public later."""

@@ -1,0 +1,210 @@
+"""The language tables of TypeScript, with and without JSX: JavaScript's table with types."""
+
+from msgspec.structs import replace
+
+from cleats.toolsets.code.analysis.languages import grammar_workarounds
+from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type
+from cleats.toolsets.code.analysis.languages.declarations import read_declaration
+from cleats.toolsets.code.analysis.languages.javascript import (
+    ASSIGNMENT_SYNTAX,
+    CARRIER_SYNTAX,
+    DECLARATION_SYNTAX,
+    JAVASCRIPT,
+    MODIFIER_WORDS,
+)
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import (
+    AssignmentSyntax,
+    CarrierSyntax,
+    DeclarationSyntax,
+    ParameterSyntax,
+)
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
+
+_HERITAGE_KINDS = frozenset({"class_heritage", "extends_clause", "implements_clause", "extends_type_clause"})
+
+_SHAPE_PARENT_KINDS = ("interface_declaration", "type_alias_declaration", "type_annotation")
+_COMPOUND_TYPE_KINDS = ("union_type", "intersection_type", "parenthesized_type")
+_METHOD_SYNTAX = DeclarationSyntax("method", body=())
+_CONSTRUCTOR_SYNTAX = DeclarationSyntax("constructor", result=("type",), body=())
+_FUNCTION_SYNTAX = DeclarationSyntax("function", body=())
+_CONSTANT_SYNTAX = DeclarationSyntax("constant", parameters=(), result=(), body=())
+_MIN_CONSTANT_LINES = 3
+
+
+def _infer_type(syntax: SyntaxTree, node: int) -> str:
+    """Return the type in `<Row>x`, or the class that is called."""
+    kind = syntax.kinds[node]
+    if kind == "type_assertion":
+        type_node = syntax.find_child(node, "type_arguments")
+        return syntax.text(type_node)[1:-1] if type_node != NO_NODE else ""
+    function = syntax.find_child(node, "function") if kind == "call_expression" else NO_NODE
+    if function == NO_NODE or syntax.kinds[function] != "identifier":
+        return ""
+    name = syntax.text(function)
+    return name if name[:1].isupper() else ""
+
+
+def _visit_shape(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit an interface or a type made of objects, whose methods are declarations.
+
+    A union of hundreds of types is hundreds of levels deep, so it is read in a loop and not
+    recursively.
+    """
+    syntax = walk.syntax
+    if syntax.kinds[syntax.parents[node]] not in _SHAPE_PARENT_KINDS:
+        return False
+    descendant, stop = node, syntax.stops[node]
+    while descendant < stop:
+        kind = syntax.kinds[descendant]
+        if kind in ("interface_body", "object_type"):
+            _visit_members(walk, descendant, "")
+        elif kind in _COMPOUND_TYPE_KINDS:
+            descendant += 1
+            continue
+        else:
+            walk.visit(descendant, None)
+        descendant = syntax.stops[descendant]
+    return True
+
+
+def _visit_members(walk: SyntaxWalker, node: int, prefix: str) -> None:
+    syntax = walk.syntax
+    for child in syntax.children(node):
+        kind = syntax.kinds[child]
+        if kind == "method_signature":
+            if name := _read_member_name(walk, child, prefix):
+                read_declaration(walk, child, child, _METHOD_SYNTAX, name)
+        elif kind == "property_signature":
+            _visit_property_signature(walk, child, prefix)
+        elif kind == "construct_signature":
+            read_declaration(walk, child, child, _CONSTRUCTOR_SYNTAX, f"{prefix}new")
+        elif kind in walk.language.comments:
+            walk.visit(child, None)
+        else:
+            walk.record_uses(child)
+
+
+def _read_member_name(walk: SyntaxWalker, node: int, prefix: str) -> str:
+    name_node = walk.syntax.find_child(node, "name")
+    return prefix + walk.syntax.text(name_node).strip("\"'")[:200] if name_node != NO_NODE else ""
+
+
+def _visit_property_signature(walk: SyntaxWalker, node: int, prefix: str) -> None:
+    """Visit a property; a function type makes it a method, an object type has members itself."""
+    syntax = walk.syntax
+    name, type_node = _read_member_name(walk, node, prefix), syntax.find_child(node, "type")
+    inner = type_node + 1 if type_node != NO_NODE and type_node + 1 < syntax.stops[type_node] else NO_NODE
+    if not name or inner == NO_NODE:
+        walk.record_uses(node)
+        return
+    kind = syntax.kinds[inner]
+    if kind == "function_type":
+        read_declaration(walk, node, inner, _METHOD_SYNTAX, name)
+        return
+    record_type(walk, "field", name, read_type(walk, type_node), "annotation")
+    if kind == "object_type":
+        _visit_members(walk, inner, f"{name}.")
+    else:
+        walk.record_uses(type_node)
+
+
+def _visit_ambient_variable(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `declare const f: () => void`: a function or an object defined elsewhere."""
+    syntax = walk.syntax
+    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
+    if NO_NODE in (name_node, type_node) or syntax.find_child(node, "value") != NO_NODE:
+        return False
+    inner, start = type_node + 1, syntax.starts[syntax.parents[node]]
+    kind = syntax.kinds[inner] if inner < syntax.stops[type_node] else ""
+    if not syntax.data.startswith(b"const", start):
+        return False
+    if kind == "function_type":
+        read_declaration(walk, node, inner, _FUNCTION_SYNTAX, syntax.text(name_node))
+        return True
+    lines = syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) + 1
+    if kind != "object_type" or lines < _MIN_CONSTANT_LINES:
+        return False
+    read_declaration(walk, node, type_node, _CONSTANT_SYNTAX, syntax.text(name_node))
+    return True
+
+
+TYPESCRIPT = replace(
+    JAVASCRIPT,
+    id="typescript",
+    fallback="",
+    grammar="tree_sitter_typescript",
+    maker="language_typescript",
+    declares={
+        **DECLARATION_SYNTAX,
+        "class_declaration": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
+        "class": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
+        "abstract_class_declaration": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
+        "interface_declaration": DeclarationSyntax("interface", bases=_HERITAGE_KINDS),
+        "enum_declaration": DeclarationSyntax("enum"),
+        "type_alias_declaration": DeclarationSyntax("type", body=("value",)),
+        "internal_module": DeclarationSyntax("namespace"),
+        "module": DeclarationSyntax("namespace"),
+        "function_signature": DeclarationSyntax("function"),
+        "abstract_method_signature": DeclarationSyntax("method"),
+        "method_signature": DeclarationSyntax("method"),
+    },
+    carriers={
+        **{kind: row for kind, row in CARRIER_SYNTAX.items() if kind != "field_definition"},
+        "public_field_definition": CarrierSyntax("name", "value", kind="method"),
+    },
+    wraps=JAVASCRIPT.wraps | {"ambient_declaration"},
+    parameters={
+        "required_parameter": ParameterSyntax(name=("pattern",)),
+        "optional_parameter": ParameterSyntax(name=("pattern",)),
+    },
+    modifiers={
+        **MODIFIER_WORDS,
+        "accessibility_modifier": "",
+        "override_modifier": "override",
+        "abstract": "abstract",
+        "readonly": "readonly",
+        "declare": "declare",
+    },
+    not_bases=frozenset({"type_arguments"}),
+    type_names=frozenset({"type_identifier", "nested_type_identifier"}),
+    transparent=JAVASCRIPT.transparent | {"as_expression", "non_null_expression", "satisfies_expression"},
+    assigns={
+        **{kind: row for kind, row in ASSIGNMENT_SYNTAX.items() if kind != "field_definition"},
+        "public_field_definition": AssignmentSyntax(left="name", right="value", typed_field=True),
+    },
+    types=frozenset(
+        {
+            "type_annotation",
+            "type_arguments",
+            "type_parameters",
+            "predefined_type",
+            "union_type",
+            "intersection_type",
+            "generic_type",
+            "array_type",
+            "object_type",
+            "literal_type",
+            "function_type",
+            "lookup_type",
+            "tuple_type",
+            "conditional_type",
+            "index_type_query",
+            "type_query",
+            "type_predicate_annotation",
+            "asserts_annotation",
+            "interface_body",
+        }
+    ),
+    casts={"as_expression": "", "satisfies_expression": ""},
+    made=_infer_type,
+    hooks={
+        **JAVASCRIPT.hooks,
+        **dict.fromkeys(("interface_body", "object_type", *_COMPOUND_TYPE_KINDS), _visit_shape),
+        "variable_declarator": _visit_ambient_variable,
+    },
+    ease=grammar_workarounds.rewrite_typescript,
+    ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
+)
+
+TSX = replace(TYPESCRIPT, id="tsx", maker="language_tsx")

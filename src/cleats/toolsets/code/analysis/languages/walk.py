@@ -1,0 +1,323 @@
+"""One walk over the syntax tree of a file, which fills the frames of its declarations.
+
+The action at a node depends only on its kind: `plans` compiles a language table to one function per
+kind. Values flow upwards: an expression is visited with the flow that it is part of, and adds its
+names, calls and literal text to it. An expression without a flow is a statement and creates its own
+step.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from cleats.toolsets.code.analysis.facts import CallArgument, DataFlowStep, Invocation
+from cleats.toolsets.code.analysis.languages.frame import MAX_NAME_CHARS, Frame
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import Language
+
+MAX_TEXT_CHARS = 120
+"""Characters of literal text that a step keeps, as `facts.Step.text` promises."""
+
+ARM_FIELDS = frozenset({"consequence", "alternative", "body"})
+"""Fields of a branch or a loop that do not always run."""
+
+MIN_CHAIN_NODES = 8
+"""Nodes from which a member may be a chain of calls and not just a few names."""
+
+ARGUMENT_LIST_SUFFIXES = ("arguments", "argument_list")
+"""Suffixes of the kinds that hold several arguments; any other kind is itself one argument."""
+
+
+class ValueFlow(Struct, gc=False):
+    """The names, calls and literal text that go into a value."""
+
+    names: list[str] = []
+    calls: list[int] = []
+    text: str = ""
+
+
+NodeAction: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], None]"
+NameReader: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], str]"
+
+
+class WalkPlan(NamedTuple):
+    """The functions for the nodes of a language, by kind."""
+
+    actions: Mapping[str, NodeAction]
+    name_readers: Mapping[str, NameReader]
+    """Functions that return the name of an expression; other kinds have no name."""
+
+
+class SyntaxWalker:
+    """The state of a walk: its position, and the facts found so far."""
+
+    def __init__(self, language: Language, plan: WalkPlan, syntax: SyntaxTree, module: Frame) -> None:
+        self.language = language
+        self.actions, self.name_readers = plan
+        self.syntax = syntax
+        self.module = module
+        self.frame = module
+        self.frames: list[Frame] = [module]
+        self.calls: list[Invocation] = []
+        """The calls of the current statement."""
+        self.closure_depth = 0
+        """The number of enclosing functions without a chunk: what they return or yield is not
+        returned by the chunk."""
+        self.block_number = 0
+        """The enclosing branch or loop body, numbered as in `facts.Step.block`."""
+        self.imports: dict[str, None] = {}
+        self.exports: dict[str, None] = {}
+        self.comments: list[tuple[int, Frame]] = []
+
+    def visit(self, node: int, flow: ValueFlow | None) -> None:
+        """Visit a node."""
+        action = self.actions.get(self.syntax.kinds[node])
+        if action is None:
+            self.visit_children(node, flow)
+        else:
+            action(self, node, flow)
+
+    def visit_children(self, node: int, flow: ValueFlow | None) -> None:
+        """Visit the direct children of a node."""
+        syntax = self.syntax
+        kinds, stops, actions = syntax.kinds, syntax.stops, self.actions
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            action = actions.get(kinds[child])
+            next_child = stops[child]
+            if action is not None:
+                action(self, child, flow)
+            elif next_child - child > 1:
+                self.visit_children(child, flow)
+            child = next_child
+
+    def visit_arms(self, nodes: Iterable[int]) -> None:
+        """Visit the parts of a branch or loop; parts that do not always run are separate blocks.
+
+        Parts that fill the same field, such as the statements of a `case`, form one block.
+        """
+        syntax, language, frame, outer_block = self.syntax, self.language, self.frame, self.block_number
+        block_numbers: dict[str, int] = {}
+        for node in nodes:
+            field, kind = syntax.fields[node], syntax.kinds[node]
+            if field in ARM_FIELDS or kind in language.arms:
+                arm_key = field or str(node)
+                if arm_key not in block_numbers:
+                    frame.blocks += 1
+                    block_numbers[arm_key] = frame.blocks
+                self.block_number = block_numbers[arm_key]
+                self.visit(node, None)
+                self.block_number = outer_block
+            else:
+                self.visit(node, None)
+
+    def visit_arm(self, node: int, flow: ValueFlow | None) -> None:
+        """Visit the children of a node as a separate block."""
+        outer_block = self.block_number
+        self.frame.blocks += 1
+        self.block_number = self.frame.blocks
+        self.visit_children(node, flow)
+        self.block_number = outer_block
+
+    def read_name(self, node: int, flow: ValueFlow | None) -> str:
+        """Visit an expression and return its dotted name, or an empty string if it has none."""
+        if node == NO_NODE:
+            return ""
+        read_node_name = self.name_readers.get(self.syntax.kinds[node])
+        if read_node_name is not None:
+            return read_node_name(self, node, flow)
+        self.visit(node, flow)
+        return ""
+
+    def read_plain_name(self, node: int, _flow: ValueFlow | None) -> str:
+        """Return the text of a name."""
+        return self.syntax.text(node)
+
+    def read_call_name(self, node: int, flow: ValueFlow | None) -> str:
+        """Visit a call and return the name of its result."""
+        callee = self.visit_call(node, flow)
+        return f"{callee}()" if callee else ""
+
+    def read_wrapped_name(self, node: int, flow: ValueFlow | None) -> str:
+        """Return the name inside a cast or parentheses; record the use of a type next to it."""
+        syntax, comments, name = self.syntax, self.language.comments, ""
+        inner = syntax.find_child(node, "value")
+        for child in syntax.children(node):
+            if inner == NO_NODE and syntax.kinds[child] not in comments:
+                inner = child
+            if child == inner:
+                name = self.read_name(child, flow)
+            else:
+                self.visit(child, None)
+        if name and syntax.kinds[node] in self.language.awaits:
+            self.frame.awaits[name.removesuffix("()")] = None
+        return name
+
+    def visit_call(self, node: int, flow: ValueFlow | None) -> str:
+        """Visit a call with everything in it and return its callee."""
+        if flow is None:
+            saved_calls, self.calls = self.calls, []
+            callee = self.visit_call(node, value := ValueFlow())
+            self.record_step(node, [], value)
+            self.calls = saved_calls
+            return callee
+        syntax = self.syntax
+        kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
+        row = self.language.calls[kinds[node]]
+        callee = receiver = ""
+        arguments: list[CallArgument] = []
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            field, kind = fields[child], kinds[child]
+            if row.receiver and (field in row.receiver or kind in row.receiver):
+                receiver = self.read_name(child, flow)
+            elif field in row.function or kind in row.function:
+                callee = self.read_name(child, flow)
+            elif field in row.arguments or kind in row.arguments:
+                self._read_arguments(child, arguments)
+            else:
+                self.visit(child, flow)
+            child = stops[child]
+        if receiver:
+            callee = f"{receiver}{row.joint}{callee}"
+        # In PHP, a leading backslash marks a name outside the current namespace.
+        if callee[:1] == "\\":
+            callee = callee[1:]
+        self.record_call(node, callee, arguments, flow, row.prefix)
+        return callee
+
+    def record_call(
+        self, node: int, callee: str, arguments: list[CallArgument], flow: ValueFlow, prefix: str = ""
+    ) -> None:
+        """Record a call whose parts have been read."""
+        frame, syntax, calls = self.frame, self.syntax, self.calls
+        flow.calls.append(len(calls))
+        calls.append(Invocation(prefix + callee, arguments, syntax.line_number(syntax.starts[node])))
+        if callee:
+            frame.calls[callee] = None
+            receiver = callee.rpartition(".")[0]
+            if receiver:
+                frame.reads[receiver] = None
+            if callee in self.language.panics:
+                frame.throws[callee] = None
+
+    def read_argument(self, node: int, keyword: str = "") -> CallArgument:
+        """Visit one argument of a call and return it."""
+        syntax = self.syntax
+        action = self.actions.get(syntax.kinds[node])
+        if action is not None:
+            action(self, node, flow := ValueFlow())
+        elif syntax.stops[node] - node > 1:
+            self.visit_children(node, flow := ValueFlow())
+        else:
+            return CallArgument([], [], "", keyword)
+        names = flow.names
+        if len(names) > 1:
+            names = deduplicate_names(names)
+        return CallArgument(names, flow.calls, flow.text[:MAX_TEXT_CHARS], keyword)
+
+    def _read_arguments(self, node: int, arguments: list[CallArgument]) -> None:
+        syntax, language = self.syntax, self.language
+        kinds, stops = syntax.kinds, syntax.stops
+        if kinds[node] in language.suffixes:
+            for child in syntax.children(node):
+                self._read_arguments(child, arguments)
+            return
+        if not kinds[node].endswith(ARGUMENT_LIST_SUFFIXES):
+            arguments.append(self.read_argument(node))
+            return
+        comments, keywords = language.comments, language.keywords
+        child, stop = node + 1, stops[node]
+        while child < stop:
+            kind = kinds[child]
+            if kind in comments:
+                self.visit(child, None)
+            elif kind in keywords:
+                arguments.append(self._read_keyword_argument(child, *keywords[kind]))
+            else:
+                arguments.append(self.read_argument(child))
+            child = stops[child]
+
+    def _read_keyword_argument(self, node: int, name_label: str, value_label: str) -> CallArgument:
+        syntax = self.syntax
+        name_node, value_node = syntax.find_child(node, name_label), syntax.find_child(node, value_label)
+        keyword = syntax.text(name_node) if name_node != NO_NODE else ""
+        if value_node == NO_NODE:
+            value_node = syntax.stops[name_node] if name_node != NO_NODE else node + 1
+        return self.read_argument(value_node, keyword) if value_node < syntax.stops[node] else self.read_argument(node)
+
+    def read_member_name(self, node: int, flow: ValueFlow | None) -> str:
+        """Return the dotted name of a member."""
+        syntax, language = self.syntax, self.language
+        # Do not copy the text of a long chain of calls with all of its arguments.
+        if syntax.stops[node] - node < MIN_CHAIN_NODES or not syntax.contains_text(node, b"("):
+            text = syntax.text(node)
+            if text.replace(".", "").replace("::", "").isidentifier():
+                return text
+        object_label, member_label = language.members[syntax.kinds[node]]
+        base = self.read_name(syntax.find_child(node, object_label), flow)
+        member_node = syntax.find_child(node, member_label) if member_label else syntax.last_child(node)
+        if member_node == NO_NODE:
+            return base
+        name = syntax.text(member_node).lstrip(".")
+        if syntax.kinds[member_node] in language.transparent or syntax.kinds[member_node] in language.members:
+            name = self.read_name(member_node, flow)
+        joint = language.joints.get(syntax.kinds[node], ".")
+        return f"{base}{joint}{name}" if base else name
+
+    def read_index_name(self, node: int, flow: ValueFlow | None) -> str:
+        """Return the name of the indexed object, followed by `[]`."""
+        syntax = self.syntax
+        object_node = syntax.find_child(node, self.language.indexes[syntax.kinds[node]])
+        if object_node == NO_NODE:
+            object_node = node + 1
+        base = ""
+        for child in syntax.children(node):
+            if child == object_node:
+                base = self.read_name(child, flow)
+            else:
+                self.visit(child, ValueFlow())
+        return f"{base}[]"
+
+    def record_step(self, node: int, targets: list[str], value: ValueFlow) -> None:
+        """Record a statement, unless no value flows through it."""
+        if targets or self.calls:
+            syntax = self.syntax
+            names = value.names
+            self.frame.steps.append(
+                DataFlowStep(
+                    syntax.line_number(syntax.starts[node]),
+                    deduplicate_names(targets) if len(targets) > 1 else targets,
+                    deduplicate_names(names) if len(names) > 1 else names,
+                    self.calls,
+                    value.calls,
+                    value.text[:MAX_TEXT_CHARS],
+                    self.block_number,
+                )
+            )
+
+    def visit_returned(self, node: int) -> None:
+        """Visit a returned value."""
+        saved_calls, self.calls = self.calls, []
+        self.visit(node, value := ValueFlow())
+        self.record_step(node, [] if self.closure_depth else ["return"], value)
+        self.calls = saved_calls
+
+    def record_uses(self, node: int) -> None:
+        """Record names that are only referred to, such as those in a type."""
+        syntax, language = self.syntax, self.language
+        names, type_names, ignored = language.names, language.type_names, language.ignored
+        kinds, uses = syntax.kinds, self.frame.uses
+        starts, ends = syntax.starts, syntax.ends
+        descendant, stop = node, syntax.stops[node]
+        while descendant < stop:
+            kind = kinds[descendant]
+            if (kind in names or kind in type_names) and ends[descendant] - starts[descendant] < MAX_NAME_CHARS:
+                uses[syntax.text(descendant)] = None
+            descendant = syntax.stops[descendant] if kind in ignored else descendant + 1
+
+
+def deduplicate_names(names: list[str]) -> list[str]:
+    """Return the names without duplicates, in order."""
+    return list(dict.fromkeys(names))

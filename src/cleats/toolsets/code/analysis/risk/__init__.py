@@ -1,0 +1,1 @@
+"""Risk analysis: sources of untrusted values, sinks that they can harm, and flows between them."""

@@ -1,0 +1,148 @@
+"""Download folders: in the cache or in the repository, and nowhere else."""
+
+import errno
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import check_path_name
+from cleats.system.locks import FileLock, try_exclusive_lock
+from cleats.toolsets.code.index.cache import REPOSITORIES_FOLDER
+
+LOCK_FILENAME: Final = ".lock"
+LOCK_POLL_SECONDS: Final = 0.1
+"""Seconds between two attempts to lock a folder that another download holds."""
+
+_GIT_FOLDER: Final = ".git"
+_PERMISSION_ERRNOS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadFolders:
+    """The two folders below which downloads may be stored."""
+
+    cache: Path
+    repository: Path
+
+    def resolve_folder(self, path: str | None, default_name: str) -> Path:
+        """Return the folder that a caller names; without a path, `default_name` in the cache.
+
+        Raises:
+            ToolError: FORBIDDEN outside of both, in git's own folder, or among the indexes.
+        """
+        if path is None:
+            return self.cache.resolve() / default_name
+        folder = self.resolve_path(path)
+        cache = self.cache.resolve()
+        if folder.is_relative_to(cache):
+            if folder.relative_to(cache).parts[:1] != (REPOSITORIES_FOLDER,):
+                return folder
+            raise _forbidden_folder_error(path, "is where the indexes are")
+        if not folder.is_relative_to(self.repository):
+            raise _forbidden_folder_error(path, "is neither in the cache nor in the repository")
+        if _GIT_FOLDER in (part.lower() for part in folder.relative_to(self.repository).parts):
+            raise _forbidden_folder_error(path, "is in git's own folder")
+        return folder
+
+    def resolve_path(self, path: str) -> Path:
+        """Resolve a path, following every link.
+
+        Raises:
+            ToolError: INVALID_REQUEST.
+        """
+        try:
+            return (self.repository / Path(check_path_name(path)).expanduser()).resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{path!r} is no usable path.",
+                hint="Give the path of a folder, absolute or from the root of the repository.",
+            ) from None
+
+
+@asynccontextmanager
+async def lock_folder(folder: Path) -> AsyncIterator[None]:
+    """Create a folder and lock it exclusively, waiting for other downloads into it.
+
+    Raises:
+        ToolError: it cannot be written.
+    """
+    with _wrap_os_errors(folder):
+        while (lock := await _claim_lock(folder)) is None:  # noqa: ASYNC110
+            await anyio.sleep(LOCK_POLL_SECONDS)  # another process holds it and cannot set an event
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # before the release: a process that misses it creates another
+                (folder / LOCK_FILENAME).unlink()
+            lock.release()
+
+
+async def _claim_lock(folder: Path) -> FileLock | None:
+    attempt = _LockAttempt(folder)
+    try:
+        return await to_thread.run_sync(attempt.claim)
+    except BaseException:
+        attempt.abandon()
+        raise
+
+
+class _LockAttempt:
+    """A lock claim made in a thread, released at once if its caller was cancelled meanwhile."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: FileLock | None = None
+        self._abandoned = False
+        self._mutex = threading.Lock()
+
+    def claim(self) -> FileLock | None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = try_exclusive_lock(self._folder / LOCK_FILENAME)
+        with self._mutex:
+            self._lock = lock
+            abandoned = self._abandoned
+        if abandoned:
+            self.abandon()
+        return lock
+
+    def abandon(self) -> None:
+        with self._mutex:
+            self._abandoned = True
+            lock = self._lock
+        if lock is not None:
+            lock.release()
+
+
+@contextmanager
+def _wrap_os_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        code = ErrorCode.INVALID_REQUEST
+        if error.errno in _PERMISSION_ERRNOS:
+            code = ErrorCode.FORBIDDEN
+        elif error.errno in _DISK_FULL_ERRNOS:
+            code = ErrorCode.INTERNAL
+        raise ToolError(
+            code,
+            f"{folder} cannot be written: {error.strerror or error}.",
+            hint="Name another folder, or set CLEATS_CACHE_DIR to a place with room.",
+            retryable=error.errno in _DISK_FULL_ERRNOS,
+        ) from error
+
+
+def _forbidden_folder_error(path: str, reason: str) -> ToolError:
+    return ToolError(
+        ErrorCode.FORBIDDEN,
+        f"{path!r} {reason}.",
+        hint="Leave it out, or name a folder in the cache or in the repository.",
+    )

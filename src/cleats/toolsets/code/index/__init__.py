@@ -1,0 +1,1 @@
+"""Storage of indexes: the catalogue, the generations, and the locks on them."""

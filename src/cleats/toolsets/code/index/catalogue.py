@@ -1,0 +1,199 @@
+"""The catalogue: one SQLite file with everything that is known about a repository.
+
+It is the truth of a generation; every other part is derived from it and can be rebuilt. While it is
+written nobody reads it and a crash loses the whole draft, so it needs no journal; once published it
+never changes, so readers need no locks.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import quote
+
+import apsw
+import msgspec
+
+from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_SCHEMA_VERSION, CREATE_TABLES_SQL, FileRow
+
+_WRITER_PRAGMAS_SQL: Final = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -16384;
+"""
+"""Settings for a file that is thrown away when its writer fails."""
+
+_INSERT_FILE_SQL = (
+    "INSERT INTO files(path, size, mtime_ns, hash, lang, mode, lines, problem, facts, text,"
+    " vectors, attributes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+_INSERT_CHUNK_SQL = (
+    "INSERT INTO chunks(file, ordinal, mode, kind, name, start, end, start_line, end_line,"
+    " headline, facts, summary) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+
+
+class KnownFile(NamedTuple):
+    """The size, time and hash of a file when it was last read."""
+
+    size: int
+    mtime_ns: int
+    hash: bytes
+
+
+class CatalogueCounts(NamedTuple):
+    """The number of files, problems, chunks and skipped files in a catalogue."""
+
+    files: int
+    problems: int
+    """Files that were only partly understood."""
+    chunks: dict[str, int]
+    """Chunks by mode."""
+    languages: dict[str, int]
+    """Files by language."""
+    skipped: dict[str, int]
+    """Files that were skipped because of their content, by reason."""
+
+
+class IndexCatalogue:
+    """One catalogue, open for its writer or for a reader."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    @classmethod
+    def create(cls, path: Path) -> "IndexCatalogue":
+        """Create an empty catalogue."""
+        connection = apsw.Connection(os.fspath(path))
+        connection.execute("PRAGMA page_size = 8192;" + _WRITER_PRAGMAS_SQL)
+        connection.execute(f"PRAGMA user_version = {CATALOGUE_SCHEMA_VERSION};" + CREATE_TABLES_SQL)
+        return cls._begin_writing(connection)
+
+    @classmethod
+    def open_for_update(cls, path: Path) -> "IndexCatalogue":
+        """Open a copy of an earlier catalogue for writing."""
+        connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.execute(_WRITER_PRAGMAS_SQL)
+        return cls._begin_writing(connection)
+
+    @classmethod
+    def open(cls, path: Path) -> "IndexCatalogue":
+        """Open a published catalogue for reading."""
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return cls(apsw.Connection(uri, flags=flags))
+
+    @classmethod
+    def _begin_writing(cls, connection: apsw.Connection) -> "IndexCatalogue":
+        connection.execute("BEGIN")  # one transaction: fewer writes, and no locks in between
+        return cls(connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def commit(self) -> None:
+        """Write all changes, and begin the next transaction."""
+        self.connection.execute("COMMIT")
+        self.connection.execute("BEGIN")
+
+    def close(self) -> None:
+        """Close the catalogue; uncommitted changes are lost. Safe to repeat."""
+        self.connection.close(force=True)
+
+    def read_meta(self) -> dict[str, Any]:
+        """Return the metadata of the generation."""
+        rows = self.connection.execute("SELECT key, value FROM meta")
+        return {key: msgspec.json.decode(value) for key, value in rows}
+
+    def set_meta(self, values: Mapping[str, Any]) -> None:
+        """Add or replace metadata of the generation."""
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+            [(key, msgspec.json.encode(value).decode()) for key, value in values.items()],
+        )
+
+    def read_known_files(self) -> dict[str, KnownFile]:
+        """Return every file by its path, indexed or skipped, as it was when it was read."""
+        rows = self.connection.execute(
+            "SELECT path, size, mtime_ns, hash FROM files UNION ALL SELECT path, size, mtime_ns, hash FROM skipped"
+        )
+        return {path: KnownFile(size, mtime, digest) for path, size, mtime, digest in rows}
+
+    def add_file(self, row: FileRow) -> None:
+        """Add a file that is not in the catalogue."""
+        self.connection.execute(
+            _INSERT_FILE_SQL,
+            (
+                *(row.path, row.size, row.mtime_ns, row.hash, row.lang, row.mode, row.lines),
+                *(row.problem, row.facts, row.text, row.vectors, row.attributes),
+            ),
+        )
+        file = self.connection.last_insert_rowid()
+        self.connection.executemany(
+            _INSERT_CHUNK_SQL,
+            (
+                (
+                    *(file, ordinal, chunk.mode, chunk.kind, chunk.name, chunk.start, chunk.end),
+                    *(chunk.start_line, chunk.end_line, chunk.headline, chunk.facts, chunk.summary),
+                )
+                for ordinal, chunk in enumerate(row.chunks)
+            ),
+        )
+
+    def add_skipped_file(self, path: str, known_file: KnownFile, reason: str, detail: str) -> None:
+        """Record a file that is not indexed, so that it is not read again."""
+        self.connection.execute("INSERT INTO skipped VALUES (?,?,?,?,?,?)", (path, *known_file, reason, detail))
+
+    def remove_files(self, paths: Iterable[str]) -> None:
+        """Delete files and their chunks."""
+        for path in paths:
+            self.connection.execute("DELETE FROM chunks WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+            self.connection.execute("DELETE FROM files WHERE path = ?", (path,))
+            self.connection.execute("DELETE FROM skipped WHERE path = ?", (path,))
+
+    def update_mtime(self, path: str, size: int, mtime_ns: int) -> None:
+        """Record a new modification time for a file with the same content."""
+        for table in ("files", "skipped"):
+            self.connection.execute(
+                f"UPDATE {table} SET size = ?, mtime_ns = ? WHERE path = ?",  # noqa: S608 - ours
+                (size, mtime_ns, path),
+            )
+
+    def list_problems(self, limit: int) -> list[tuple[str, str]]:
+        """Return the first files that were only partly understood."""
+        return list(
+            self.connection.execute(
+                "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?",
+                (limit,),
+            )
+        )
+
+    def list_skipped_files(self) -> list[tuple[str, str, str]]:
+        """Return the files that were skipped because of their content, with the reasons."""
+        return list(self.connection.execute("SELECT path, reason, detail FROM skipped"))
+
+    def count_contents(self, records_folder: str = "") -> CatalogueCounts:
+        """Count everything; files below `records_folder` count as records, not as a language."""
+        prefix = f"{records_folder}/" if records_folder else ""
+        languages = self._query_groups(
+            "SELECT iif(?1 AND substr(path, 1, ?1) = ?2, 'records', lang), count(*) FROM files GROUP BY 1 ORDER BY 1",
+            (len(prefix), prefix),
+        )
+        return CatalogueCounts(
+            files=self._query_number("SELECT count(*) FROM files"),
+            problems=self._query_number("SELECT count(*) FROM files WHERE problem != ''"),
+            chunks=dict(self._query_groups("SELECT mode, count(*) FROM chunks GROUP BY 1 ORDER BY 1")),
+            languages=dict(languages),
+            skipped=dict(self._query_groups("SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 1")),
+        )
+
+    def _query_groups(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[str, int]]:
+        yield from self.connection.execute(query, parameters)
+
+    def _query_number(self, query: str) -> int:
+        return int(self.connection.execute(query).get)

@@ -1,0 +1,281 @@
+"""The digest of one file: all that the index needs, from its bytes alone, made where it is read.
+
+Digests are stored in the catalogue by the file's content, so that an update processes only the
+files that changed and reuses the others.
+"""
+
+import re
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, compress, count, repeat
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from cleats.toolsets.code.analysis.facts import Chunk, FileFacts, Mode
+from cleats.toolsets.code.index import tokens
+from cleats.toolsets.code.index.tokens import TokenStreams
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.analysis.embedding.lanes import LaneWordTable
+    from cleats.toolsets.code.analysis.embedding.table import WordTable
+
+MODES_BY_NUMBER: Final[tuple[Mode, ...]] = ("code", "prose", "extracted-prose", "records")
+"""The modes in the order of their numbers in the index."""
+
+MAX_VALUE_CHARS: Final = 1000
+"""Characters of a value that filters see."""
+
+ASYNC_FLAG, GENERATOR_FLAG, RETURNS_FLAG = 1, 2, 4
+"""Bits of the flags."""
+
+NO_COUNT: Final = -1
+"""Replaces a count for chunks that cannot have one: a paragraph has no branches, not even zero."""
+
+TEXT_BREAK_ROW: Final = array("i", [-1]).tobytes()
+"""The separator between the rows of two texts, as the word table expects it."""
+
+_NAME_SEPARATOR_PATTERN = re.compile(r"[.:#]")
+"""Separators between the parts of a qualified name."""
+
+_GetValues = Callable[[Chunk, FileFacts], Sequence[str]]
+
+COLUMN_GETTERS: Final[Mapping[str, _GetValues]] = {
+    "kind": lambda c, _: (c.kind,),
+    "name": lambda c, _: (c.name,),
+    "lang": lambda c, f: (c.lang or f.lang,),
+    "signature": lambda c, _: (c.signature,),
+    "param": lambda c, f: _parameter_names(c.params, c.lang or f.lang),
+    "decorator": lambda c, _: c.decorators,
+    "extends": lambda c, _: c.bases,
+    "visibility": lambda c, _: (c.visibility, *c.modifiers),
+    "inferredType": lambda c, _: [t.type for t in c.types] if c.types else (),
+    "returnType": lambda c, _: _declared_return_types(c),
+    "calls": lambda c, _: (c.name, *c.calls) if c.calls else (),
+    "uses": lambda c, _: c.uses,
+    "reads": lambda c, _: c.reads,
+    "writes": lambda c, _: c.writes,
+    "mutates": lambda c, _: c.mutates,
+    "alias": lambda c, _: c.aliases,
+    "awaits": lambda c, _: c.awaits,
+    "throws": lambda c, _: c.throws,
+    "fields": lambda c, _: [f"{key}={value}" for key, value in c.fields.items()],
+}
+"""Functions that return the values of a chunk in each column; empty values do not count."""
+
+COUNT_GETTERS: Final[Mapping[str, Callable[[Chunk], int]]] = {
+    "branches": lambda c: c.branches,
+    "loops": lambda c: c.loops,
+    "breaks": lambda c: c.breaks,
+    "continues": lambda c: c.continues,
+}
+
+
+class ChunkTexts(Struct, array_like=True, frozen=True):
+    """The texts of a chunk, in the forms that are indexed."""
+
+    cased: str
+    stems: str
+    whole: str
+    name: str
+    label: str
+    """The stems of the name, and the unsplit name."""
+    own: str
+    """The stems of the last part of the name: of `Class.method` those of the method."""
+    signature: str
+    doc: str
+
+
+class ColumnValues(Struct, array_like=True, frozen=True):
+    """One column of one file: distinct values, and pairs of a chunk and the number of a value."""
+
+    values: list[str]
+    owners: bytes
+    ids: bytes
+
+
+class FileAttributes(Struct, array_like=True, frozen=True):
+    """All columns and texts of one file."""
+
+    extension: str
+    columns: dict[str, ColumnValues]
+    counts: dict[str, bytes]
+    flags: bytes
+    modes: bytes
+    texts: list[ChunkTexts]
+
+
+class FileDigest(NamedTuple):
+    """The digest of a file that the catalogue stores for the index."""
+
+    attributes: bytes
+    vectors: bytes
+    """int8, one row per chunk; empty without a word table."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(FileAttributes)
+
+
+def digest_file(path: str, facts: FileFacts, data: bytes, *, light: bool = False) -> FileDigest:
+    """Return everything that filters and ranking need to know of a file's chunks, in order.
+
+    The result is the same with `light`, which starts quickly but is slow for many files.
+    """
+    chunks = facts.chunks
+    name_words = tokens.split_texts([chunk.name for chunk in chunks])
+    text_words = tokens.split_texts([_read_own_text(chunk, data) for chunk in chunks])
+    name_streams, text_streams = tokens.streams_from_words(name_words), tokens.streams_from_words(text_words)
+    file_attributes = FileAttributes(
+        extension=PurePosixPath(path).suffix.lower().lstrip("."),
+        columns=dict(_make_columns(facts)),
+        counts={name: _pack_counts(chunks, get_count) for name, get_count in COUNT_GETTERS.items()},
+        flags=bytes(map(_pack_flags, chunks)),
+        modes=bytes(MODES_BY_NUMBER.index(chunk.mode) for chunk in chunks),
+        texts=_make_texts(chunks, name_streams, text_streams) if chunks else [],
+    )
+    packed = zlib.compress(_encoder.encode(file_attributes), 1)
+    return FileDigest(packed, _encode_vectors(path, name_words, text_words, light=light) if chunks else b"")
+
+
+def unpack_attributes(packed: bytes) -> FileAttributes:
+    """Unpack the attributes that `digest_file` packed."""
+    return _decoder.decode(zlib.decompress(packed))
+
+
+def _read_own_text(chunk: Chunk, data: bytes) -> str:
+    ranges = chunk.own or [(chunk.start, chunk.end)]
+    return "\n".join(data[start:end].decode(errors="replace") for start, end in ranges)
+
+
+def _make_texts(
+    chunks: Sequence[Chunk], name_streams: Sequence[TokenStreams], text_streams: Sequence[TokenStreams]
+) -> list[ChunkTexts]:
+    last_parts = [
+        chunk.name if " " in chunk.name else _NAME_SEPARATOR_PATTERN.split(chunk.name)[-1] for chunk in chunks
+    ]
+    stems = tokens.stem_texts([*last_parts, *(chunk.signature for chunk in chunks), *(chunk.doc for chunk in chunks)])
+    count = len(chunks)
+    rows = zip(name_streams, text_streams, stems, stems[count:], stems[2 * count :], strict=False)
+    return [
+        ChunkTexts(
+            cased=text.cased,
+            stems=text.stems,
+            whole=" ".join(text.whole.split()),
+            name=name.words,
+            label=" ".join((name.stems, *name.whole.split())),
+            own=last_stems,
+            signature=signature,
+            doc=doc,
+        )
+        for name, text, last_stems, signature, doc in rows
+    ]
+
+
+def _make_columns(facts: FileFacts) -> Iterator[tuple[str, ColumnValues]]:
+    for column, get_values in COLUMN_GETTERS.items():
+        values = [get_values(chunk, facts) for chunk in facts.chunks]
+        flat = list(chain.from_iterable(values))
+        if not any(flat):
+            continue
+        owners = list(chain.from_iterable(map(repeat, count(), map(len, values))))
+        if not all(flat):
+            owners = list(compress(owners, flat))
+            flat = list(filter(None, flat))
+        flat = [value[:MAX_VALUE_CHARS] for value in flat]
+        numbers = dict(zip(dict.fromkeys(flat), count(), strict=False))
+        ids = array("i", map(numbers.__getitem__, flat))
+        yield column, ColumnValues(list(numbers), array("i", owners).tobytes(), ids.tobytes())
+
+
+def _pack_counts(chunks: Iterable[Chunk], get_count: Callable[[Chunk], int]) -> bytes:
+    return array("i", [get_count(chunk) if chunk.mode == "code" else NO_COUNT for chunk in chunks]).tobytes()
+
+
+def _pack_flags(chunk: Chunk) -> int:
+    return ASYNC_FLAG * chunk.is_async + GENERATOR_FLAG * chunk.is_generator + RETURNS_FLAG * bool(chunk.returns)
+
+
+def _parameter_names(names: list[str], lang: str) -> list[str]:
+    """Return parameter names; those of PHP also without `$`, which not everybody counts as part."""
+    return [*names, *(name.removeprefix("$") for name in names)] if lang == "php" else names
+
+
+def _declared_return_types(chunk: Chunk) -> list[str]:
+    declared = [typed.type for typed in chunk.types if typed.where == "return" and typed.origin == "annotation"]
+    return [chunk.return_type, *declared]
+
+
+def _encode_vectors(path: str, name_words: Sequence[str], text_words: Sequence[str], *, light: bool) -> bytes:
+    word_rows = _load_word_rows(light=light)
+    if word_rows is None:
+        return b""
+    path_words = tokens.split_text(path.removesuffix(PurePosixPath(path).suffix))
+    return word_rows.table.encode_rows(*map(word_rows.join_rows, (text_words, name_words, path_words)))
+
+
+class _WordRows(dict[str, bytes]):
+    """The rows of each word as written, all its parts together, computed once."""
+
+    def __init__(self, table: "WordTable | LaneWordTable") -> None:
+        super().__init__()
+        self.table = table
+        self._part_rows = _WordPartRows(table)
+
+    def __missing__(self, word: str) -> bytes:
+        if len(self) >= tokens.MAX_MEMO_WORDS:
+            self.clear()
+        if word == tokens.TEXT_BREAK:
+            packed = TEXT_BREAK_ROW
+        else:
+            packed = b"".join(map(self._part_rows.__getitem__, tokens.tokenize_word(word)))
+        self[word] = packed
+        return packed
+
+    def join_rows(self, words: Iterable[str]) -> bytes:
+        """Return the rows of words, with `TEXT_BREAK_ROW` for each break."""
+        return b"".join(map(self.__getitem__, words))
+
+
+class _WordPartRows(dict[str, bytes]):
+    """The rows of each lower-case word that is not split further."""
+
+    def __init__(self, table: "WordTable | LaneWordTable") -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, part: str) -> bytes:
+        if len(self) >= tokens.MAX_MEMO_WORDS:
+            self.clear()
+        packed = self[part] = array("i", self._table.find_rows(part)).tobytes()
+        return packed
+
+
+@cache
+def _load_word_rows(*, light: bool) -> _WordRows | None:
+    table = _load_lanes() if light else load_word_table()
+    return None if table is None else _WordRows(table)
+
+
+def _load_lanes() -> "LaneWordTable | None":
+    from cleats.toolsets.code.analysis.embedding.lanes import LaneWordTable  # noqa: PLC0415 - only where needed
+
+    try:
+        return LaneWordTable.load()
+    except FileNotFoundError:
+        return None
+
+
+@cache
+def load_word_table() -> "WordTable | None":
+    """Load the table that gives words their meaning; None where it is not installed."""
+    from cleats.toolsets.code.analysis.embedding.table import WordTable  # noqa: PLC0415 - numpy
+
+    try:
+        return WordTable.load()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,286 @@
+"""The shards that searches read, derived from the catalogue.
+
+Files are distributed over shards by the hash of their paths. A shard is named after its content, so
+an unchanged one is reused from the previous generation, by hard links, and the others are written
+again: the answers of a generation depend on its catalogue alone, never on its history.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.atomic_files import link_file
+from cleats.toolsets.code.analysis.risk.summary import Risk
+from cleats.toolsets.code.index import column_writer, segments, tokens
+from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.catalogue_schema import Relations
+from cleats.toolsets.code.index.digest import ChunkTexts, FileAttributes, unpack_attributes
+
+SHARDS_FOLDER: Final = "shards"
+SHARD_TABLE_FILE_NAME: Final = "shards.json"
+
+LATE_HASH_FILE_NAME: Final = "late.mark"
+"""The hash of the facts from which the second set of columns of a shard was made."""
+
+SHARD_FORMAT_VERSION: Final = 3
+"""Rises when the same catalogue produces different shards."""
+
+SMALL_SHARD_FILES, LARGE_SHARD_FILES, MAX_SMALL_SHARDS = 16, 512, 8
+"""Approximate number of files in a shard, all of which one changed file rewrites. Every shard costs
+a search some time, so there are few until each is full."""
+
+_SELECT_FILES_SQL = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
+_SELECT_CONTENT_SQL = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
+_SELECT_CHUNKS_SQL = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordinal"
+_SELECT_ALL_CHUNKS_SQL = "SELECT file, risk, authors, lint FROM chunks ORDER BY file, ordinal"
+
+_relations_decoder = msgspec.msgpack.Decoder(Relations)
+_risk_decoder = msgspec.msgpack.Decoder(Risk)
+_names_decoder = msgspec.msgpack.Decoder(list[str])
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class ShardProgressCallback(Protocol):
+    """Receives the progress of writing shards."""
+
+    def __call__(self, message: str, done: int = 0, total: int = 0) -> None: ...
+
+
+class _ShardFile(Struct, frozen=True):
+    id: int
+    path: str
+    hash: bytes
+    problem: str
+    author: str | None
+    modified: int | None
+    churn: int | None
+
+
+class _ShardPlan(Struct, frozen=True):
+    number: int
+    folder: Path
+    previous: Path | None
+    """The same shard of an earlier generation, if there is one."""
+    late_hash: bytes
+    """The hash of the facts from git, risk and lint."""
+    files: list[_ShardFile]
+
+
+def write_shards(
+    catalogue: Path,
+    folder: Path,
+    previous: Path | None,
+    progress: ShardProgressCallback,
+    workers: int = 1,
+) -> None:
+    """Write everything in `folder` that a search reads besides the catalogue.
+
+    Args:
+        catalogue: A complete catalogue that is no longer written.
+        folder: The generation that is being built.
+        previous: An earlier generation, whose unchanged shards are reused.
+        progress: Receives the progress.
+        workers: The number of processes that may work on it.
+    """
+    (folder / SHARDS_FOLDER).mkdir()
+    known_segments = segments.find_segments(previous)
+    with IndexCatalogue.open(catalogue) as source:
+        shards = list(_plan_shards(source, folder, previous, known_segments))
+        remaining = {shard.folder: shard for shard in shards}
+        new_shards = [shard for shard in shards if shard.previous is None]
+        for shard in _write_in_parallel(catalogue, new_shards, workers):
+            del remaining[shard.folder]
+            progress("making it searchable", len(shards) - len(remaining), len(shards))
+        for done, shard in enumerate(remaining.values(), len(shards) - len(remaining) + 1):
+            _write_shard(source, shard)
+            progress("making it searchable", done, len(shards))
+    segments.join_segments(folder, [shard.folder for shard in shards], known_segments)
+    names = [shard.folder.name for shard in shards]
+    (folder / SHARD_TABLE_FILE_NAME).write_text(json.dumps({"format": SHARD_FORMAT_VERSION, "shards": names}), "utf-8")
+
+
+def _plan_shards(
+    source: IndexCatalogue, folder: Path, previous: Path | None, known_segments: segments.SegmentFiles
+) -> Iterator[_ShardPlan]:
+    format_key = f"{SHARD_FORMAT_VERSION} {source.read_meta().get('fingerprint', '')}"
+    file_hashes = _hash_late_facts(source)
+    for number, files in enumerate(_deal_files(source)):
+        name = f"{number:04d}-{_hash_content(format_key, files)}"
+        previous_shard = previous / SHARDS_FOLDER / name if previous else None
+        if previous_shard is not None and not _is_complete(previous_shard, known_segments):
+            previous_shard = None
+        yield _ShardPlan(
+            number, folder / SHARDS_FOLDER / name, previous_shard, _hash_shard_facts(files, file_hashes), files
+        )
+
+
+def _hash_late_facts(source: IndexCatalogue) -> dict[int, bytes]:
+    """Hash the facts from git, risk and lint about the chunks of each file, in one query."""
+    rows = source.connection.execute(_SELECT_ALL_CHUNKS_SQL)
+    return {
+        file: hashlib.blake2b(_pack([row[1:] for row in chunks]), digest_size=16).digest()
+        for file, chunks in groupby(rows, key=itemgetter(0))
+    }
+
+
+def _hash_shard_facts(files: Sequence[_ShardFile], file_hashes: Mapping[int, bytes]) -> bytes:
+    late_facts = [(file.author, file.modified, file.churn, file_hashes.get(file.id)) for file in files]
+    return hashlib.blake2b(_pack(late_facts), digest_size=16).digest()
+
+
+def _is_complete(shard: Path, known_segments: segments.SegmentFiles) -> bool:
+    return (shard / column_writer.CONTENT_FILE_NAME).exists() and segments.has_all_segments(shard, known_segments)
+
+
+def _write_in_parallel(catalogue: Path, shards: Sequence[_ShardPlan], workers: int) -> Iterator[_ShardPlan]:
+    """Let several processes write shards; yield those that are done.
+
+    Shards that a process cannot write, perhaps for lack of space, are not yielded: writing them in
+    this process shows the reason.
+    """
+    if workers < 2 or len(shards) < 2:
+        return
+    from cleats.system.worker_pool import MAX_PENDING_WEIGHT, LostTask, ProcessPool  # noqa: PLC0415 - searches need none
+
+    pool = ProcessPool(partial(_write_in_worker, catalogue), min(workers, len(shards)), limited=False)
+    for shard, result in pool.map(shards, lambda _: MAX_PENDING_WEIGHT // (2 * workers)):
+        if isinstance(result, LostTask):
+            shutil.rmtree(shard.folder, ignore_errors=True)
+        else:
+            yield shard
+
+
+def _write_in_worker(catalogue: Path, shard: _ShardPlan) -> bytes:
+    with IndexCatalogue.open(catalogue) as source:
+        _write_shard(source, shard)
+    return b""
+
+
+def list_shard_folders(folder: Path) -> list[Path]:
+    """Return the shards of a generation, in the order of their positions.
+
+    Raises:
+        ToolError: NO_INDEX, another version wrote them.
+    """
+    try:
+        table = json.loads((folder / SHARD_TABLE_FILE_NAME).read_text("utf-8"))
+    except FileNotFoundError:
+        table = {}
+    if table.get("format") != SHARD_FORMAT_VERSION:
+        raise ToolError(
+            ErrorCode.NO_INDEX,
+            "The index was built by another version of this program.",
+            hint="Call build_index, or run `cleats index`, in the repository.",
+        )
+    return [folder / SHARDS_FOLDER / name for name in table["shards"]]
+
+
+def _deal_files(source: IndexCatalogue) -> list[list[_ShardFile]]:
+    files = sorted((_ShardFile(*row) for row in source.connection.execute(_SELECT_FILES_SQL)), key=_path_key)
+    shards = choose_shard_count(len(files))
+    files_by_shard: list[list[_ShardFile]] = [[] for _ in range(shards)]
+    for file in files:
+        files_by_shard[_hash_path(file.path) % shards].append(file)
+    return files_by_shard
+
+
+def choose_shard_count(file_count: int) -> int:
+    """Return the number of shards for a number of files: a power of two."""
+    count = 1
+    while count * (SMALL_SHARD_FILES if count < MAX_SMALL_SHARDS else LARGE_SHARD_FILES) < file_count:
+        count *= 2
+    return count
+
+
+def _path_key(file: _ShardFile) -> str:
+    return file.path
+
+
+def _hash_path(path: str) -> int:
+    raw = path.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
+
+
+def _hash_content(format_key: str, files: Sequence[_ShardFile]) -> str:
+    content_hash = hashlib.blake2b(format_key.encode(), digest_size=12)
+    for file in files:
+        content_hash.update(repr((file.path, file.hash, file.problem)).encode(errors="surrogatepass"))
+    return content_hash.hexdigest()
+
+
+def _write_shard(source: IndexCatalogue, shard: _ShardPlan) -> None:
+    folder, previous = shard.folder, shard.previous
+    folder.mkdir()
+    if previous is None:
+        _write_content(source, shard)
+        _write_late(source, shard)
+        return
+    is_same = (previous / LATE_HASH_FILE_NAME).exists() and (
+        previous / LATE_HASH_FILE_NAME
+    ).read_bytes() == shard.late_hash
+    _link_files(
+        previous, folder, frozenset() if is_same else frozenset({column_writer.LATE_FILE_NAME, LATE_HASH_FILE_NAME})
+    )
+    if not is_same:
+        _write_late(source, shard)
+
+
+def _link_files(previous: Path, folder: Path, excluded_names: AbstractSet[str]) -> None:
+    for path in previous.iterdir():
+        if path.name not in excluded_names:
+            link_file(path, folder / path.name)
+
+
+def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
+    content = column_writer.ContentColumns()
+    rows: list[bytes] = []
+
+    def _make_documents() -> Iterator[tuple[str, int, ChunkTexts]]:
+        for file in shard.files:
+            facts, packed, row = next(source.connection.execute(_SELECT_CONTENT_SQL, (file.id,)))
+            file_attributes: FileAttributes = unpack_attributes(packed)
+            content.add_file(file.path, _relations_decoder.decode(facts).imports, file_attributes)
+            rows.append(row)
+            path = tokens.stem_text(file.path)
+            for mode, texts in zip(file_attributes.modes, file_attributes.texts, strict=True):
+                yield path, mode, texts
+
+    segments.write_segment(shard.folder, shard.number, _make_documents())
+    content.save(shard.folder)
+    column_writer.write_vectors(shard.folder, rows)
+
+
+def _write_late(source: IndexCatalogue, shard: _ShardPlan) -> None:
+    """Write the columns from git, risk and lint for the files of a shard and their chunks."""
+    late = column_writer.LateColumns()
+    for file in shard.files:
+        late.add_file(file.author, file.modified, file.churn)
+        for risk, authors, lint in source.connection.execute(_SELECT_CHUNKS_SQL, (file.id,)):
+            values = unpack_risk_columns(risk) if risk else {}
+            values["chunkAuthor"] = _names_decoder.decode(authors) if authors else [file.author or ""]
+            late.add_chunk(values, lint=bool(lint))
+    late.save(shard.folder)
+    (shard.folder / LATE_HASH_FILE_NAME).write_bytes(shard.late_hash)
+
+
+def unpack_risk_columns(packed: bytes) -> dict[str, list[str]]:
+    """Unpack the risk of a chunk into columns."""
+    risk = _risk_decoder.decode(packed)
+    return {
+        "riskTag": risk.tags,
+        "riskSource": risk.sources,
+        "riskSink": risk.sinks,
+        "riskCategory": risk.categories,
+        "riskFlow": [str(flow) for flow in risk.flows],
+    }

@@ -1,0 +1,200 @@
+"""The tools `build_index` and `index_status`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode
+from cleats.contract.tools import Alias, Context, Hints, Tool, arguments
+from cleats.system.processes import blocking
+from cleats.toolsets.code.index import tool_schemas
+from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.index.options import BuildOptions, expand_mode
+from cleats.toolsets.code.index.progress import BuildProgress
+from cleats.toolsets.code.repository import Repository
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.index.freshness import Freshness
+
+ARTIFACTS_FOLDER: Final = "ci-artifacts"
+"""The folder in a repository where an exported index is expected."""
+
+
+class IndexTools:
+    """The two tools, for the indexes of this machine."""
+
+    def __init__(self, indexes: Indexes) -> None:
+        self._indexes = indexes
+
+    async def build_index(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        repository = self._indexes.find_repository(args.get("repoPath"))
+        context.about(str(repository.root))
+        options = self._make_options(args, repository)
+
+        def report(progress: BuildProgress) -> None:
+            context.progress(
+                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
+            )
+
+        result = await self._indexes.build_index(repository, options, report)
+        for warning in result.warnings:
+            context.warn("index_incomplete", warning)
+        facts = msgspec.to_builtins(result)
+        del facts["warnings"]
+        return {
+            "repoPath": str(repository.root),
+            "mode": args["mode"],
+            "incremental": args["incremental"],
+            **facts,
+        }
+
+    def _make_options(self, args: Mapping[str, Any], repository: Repository) -> BuildOptions:
+        artifacts = ""
+        if args["useArtifacts"]:
+            artifacts = str(repository.root / args.get("artifactsDir", ARTIFACTS_FOLDER))
+        return msgspec.structs.replace(
+            self._indexes.options,
+            modes=expand_mode(args["mode"]),
+            incremental=args["incremental"],
+            sqlite=args.get("sqlite"),
+            vectors=not args["stubEmbeddings"],
+            artifacts=artifacts,
+        )
+
+    async def report_status(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        repository = self._indexes.find_repository(args.get("repoPath"))
+        context.about(str(repository.root))
+        return await self.describe_index(repository)
+
+    async def describe_index(self, repository: Repository) -> dict[str, Any]:
+        """Return everything about the index of a repository."""
+        store = self._indexes.open_store(repository)
+        index = await to_thread.run_sync(self._describe_generation, repository)
+        fresh = await self._indexes.check_freshness(repository)
+        return {
+            "repoPath": str(repository.root),
+            "repoId": repository.id,
+            "cacheRoot": str(store.folder.parents[1]),
+            "repoCacheRoot": str(store.folder),
+            "git": await _describe_git(repository.root),
+            "index": index,
+            "freshness": _describe_freshness(fresh) if fresh else None,
+            "vectors": {"available": index.pop("vectors", False)},
+            "sqlite": {
+                "exists": index.pop("sqlite", False),
+                "bytes": index.pop("sqliteBytes", 0),
+            },
+        }
+
+    def _describe_generation(self, repository: Repository) -> dict[str, Any]:
+        from cleats.system import atomic_files  # noqa: PLC0415
+        from cleats.toolsets.code.index import catalogue_schema  # noqa: PLC0415
+        from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
+        from cleats.toolsets.code.search.sqlite_backend import FTS_FILE_NAME  # noqa: PLC0415
+
+        store = self._indexes.open_store(repository)
+        lease = store.lease_current()
+        if lease is None:
+            return {"exists": False, "outdated": store.is_outdated()}
+        with lease, IndexCatalogue.open(lease.catalogue_path) as catalogue:
+            meta = catalogue.read_meta()
+            fts_path = lease.folder / FTS_FILE_NAME
+            return {
+                "exists": True,
+                "outdated": False,
+                "generation": lease.name,
+                "path": str(lease.folder),
+                "builtAt": datetime.fromtimestamp(meta["created"], UTC).isoformat(),
+                "tool": meta["tool"],
+                "schema": catalogue_schema.CATALOGUE_SCHEMA_VERSION,
+                "commit": meta["commit"],
+                "branch": meta["branch"],
+                "dirty": meta["dirty"],
+                "bytes": atomic_files.count_folder_bytes(lease.folder),
+                "modes": meta["modes"],
+                "files": meta["counts"]["files"],
+                "chunks": meta["counts"]["chunks"],
+                "languages": meta["counts"]["languages"],
+                "problems": [{"path": problem_path, "problem": problem} for problem_path, problem in meta["problems"]],
+                "problemCount": meta["counts"]["problems"],
+                "skippedReasons": meta["skipped"],
+                "skipped": [
+                    {"path": path, "reason": reason, "detail": detail} for path, reason, detail in meta["left_out"]
+                ],
+                "vectors": meta["vectors"],
+                "sqlite": meta["sqlite"],
+                "sqliteBytes": fts_path.stat().st_size if fts_path.is_file() else 0,
+            }
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="build_index",
+                version=2,
+                title="Build the index",
+                description=(
+                    "Index a repository so that it can be searched: every file that git tracks "
+                    "or that no ignore file excludes, cut into functions, classes, sections and"
+                    " entries. Searches go on with the earlier index meanwhile. "
+                    "incremental=true brings an index up to date, in a fraction of a second "
+                    "when little has changed."
+                ),
+                input=arguments(tool_schemas.BUILD_ARGUMENTS),
+                output=tool_schemas.BUILD_OUTPUT_SCHEMA,
+                run=self.build_index,
+                timeout=600.0,
+                aliases=(Alias("index_build", deprecated="2.0.0"),),
+                hints=Hints(read_only=False),
+                errors=(
+                    ErrorCode.NOT_FOUND,
+                    ErrorCode.ARCHIVE_UNSAFE,
+                    ErrorCode.DOWNLOAD_VERIFY_FAILED,
+                ),
+                examples=(
+                    {"arguments": {}},
+                    {"arguments": {"repoPath": "/src/app", "incremental": True}},
+                    {"arguments": {"mode": "prose"}},
+                ),
+            ),
+            Tool(
+                name="index_status",
+                version=2,
+                title="Show the index",
+                description=(
+                    "Say whether a repository has an index, what is in it and what was left out "
+                    "and why, which commit it was built from, and whether files have changed "
+                    "since. Changes nothing."
+                ),
+                input=arguments({"repoPath": tool_schemas.REPO_PATH_SCHEMA}),
+                output=tool_schemas.STATUS_OUTPUT_SCHEMA,
+                run=self.report_status,
+                timeout=30.0,
+                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app"}}),
+            ),
+        )
+
+
+async def _describe_git(root: Path) -> dict[str, Any]:
+    from cleats.toolsets.code.analysis.history.head import read_git_state  # noqa: PLC0415
+
+    git = await blocking.run_in_thread(read_git_state, root)
+    if git is None:
+        return {"isRepo": False}
+    if not git.is_repo:
+        return {"isRepo": False, "warning": git.warning}
+    return {"isRepo": True, "head": git.commit, "branch": git.branch, "isDirty": git.dirty}
+
+
+def _describe_freshness(freshness: "Freshness") -> dict[str, Any]:
+    return {
+        "stale": freshness.is_stale,
+        "added": freshness.added,
+        "changed": freshness.changed,
+        "removed": freshness.removed,
+        "headMoved": freshness.head_moved,
+        "outgrown": freshness.outgrown,
+    }

@@ -1,0 +1,217 @@
+"""The writing of a generation: its catalogue, then everything derived from it."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from cleats.contract.versions import TOOLING_VERSION
+from cleats.system.atomic_files import clone_file
+from cleats.toolsets.code.analysis.history.head import GitState, read_git_state
+from cleats.toolsets.code.analysis.lint import Linters
+from cleats.toolsets.code.discovery.files import DiscoveredFile, Discovery
+from cleats.toolsets.code.index import authorship, catalogue_schema, ingest
+from cleats.toolsets.code.index.build_inputs import BuildInputs
+from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.changes import FileSurvey, describe_inputs
+from cleats.toolsets.code.index.file_reader import FileReader, ReadTask, load_rules
+from cleats.toolsets.code.index.ingest import IngestedFiles, ingest_files
+from cleats.toolsets.code.index.options import BuildOptions
+from cleats.toolsets.code.index.progress import BuildProgress, FileTotals, ProgressCallback, ProgressCounter
+from cleats.toolsets.code.triage.archive import VIRTUAL_FOLDER
+
+MAX_LISTED_PROBLEMS: Final = 20
+MAX_LISTED_SKIPPED: Final = 200
+"""Files that are listed by name; the others are only counted."""
+
+
+def describe_origin(git: GitState | None) -> dict[str, Any]:
+    """Return when a generation was built, by which version, and from which commit."""
+    return {
+        "tool": TOOLING_VERSION,
+        "created": time.time(),
+        "branch": git.branch if git else None,
+        "commit": git.commit if git else None,
+        "dirty": bool(git and git.dirty),
+    }
+
+
+def describe_contents(catalogue: IndexCatalogue, discovery: Discovery) -> dict[str, Any]:
+    """Return the contents of a generation, and the files that were skipped."""
+    counts = catalogue.count_contents(VIRTUAL_FOLDER)
+    skipped = Counter(discovery.count_reasons()) + Counter(counts.skipped)
+    return {
+        "counts": {
+            "files": counts.files,
+            "problems": counts.problems,
+            "chunks": counts.chunks,
+            "languages": counts.languages,
+        },
+        "problems": catalogue.list_problems(MAX_LISTED_PROBLEMS),
+        "source": discovery.source,
+        "skipped": dict(sorted(skipped.items())),
+        "left_out": sorted([*discovery.skipped, *catalogue.list_skipped_files()])[:MAX_LISTED_SKIPPED],
+    }
+
+
+def write_search_parts(
+    folder: Path,
+    previous: Path | None,
+    report: ProgressCallback,
+    *,
+    sqlite: bool,
+    workers: int,
+) -> None:
+    """Write everything that searches read; unchanged shards are reused from an earlier generation.
+
+    Args:
+        folder: The draft of the generation.
+        previous: The earlier generation, if any.
+        report: Receives the progress.
+        sqlite: True to write the full-text index of SQLite as well.
+        workers: The number of processes; 0 for one per core.
+    """
+    # Each of these loads a library that only builders and searches need.
+    from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
+
+    def report_progress(message: str, done: int = 0, total: int = 0) -> None:
+        report(BuildProgress("search", message, done, total))
+
+    report_progress("making it searchable")
+    count = workers or os.cpu_count() or 1
+    write_shards(folder / catalogue_schema.CATALOGUE_FILE_NAME, folder, previous, report_progress, count)
+    if sqlite:
+        from cleats.toolsets.code.search.sqlite_backend import write_fts_index  # noqa: PLC0415
+
+        report_progress("making it searchable with SQLite")
+        write_fts_index(folder)
+
+
+MAX_LIGHT_BYTES: Final = 1 << 18
+"""Bytes of files up to which reading without numpy is quicker than loading it."""
+
+
+class GenerationWriter(Struct):
+    """One generation being written, in its own folder."""
+
+    root: Path
+    options: BuildOptions
+    report: ProgressCallback
+    inputs: BuildInputs
+    survey: FileSurvey
+    draft: Path
+    warnings: list[str] = []
+
+    @property
+    def previous(self) -> Path | None:
+        """The generation that this one starts from."""
+        return self.inputs.lease.folder if self.inputs.lease else None
+
+    def run(self) -> tuple[dict[str, Any], FileTotals]:
+        """Write everything; return the metadata of the generation and the file totals."""
+        git = self._read_git_state()
+        count = len(self.survey.comparison.added) + len(self.survey.hash_check.changed)
+        with (
+            authorship.prepare_history(self.root, git, self.previous, count) as load_history,
+            self._open_catalogue() as catalogue,
+        ):
+            ingested = self._ingest_files(catalogue)
+            touched = None if self.previous is None else self._touched_paths(ingested)
+            self.report(BuildProgress("git", "reading the history"))
+            gaps = authorship.add_authorship(
+                catalogue, self.root, git, touched, load_history=load_history, draft=self.draft
+            )
+            self.warnings += gaps
+            lint_mark = self._add_analysis(catalogue, touched)
+            meta = {
+                "lint_mark": lint_mark,
+                "history_gaps": gaps,
+                **describe_inputs(self.inputs, self.options, self.survey.head),
+                **describe_origin(git),
+                **describe_contents(catalogue, self.survey.discovery),
+            }
+            catalogue.set_meta(meta)
+            catalogue.commit()
+        write_search_parts(
+            *(self.draft, self.previous, self.report),
+            sqlite=self.inputs.sqlite,
+            workers=self.options.workers,
+        )
+        return meta, self._count_files(ingested, meta)
+
+    def _read_git_state(self) -> GitState | None:
+        git = read_git_state(self.root) if self.options.git else None
+        if git is not None and git.warning:
+            self.warnings.append(git.warning)
+        return git
+
+    def _open_catalogue(self) -> IndexCatalogue:
+        path = self.draft / catalogue_schema.CATALOGUE_FILE_NAME
+        if self.inputs.lease is None:
+            return IndexCatalogue.create(path)
+        clone_file(self.inputs.lease.catalogue_path, path)
+        return IndexCatalogue.open_for_update(path)
+
+    def _ingest_files(self, catalogue: IndexCatalogue) -> IngestedFiles:
+        hash_check, form = self.survey.hash_check, self.inputs.form
+        catalogue.remove_files((*self.survey.comparison.removed, *self.survey.changed_paths))
+        for path, length, mtime in hash_check.unchanged:
+            catalogue.update_mtime(path, length, mtime)
+        tasks = _make_tasks((*self.survey.comparison.added, *hash_check.changed))
+        reader = FileReader(
+            frozenset(form.modes),
+            form.vectors,
+            self.options.limits,
+            self.options.rule_files,
+            light=sum(task.size for task in tasks) <= MAX_LIGHT_BYTES,
+        )
+        if tasks and self.options.rule_files:
+            self.warnings += load_rules(self.options.rule_files).problems
+        counter = ProgressCounter(self.report, "read", "files", len(tasks))
+        return ingest_files(catalogue, tasks, reader, self.options.workers, counter)
+
+    def _touched_paths(self, ingested: IngestedFiles) -> set[str]:
+        return {*ingested.paths, *self.survey.comparison.removed}
+
+    def _add_analysis(self, catalogue: IndexCatalogue, touched: AbstractSet[str] | None) -> str | None:
+        """Add risks that cross files and linter findings; return the hash of the linters."""
+        self.report(BuildProgress("risk", "following values from function to function"))
+        ingest.add_risks(catalogue, touched, previous=self.previous, draft=self.draft)
+        return self._add_findings(catalogue, touched)
+
+    def _add_findings(self, catalogue: IndexCatalogue, touched: AbstractSet[str] | None) -> str | None:
+        if not self.options.lint:
+            ingest.clear_findings(catalogue)
+            return None
+        self.report(BuildProgress("lint", "asking linters"))
+        linters = Linters.discover(self.root, run_repository_code=self.options.repository_code)
+        previous_hash = self.inputs.meta.get("lint_mark")
+        result = ingest.add_findings(catalogue, self.root, linters, touched, previous_hash)
+        self.warnings += result.warnings
+        return result.linters_hash
+
+    def _count_files(self, ingested: IngestedFiles, meta: dict[str, Any]) -> FileTotals:
+        changed_paths = set(self.survey.changed_paths)
+        changed = sum(path in changed_paths for path in ingested.indexed)
+        total: int = meta["counts"]["files"]
+        return FileTotals(
+            total=total,
+            added=len(ingested.indexed) - changed,
+            changed=changed,
+            removed=len(self.survey.comparison.removed) + len(changed_paths.intersection(ingested.vanished)),
+            unchanged=total - len(ingested.indexed),
+            skipped=sum(meta["skipped"].values()),
+        )
+
+
+def _make_tasks(files: Iterable[DiscoveredFile]) -> list[ReadTask]:
+    """Return the read tasks, in the order of the paths."""
+    return [
+        ReadTask(file.path, file.fs_path, file.lang, file.mode, file.size, file.mtime_ns)
+        for file in sorted(files, key=lambda file: file.path)
+    ]

@@ -1,1 +1,0 @@
-"""How an index is made and kept fresh."""

@@ -1,1 +1,0 @@
-"""What each programming language says: one table per language, one engine that reads them."""

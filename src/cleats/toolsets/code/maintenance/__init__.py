@@ -1,0 +1,1 @@
+"""Maintenance of indexes: inventory, costs, compaction and removal."""

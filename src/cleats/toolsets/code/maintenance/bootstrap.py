@@ -1,0 +1,172 @@
+"""The tool `bootstrap`: every step that makes a repository searchable.
+
+No code of the repository is ever run: no package manager, no hook, no script.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cleats.contract.errors import ErrorCode
+from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.runtime import capabilities
+from cleats.toolsets.code.index.tool import ARTIFACTS_FOLDER
+from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.toolsets.code.maintenance.context import (
+    FLAG_SCHEMA,
+    TEXT_SCHEMA,
+    MaintenanceEnvironment,
+    create_progress_reporter,
+    flag_argument,
+    object_schema,
+)
+from cleats.toolsets.code.repository import Repository
+
+STEP_NAMES: Final = ("install", "dictionaries", "tooling", "artifacts", "index", "sqlite")
+
+_STEP_SCHEMA: Final = {
+    "type": "object",
+    "required": ["skipped", "ok"],
+    "properties": {
+        "skipped": FLAG_SCHEMA,
+        "ok": FLAG_SCHEMA,
+        "reason": {**TEXT_SCHEMA, "description": "Why it was skipped."},
+    },
+}
+
+BOOTSTRAP_OUTPUT: Final = object_schema(
+    repoPath=TEXT_SCHEMA,
+    steps=object_schema("What became of each, in their order.", **dict.fromkeys(STEP_NAMES, _STEP_SCHEMA)),
+)
+
+INSTALL_SKIP_REASON: Final = (
+    "Nothing is installed: that would run scripts of the repository, and an index needs none of its packages."
+)
+DICTIONARIES_SKIP_REASON: Final = (
+    "Names are split into words by a table that comes with this program; download_dictionaries adds others."
+)
+
+
+class BootstrapTool:
+    """The tool that makes repositories searchable."""
+
+    def __init__(self, environment: MaintenanceEnvironment) -> None:
+        self._environment = environment
+
+    async def run(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one call."""
+        repository = self._environment.resolve_repository(args, context)
+        steps: dict[str, Any] = {}
+        steps["install"] = _skip_step(_CALLER_SKIP_REASON if args["skipInstall"] else INSTALL_SKIP_REASON)
+        steps["dictionaries"] = _skip_step(_CALLER_SKIP_REASON if args["skipDicts"] else DICTIONARIES_SKIP_REASON)
+        context.progress("looking for tools", phase="tooling")
+        steps["tooling"] = _skip_step(_CALLER_SKIP_REASON) if args["skipTooling"] else _detect_tools()
+        steps["artifacts"], folder = _find_artifacts(args, repository)
+        if args["skipIndex"]:
+            steps["index"] = _skip_step(_CALLER_SKIP_REASON)
+            steps["sqlite"] = _skip_step("It is made with the index, which was skipped.")
+        else:
+            await self._build_index(args, context, repository, steps, folder)
+        return {"repoPath": str(repository.root), "steps": steps}
+
+    async def _build_index(
+        self,
+        args: Mapping[str, Any],
+        context: Context,
+        repository: Repository,
+        steps: dict[str, Any],
+        artifacts: str,
+    ) -> None:
+        context.progress("building the index", phase="index")
+        options = msgspec.structs.replace(
+            self._environment.indexes.options,
+            incremental=args["incremental"],
+            sqlite=True if args["withSqlite"] else None,
+            artifacts=artifacts,
+        )
+        report = await self._environment.indexes.build_index(repository, options, create_progress_reporter(context))
+        for warning in report.warnings:
+            context.warn("index_incomplete", warning)
+        if artifacts:
+            steps["artifacts"]["ok"] = steps["artifacts"]["restored"] = report.restored_artifacts
+        steps["index"] = {
+            "skipped": False,
+            "ok": True,
+            "generation": report.generation,
+            "published": report.published,
+            "files": report.files.total,
+            "chunks": report.chunks,
+        }
+        steps["sqlite"] = (
+            {"skipped": False, "ok": True}
+            if args["withSqlite"]
+            else _skip_step("It was not asked for; withSqlite=true makes it.")
+        )
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="bootstrap",
+                version=2,
+                title="Make a repository searchable",
+                description=(
+                    "Do all that a fresh checkout needs to be searched: look for tools that "
+                    "help, take in an index from ci-artifacts if there is one, and build. "
+                    "Installs nothing and runs nothing of the repository. Says what became of "
+                    "each step."
+                ),
+                input=arguments(
+                    {
+                        "skipInstall": flag_argument("Nothing is ever installed; this only says so too."),
+                        "skipDicts": flag_argument("Leave the dictionaries alone."),
+                        "skipIndex": flag_argument("Build nothing."),
+                        "skipArtifacts": flag_argument("Do not begin from ci-artifacts."),
+                        "skipTooling": flag_argument("Do not look for tools."),
+                        "withSqlite": flag_argument("Also make the SQLite index."),
+                        "incremental": flag_argument("Read only what has changed."),
+                        "repoPath": REPO_PATH_SCHEMA,
+                    }
+                ),
+                output=BOOTSTRAP_OUTPUT,
+                run=self.run,
+                timeout=600.0,
+                hints=Hints(read_only=False),
+                errors=(
+                    ErrorCode.NOT_FOUND,
+                    ErrorCode.ARCHIVE_UNSAFE,
+                    ErrorCode.DOWNLOAD_VERIFY_FAILED,
+                ),
+                examples=(
+                    {"arguments": {}},
+                    {"arguments": {"repoPath": "/src/app", "withSqlite": True}},
+                ),
+            ),
+        )
+
+
+_CALLER_SKIP_REASON: Final = "The caller asked to skip it."
+
+
+def _skip_step(reason: str) -> dict[str, Any]:
+    return {"skipped": True, "ok": True, "reason": reason}
+
+
+def _detect_tools() -> dict[str, Any]:
+    capabilities_found = capabilities.detect_capabilities()
+    missing = [
+        {"name": f"{capability.group}.{capability.name}", "purpose": capability.purpose, "remedy": capability.remedy}
+        for capability in capabilities.CAPABILITIES
+        if not capabilities_found[capability.group][capability.name]
+    ]
+    return {"skipped": False, "ok": True, "found": capabilities_found, "missing": missing}
+
+
+def _find_artifacts(args: Mapping[str, Any], repository: Repository) -> tuple[dict[str, Any], str]:
+    """Return the result of the step and the folder to restore from, or empty text."""
+    folder = repository.root / ARTIFACTS_FOLDER
+    if args["skipArtifacts"] or args["skipIndex"]:
+        return _skip_step(_CALLER_SKIP_REASON), ""
+    if not (folder / "manifest.json").is_file():
+        return _skip_step(f"There is no {ARTIFACTS_FOLDER}/manifest.json in the repository."), ""
+    return {"skipped": False, "ok": True, "path": str(folder), "restored": False}, str(folder)

@@ -1,0 +1,369 @@
+"""The tools `cache_gc` and `clean_artifacts`: removal of indexes, and the space it frees."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.toolsets.code.index.cache import (
+    REPOSITORIES_FOLDER,
+    FreedSpace,
+    IndexInUseError,
+    IndexLeftover,
+    StoredIndex,
+    is_index_folder,
+    list_indexes,
+    measure_disk_usage,
+)
+from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.toolsets.code.maintenance.context import (
+    COUNT_SCHEMA,
+    FLAG_SCHEMA,
+    NULLABLE_TEXT_SCHEMA,
+    TEXT_SCHEMA,
+    MaintenanceEnvironment,
+    array_schema,
+    flag_argument,
+    object_schema,
+)
+
+DAY_SECONDS: Final = 86_400.0
+MAX_AGE_DAYS: Final = 1e9
+"""More days than the age of any index; a caller's number may exceed the range of a float."""
+
+
+@dataclass(frozen=True)
+class RemovalCandidate:
+    """An index, or a leftover of one, that is to be removed."""
+
+    index: StoredIndex
+    reason: str
+    leftover: IndexLeftover | None = None
+    """None for the whole index."""
+
+    @property
+    def path(self) -> Path:
+        return self.leftover.path if self.leftover else self.index.folder
+
+    def explain_busy(self) -> str:
+        return self.index.explain_busy(self.leftover)
+
+    def remove(self) -> None:
+        """Remove it.
+
+        Raises:
+            HeldError: another process uses it.
+            OSError: it cannot be removed.
+        """
+        with self.index.hold_build_lock():
+            if self.leftover is None:
+                self.index.remove()
+            else:
+                self.index.remove_leftover(self.leftover)
+
+
+@dataclass
+class CacheSweep:
+    """Removes candidates one by one, or only reports their removal in a dry run."""
+
+    dry_run: bool
+    removed: list[dict[str, Any]] = field(default_factory=list)
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    _space: FreedSpace = field(default_factory=FreedSpace)
+
+    @property
+    def freed_bytes(self) -> int:
+        return sum(removal["bytes"] for removal in self.removed)
+
+    def remove(self, candidate: RemovalCandidate) -> bool:
+        """Remove a candidate; return whether it is gone, or would be."""
+        index, root = candidate.index, candidate.index.root
+        removal = {
+            "id": index.id,
+            "root": str(root) if root else None,
+            "path": str(candidate.path),
+            "bytes": 0,
+            "reason": candidate.reason,
+        }
+        problem = candidate.explain_busy()
+        if not problem:
+            removal["bytes"] = self._space.add_folders(candidate.path)
+            problem = "" if self.dry_run else _try_remove(candidate)
+        if problem:
+            self.failed.append({**removal, "bytes": 0, "problem": problem})
+            return False
+        self.removed.append(removal)
+        return True
+
+
+def _try_remove(candidate: RemovalCandidate) -> str:
+    """Remove a candidate; return the reason of a failure, or empty text."""
+    try:
+        candidate.remove()
+    except IndexInUseError as error:
+        return str(error)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def select_leftovers(indexes: Iterable[StoredIndex]) -> Iterator[RemovalCandidate]:
+    """Yield everything besides the published generations."""
+    for index in indexes:
+        for leftover in index.list_leftovers():
+            yield RemovalCandidate(index, leftover.reason, leftover)
+
+
+def select_over_limits(
+    indexes: Iterable[StoredIndex], sizes: Mapping[str, int], limits: Mapping[str, float], sweep: CacheSweep
+) -> Iterator[RemovalCandidate]:
+    """Yield the indexes over a limit, oldest first; each removal affects the next decision."""
+    max_bytes = min(limits.get("maxBytes", float("inf")), limits.get("maxGb", float("inf")) * 2**30)
+    oldest_allowed = time.time() - min(limits.get("maxAgeDays", MAX_AGE_DAYS), MAX_AGE_DAYS) * DAY_SECONDS
+    total = sum(sizes.values())
+    for index in indexes:
+        remaining_bytes = total - sum(sizes[removal["id"]] for removal in sweep.removed)
+        if index.published_at < oldest_allowed:
+            yield RemovalCandidate(index, "age")
+        elif remaining_bytes > max_bytes:
+            yield RemovalCandidate(index, "quota")
+
+
+LIMIT_ARGUMENTS: Final = ("maxBytes", "maxGb", "maxAgeDays")
+
+_DRY_RUN_ARGUMENT: Final = flag_argument("Say what would be removed, and remove nothing.")
+_ONLY_REPOSITORY_ARGUMENT: Final = {**REPO_PATH_SCHEMA, "description": "Look only at the index of this repository."}
+
+GC_INPUT: Final = arguments(
+    {
+        "dryRun": _DRY_RUN_ARGUMENT,
+        "maxBytes": {**COUNT_SCHEMA, "description": "Keep indexes of so many bytes together at most."},
+        "maxGb": {
+            "type": "number",
+            "minimum": 0,
+            "description": "The same in GiB; the smaller of the two counts.",
+        },
+        "maxAgeDays": {
+            "type": "number",
+            "minimum": 0,
+            "description": "Keep only indexes that were published in so many days.",
+        },
+        "repoPath": _ONLY_REPOSITORY_ARGUMENT,
+    }
+)
+
+_REMOVAL_PROPERTIES: Final = {
+    "id": {**TEXT_SCHEMA, "description": "The index that it is, or was a part of."},
+    "root": {**NULLABLE_TEXT_SCHEMA, "description": "The repository, if it is known."},
+    "path": TEXT_SCHEMA,
+    "bytes": {**COUNT_SCHEMA, "description": "What it frees."},
+    "reason": {
+        "enum": ["age", "quota", "old", "unfinished", "backup"],
+        "description": (
+            "age and quota: a whole index, over a limit. old: a generation that another one has "
+            "replaced. unfinished: what a build left that was ended. backup: what "
+            "compact_sqlite_index kept."
+        ),
+    },
+}
+
+GC_OUTPUT: Final = object_schema(
+    mode={"enum": ["repo", "leftovers"], "description": "Whole indexes, or what lies beside them."},
+    dryRun=FLAG_SCHEMA,
+    cacheRoot=TEXT_SCHEMA,
+    limits={"type": "object", "additionalProperties": {"type": "number"}},
+    totals=object_schema("Before anything was removed.", repos=COUNT_SCHEMA, bytes=COUNT_SCHEMA),
+    removals=array_schema(object_schema(**_REMOVAL_PROPERTIES), "What was removed, or would be."),
+    failedRemovals=array_schema(
+        object_schema(**_REMOVAL_PROPERTIES, problem={**TEXT_SCHEMA, "description": "Why it is still there."})
+    ),
+    freedBytes=COUNT_SCHEMA,
+)
+
+CLEAN_INPUT: Final = arguments(
+    {
+        "all": flag_argument("Remove the indexes of every repository; then without repoPath."),
+        "dryRun": _DRY_RUN_ARGUMENT,
+        "repoPath": REPO_PATH_SCHEMA,
+    }
+)
+
+CLEAN_OUTPUT: Final = object_schema(
+    all=FLAG_SCHEMA,
+    dryRun=FLAG_SCHEMA,
+    cacheRoot=TEXT_SCHEMA,
+    targets=array_schema(
+        {
+            **object_schema(
+                id=TEXT_SCHEMA,
+                root=NULLABLE_TEXT_SCHEMA,
+                path=TEXT_SCHEMA,
+                bytes=COUNT_SCHEMA,
+                deleted={**FLAG_SCHEMA, "description": "Always false in a dry run."},
+            ),
+        },
+        "The indexes that were meant; one that was not deleted says why in problem.",
+    ),
+    freedBytes=COUNT_SCHEMA,
+    kept=array_schema(TEXT_SCHEMA, "What the cache has besides, and keeps: models, dictionaries, extensions."),
+)
+CLEAN_OUTPUT["properties"]["targets"]["items"]["properties"]["problem"] = TEXT_SCHEMA
+
+
+class RemovalTools:
+    """The tools that remove indexes of this machine."""
+
+    def __init__(self, environment: MaintenanceEnvironment) -> None:
+        self._environment = environment
+
+    async def collect(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer `cache_gc`."""
+        indexes = self._select_indexes(args.get("repoPath"))
+        limits = {name: args[name] for name in LIMIT_ARGUMENTS if name in args}
+        sweep = CacheSweep(args["dryRun"])
+        sizes = await to_thread.run_sync(_measure_indexes, indexes)
+        plan = select_over_limits(indexes, sizes, limits, sweep) if limits else select_leftovers(indexes)
+        await self._run_sweep(plan, sweep, context)
+        return {
+            "mode": "repo" if limits else "leftovers",
+            "dryRun": sweep.dry_run,
+            "cacheRoot": str(self._environment.cache),
+            "limits": limits,
+            "totals": {"repos": len(indexes), "bytes": sum(sizes.values())},
+            "removals": sweep.removed,
+            "failedRemovals": sweep.failed,
+            "freedBytes": sweep.freed_bytes,
+        }
+
+    async def clean(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer `clean_artifacts`."""
+        if args["all"] and "repoPath" in args:
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                "`all` means every repository, and does not go with repoPath.",
+                hint="Leave one of them out. A server that is fenced to repositories, as over "
+                "HTTP, removes only theirs.",
+            )
+        if args["all"]:
+            indexes = self._select_indexes(None)
+        else:
+            repository = self._environment.resolve_repository(args, context)
+            indexes = self._select_indexes(str(repository.root))
+        sweep = CacheSweep(args["dryRun"])
+        await self._run_sweep([RemovalCandidate(item, "asked") for item in indexes], sweep, context)
+        return {
+            "all": args["all"],
+            "dryRun": sweep.dry_run,
+            "cacheRoot": str(self._environment.cache),
+            "targets": [_describe_target(item, sweep) for item in (*sweep.removed, *sweep.failed)],
+            "freedBytes": sweep.freed_bytes,
+            "kept": _list_other_folders(self._environment.cache),
+        }
+
+    async def _run_sweep(self, candidates: Iterable[RemovalCandidate], sweep: CacheSweep, context: Context) -> None:
+        """Remove candidates one by one, so that a cancelled call leaves nothing half removed."""
+        await self._environment.indexes.wait_for_checks()
+        await to_thread.run_sync(self._environment.release_generations)
+        for candidate in candidates:
+            context.progress(_format_progress(candidate, sweep), phase="remove")
+            await to_thread.run_sync(sweep.remove, candidate)
+
+    def _select_indexes(self, path: str | None) -> list[StoredIndex]:
+        """Return the indexes that a call refers to: all of them, or that of one repository.
+
+        Raises:
+            ToolError: INVALID_REQUEST, the cache is in a folder where nothing should be removed.
+        """
+        check_cache_folder(self._environment)
+        if path is None:
+            return list_indexes(self._environment.cache)
+        repository = self._environment.indexes.find_repository(path)
+        folder = self._environment.indexes.open_store(repository).folder
+        return [StoredIndex(folder)] if is_index_folder(folder) else []
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="cache_gc",
+                version=2,
+                title="Collect garbage in the cache",
+                description=(
+                    "Make the cache of indexes smaller. With a limit, whole indexes go, the "
+                    "oldest first, until the rest fits; without one, only replaced generations,"
+                    " rests of builds and backups. What somebody reads or builds stays. Lists "
+                    "what went and what it freed; use dryRun=true first."
+                ),
+                input=GC_INPUT,
+                output=GC_OUTPUT,
+                run=self.collect,
+                hints=Hints(read_only=False, destructive=True),
+                examples=(
+                    {"arguments": {"dryRun": True}},
+                    {"arguments": {"maxGb": 5}},
+                    {"arguments": {"maxAgeDays": 30, "dryRun": True}},
+                ),
+            ),
+            Tool(
+                name="clean_artifacts",
+                version=2,
+                title="Remove an index",
+                description=(
+                    "Remove the index of a repository, or with all=true those of every "
+                    "repository; they can be built again. Downloads and records stay, and so "
+                    "does an index that somebody reads or builds. Lists what is gone; use "
+                    "dryRun=true first."
+                ),
+                input=CLEAN_INPUT,
+                output=CLEAN_OUTPUT,
+                run=self.clean,
+                hints=Hints(read_only=False, destructive=True),
+                examples=(
+                    {"arguments": {"dryRun": True}},
+                    {"arguments": {"repoPath": "/src/app"}},
+                    {"arguments": {"all": True, "dryRun": True}},
+                ),
+            ),
+        )
+
+
+def check_cache_folder(environment: MaintenanceEnvironment) -> None:
+    """Reject a cache in a folder where a mistake would be costly.
+
+    Raises:
+        ToolError: INVALID_REQUEST, it is the root of the system, a home folder, or a folder that
+            contains the home or the project.
+    """
+    cache = environment.cache.resolve()
+    protected_folders = [environment.settings.home.resolve(), environment.settings.project_dir.resolve()]
+    if cache.parent == cache or any(folder.is_relative_to(cache) for folder in protected_folders):
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"Nothing is removed in {cache}: it is no folder for a cache alone.",
+            hint="Set CLEATS_CACHE_DIR to a folder of its own.",
+        )
+
+
+def _measure_indexes(indexes: Iterable[StoredIndex]) -> dict[str, int]:
+    return {index.id: measure_disk_usage(index.folder) for index in indexes}
+
+
+def _describe_target(removal: Mapping[str, Any], sweep: CacheSweep) -> dict[str, Any]:
+    target = {name: value for name, value in removal.items() if name != "reason"}
+    return {**target, "deleted": not sweep.dry_run and "problem" not in removal}
+
+
+def _list_other_folders(cache: Path) -> list[str]:
+    """Return the names of everything in the cache except indexes."""
+    try:
+        return sorted(path.name for path in cache.iterdir() if path.name != REPOSITORIES_FOLDER)
+    except OSError:
+        return []
+
+
+def _format_progress(candidate: RemovalCandidate, sweep: CacheSweep) -> str:
+    return f"{'looking at' if sweep.dry_run else 'removing'} {candidate.path}"

@@ -1,0 +1,241 @@
+"""The tool `report_artifacts`: the contents and the disk usage of the indexes on this machine."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, Final
+
+from anyio import to_thread
+
+from cleats.contract.tools import Context, Tool, arguments
+from cleats.toolsets.code.index import catalogue_schema
+from cleats.toolsets.code.index.cache import StoredIndex, list_indexes, measure_disk_usage
+from cleats.toolsets.code.index.generations import LOCK_FILE_NAME, GenerationLease
+from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.toolsets.code.maintenance.config_status import DOWNLOAD_FOLDERS
+from cleats.toolsets.code.maintenance.context import (
+    COUNT_SCHEMA,
+    FLAG_SCHEMA,
+    NULLABLE_TEXT_SCHEMA,
+    TEXT_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    MaintenanceEnvironment,
+    array_schema,
+    format_timestamp,
+    nullable_object_schema,
+    object_schema,
+)
+from cleats.toolsets.code.repository import Repository
+
+ARTIFACT_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "catalogue": "Files, chunks and all that is known of them.",
+    "words": "The full-text index of Tantivy.",
+    "columns": "What filters read.",
+    "vectors": "What chunks mean.",
+    "history": "What git said, for the next update.",
+    "sqlite": "The full-text index of SQLite.",
+    "other": "The rest.",
+    "leftovers": "What lies beside the published generation; cache_gc removes it.",
+}
+
+INVENTORY_OUTPUT: Final = object_schema(
+    repo=object_schema(
+        root=TEXT_SCHEMA,
+        repoId=TEXT_SCHEMA,
+        cacheRoot=TEXT_SCHEMA,
+        generation=NULLABLE_TEXT_SCHEMA,
+        totalBytes=COUNT_SCHEMA,
+        artifacts=object_schema(
+            "Bytes by what they are for.",
+            **{kind: {**COUNT_SCHEMA, "description": about} for kind, about in ARTIFACT_DESCRIPTIONS.items()},
+        ),
+        sqlite=nullable_object_schema(
+            "The full-text index of SQLite; null without.", path=TEXT_SCHEMA, bytes=COUNT_SCHEMA
+        ),
+    ),
+    health=object_schema(
+        issues=array_schema(object_schema(code=TEXT_SCHEMA, message=TEXT_SCHEMA), "What is wrong."),
+        hints=array_schema(TEXT_SCHEMA, "What to do about it."),
+    ),
+    overall=object_schema(
+        cacheRoot=TEXT_SCHEMA,
+        repos=COUNT_SCHEMA,
+        indexBytes=COUNT_SCHEMA,
+        **{f"{part}Bytes": COUNT_SCHEMA for part in DOWNLOAD_FOLDERS},
+        totalBytes=COUNT_SCHEMA,
+    ),
+    allRepos=array_schema(
+        object_schema(
+            repoId=TEXT_SCHEMA,
+            root={**NULLABLE_TEXT_SCHEMA, "description": "The repository, if it is known."},
+            rootExists=FLAG_SCHEMA,
+            path=TEXT_SCHEMA,
+            bytes=COUNT_SCHEMA,
+            generation=NULLABLE_TEXT_SCHEMA,
+            publishedAt=TIMESTAMP_SCHEMA,
+        ),
+        "Every index of this machine, the one that was published last first.",
+    ),
+)
+
+
+class InventoryTool:
+    """The tool that reports the disk usage of indexes."""
+
+    def __init__(self, environment: MaintenanceEnvironment) -> None:
+        self._environment = environment
+
+    async def report(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one call."""
+        repository = self._environment.resolve_repository(args, context)
+        context.progress("counting", phase="look")
+        inventory = await to_thread.run_sync(self._measure_cache, repository, abandon_on_cancel=True)
+        freshness = await self._environment.indexes.check_freshness(repository)
+        if freshness is not None and freshness.is_stale:
+            _add_issue(inventory, ("index_stale", f"The index is not up to date: {freshness}."))
+        return inventory
+
+    def _measure_cache(self, repository: Repository) -> dict[str, Any]:
+        cache = self._environment.cache
+        indexes = [_describe_index(index) for index in reversed(list_indexes(cache))]
+        folder_bytes = {
+            f"{folder_name}Bytes": measure_disk_usage(cache / folder_name) for folder_name in DOWNLOAD_FOLDERS
+        }
+        index_bytes = sum(index["bytes"] for index in indexes)
+        inventory: dict[str, Any] = {
+            "repo": self._describe_repository(repository),
+            "health": {"issues": [], "hints": []},
+            "overall": {
+                "cacheRoot": str(cache),
+                "repos": len(indexes),
+                "indexBytes": index_bytes,
+                **folder_bytes,
+                "totalBytes": index_bytes + sum(folder_bytes.values()),
+            },
+            "allRepos": indexes,
+        }
+        for issue in self._iterate_issues(repository, inventory):
+            _add_issue(inventory, issue)
+        return inventory
+
+    def _describe_repository(self, repository: Repository) -> dict[str, Any]:
+        folder = self._environment.indexes.open_store(repository).folder
+        index = StoredIndex(folder)
+        current = folder / "generations" / (index.generation or LOCK_FILE_NAME)
+        artifacts = dict.fromkeys(ARTIFACT_DESCRIPTIONS, 0)
+        for path in current.rglob("*"):
+            with suppress(OSError):  # the generation has just been replaced
+                status = path.lstat()
+                if S_ISREG(status.st_mode):
+                    artifacts[_classify_file(path.relative_to(current))] += status.st_size
+        total = measure_disk_usage(folder)
+        artifacts["leftovers"] = max(total - sum(artifacts.values()), 0) if index.list_leftovers() else 0
+        return {
+            "root": str(repository.root),
+            "repoId": repository.id,
+            "cacheRoot": str(folder),
+            "generation": index.generation,
+            "totalBytes": total,
+            "artifacts": artifacts,
+            "sqlite": _describe_fts(current / "fts.db", artifacts["sqlite"]),
+        }
+
+    def _iterate_issues(self, repository: Repository, inventory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        store = self._environment.indexes.open_store(repository)
+        lease = store.lease_current()
+        if lease is not None:
+            with lease:
+                yield from _iterate_damage(lease)
+        elif store.is_outdated():
+            yield "index_outdated", "Another version of this program wrote the index."
+        else:
+            yield "index_missing", "The repository has no index."
+        if inventory["repo"]["artifacts"]["leftovers"]:
+            yield "leftovers", "There are generations that nobody needs, or rests of builds."
+        if any(index["root"] and not index["rootExists"] for index in inventory["allRepos"]):
+            yield "orphans", "There are indexes of repositories that do not exist any more."
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="report_artifacts",
+                version=2,
+                title="Report what indexes cost",
+                description=(
+                    "Say how much space the index of a repository takes and for what, whether it "
+                    "is whole and up to date, and what else this machine's cache holds: every "
+                    "index with its repository, size and age, models and dictionaries. Changes "
+                    "nothing."
+                ),
+                input=arguments({"repoPath": REPO_PATH_SCHEMA}),
+                output=INVENTORY_OUTPUT,
+                run=self.report,
+                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app"}}),
+            ),
+        )
+
+
+HINTS_BY_ISSUE: Final[Mapping[str, str]] = {
+    "index_missing": "Call build_index, or run `cleats index`.",
+    "index_outdated": "Call build_index, or run `cleats index`.",
+    "index_stale": "Call build_index with incremental=true, or run `cleats index`.",
+    "index_damaged": "Call build_index with incremental=false, or run `cleats index --full`.",
+    "leftovers": "Call cache_gc, or run `cleats cache gc`.",
+    "orphans": "Call cache_gc with maxAgeDays, or run `cleats cache gc --max-age-days 30`.",
+}
+
+
+def _add_issue(inventory: Mapping[str, Any], issue: tuple[str, str]) -> None:
+    code, message = issue
+    inventory["health"]["issues"].append({"code": code, "message": message})
+    if HINTS_BY_ISSUE[code] not in inventory["health"]["hints"]:
+        inventory["health"]["hints"].append(HINTS_BY_ISSUE[code])
+
+
+def _describe_index(index: StoredIndex) -> dict[str, Any]:
+    root = index.root
+    return {
+        "repoId": index.id,
+        "root": str(root) if root else None,
+        "rootExists": root is not None and root.is_dir(),
+        "path": str(index.folder),
+        "bytes": measure_disk_usage(index.folder),
+        "generation": index.generation,
+        "publishedAt": format_timestamp(index.published_at) if index.generation else None,
+    }
+
+
+def _describe_fts(path: Path, size: int) -> dict[str, Any] | None:
+    return {"path": str(path), "bytes": size} if size else None
+
+
+def _classify_file(path: Path) -> str:
+    """Return the kind of artifact that a file of a generation is."""
+    if path.name == catalogue_schema.CATALOGUE_FILE_NAME:
+        return "catalogue"
+    if "words" in path.parts:
+        return "words"
+    if path.suffix == ".columns":
+        return "columns"
+    kinds_by_name = {"vectors.i8": "vectors", "history.bin": "history", "fts.db": "sqlite"}
+    return kinds_by_name.get(path.name, "other")
+
+
+def _iterate_damage(lease: GenerationLease) -> Iterator[tuple[str, str]]:
+    """Yield an issue for each missing part of a generation."""
+    from cleats.toolsets.code.index import segments  # noqa: PLC0415
+    from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
+    from cleats.toolsets.code.index.shard_writer import list_shard_folders  # noqa: PLC0415
+
+    with IndexCatalogue.open(lease.catalogue_path) as catalogue:
+        meta = catalogue.read_meta()
+    if meta["sqlite"] and not (lease.folder / "fts.db").is_file():
+        yield "index_damaged", "The full-text index of SQLite is missing."
+    try:
+        parts = [lease.folder / segments.SEGMENTS_FOLDER, *list_shard_folders(lease.folder)]
+        missing = [folder.name for folder in parts if not folder.is_dir()]
+    except (OSError, ValueError):
+        missing = ["all"]
+    if missing:
+        yield "index_damaged", f"Parts of the index are missing: {', '.join(missing)}."

@@ -1,0 +1,257 @@
+"""The tool `show_file`: lines of a file as it is now, and the indexed chunks at those lines."""
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.tools import Context, Tool, arguments
+from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.toolsets.code.maintenance import file_access
+from cleats.toolsets.code.maintenance.context import (
+    COUNT_SCHEMA,
+    FLAG_SCHEMA,
+    TEXT_SCHEMA,
+    MaintenanceEnvironment,
+    array_schema,
+    nullable_object_schema,
+    object_schema,
+)
+from cleats.toolsets.code.maintenance.excerpt import FileExcerpt, LineSpan, read_excerpt
+from cleats.toolsets.code.repository import Repository
+
+DEFAULT_TEXT_BYTES: Final = 256 << 10
+MAX_TEXT_BYTES: Final = 4 << 20
+"""Bytes of text in one answer: by default, and at most."""
+
+MAX_SUGGESTIONS: Final = 3
+"""Files that are suggested for a missing one."""
+
+MISSING_FILE_HINT: Final = (
+    "The index has it, the disk has not: it is gone since, or it is a record, "
+    "whose text `search` gives with mode=records and output=full."
+)
+"""Hint for a missing path that a search may just have returned."""
+
+_LOCATION_PATTERN: Final = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:[-:](?P<end>\d+))?")
+"""A location as search prints it, which is not a path."""
+
+_LINE_SCHEMA: Final = {"type": "integer", "minimum": 1}
+
+SHOW_FILE_INPUT: Final = arguments(
+    {
+        "path": {
+            **TEXT_SCHEMA,
+            "minLength": 1,
+            "description": "The file, from the root of the repository; or absolute, inside it.",
+        },
+        "startLine": {**_LINE_SCHEMA, "description": "The first line, counted from 1."},
+        "endLine": {**_LINE_SCHEMA, "description": "The last line, included; the file's without it."},
+        "context": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 10_000,
+            "default": 0,
+            "description": "Lines more before and after.",
+        },
+        "maxBytes": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_TEXT_BYTES,
+            "default": DEFAULT_TEXT_BYTES,
+            "description": "Bytes of text to give at most; it is cut after a whole line.",
+        },
+        "repoPath": REPO_PATH_SCHEMA,
+    },
+    required=["path"],
+)
+
+SHOW_FILE_OUTPUT: Final = object_schema(
+    path={**TEXT_SCHEMA, "description": "From the root of the repository, wherever links led."},
+    startLine=_LINE_SCHEMA,
+    endLine={**COUNT_SCHEMA, "description": "The last line that is shown; 0 in an empty file."},
+    totalLines=COUNT_SCHEMA,
+    bytes={**COUNT_SCHEMA, "description": "Of the whole file."},
+    text=TEXT_SCHEMA,
+    sha256={**TEXT_SCHEMA, "description": "Of the whole file."},
+    truncated={**FLAG_SCHEMA, "description": "Whether lines that were asked for did not fit."},
+    index=nullable_object_schema(
+        "What the index knows of the file; null without an index.",
+        generation=TEXT_SCHEMA,
+        state={
+            "enum": ["same", "changed", "absent"],
+            "description": (
+                "Whether the file is as it was indexed. When it has changed, the lines of the chunks are those of then."
+            ),
+        },
+    ),
+    chunks=array_schema(
+        object_schema(
+            id=TEXT_SCHEMA,
+            mode=TEXT_SCHEMA,
+            kind=TEXT_SCHEMA,
+            name=TEXT_SCHEMA,
+            startLine=_LINE_SCHEMA,
+            endLine=_LINE_SCHEMA,
+            headline=TEXT_SCHEMA,
+        ),
+        "The chunks of the index that have any of the lines.",
+    ),
+)
+
+
+class ShowTool:
+    """The tool that shows files of repositories."""
+
+    def __init__(self, environment: MaintenanceEnvironment) -> None:
+        self._environment = environment
+
+    async def show(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one call."""
+        repository = self._environment.resolve_repository(args, context)
+        span = _parse_span(args)
+        stop_event = threading.Event()
+        try:
+            work = partial(self._read_file, repository, args["path"], span, stop_event.is_set)
+            answer, excerpt = await to_thread.run_sync(work, abandon_on_cancel=True)
+        finally:
+            stop_event.set()
+        if not excerpt.is_utf8:
+            context.warn("not_utf8", "The file is not UTF-8; some bytes are shown as U+FFFD.")
+        if answer["index"] and answer["index"]["state"] == "changed":
+            context.warn(
+                "file_changed",
+                "The file has changed since it was indexed; the chunks are those of then.",
+                hint="Call build_index with incremental=true.",
+            )
+        return answer
+
+    def _read_file(
+        self, repository: Repository, requested_path: str, span: LineSpan, should_stop: Callable[[], bool]
+    ) -> tuple[dict[str, Any], FileExcerpt]:
+        try:
+            path = file_access.resolve_file(repository.root, requested_path)
+        except ToolError as error:
+            raise self._add_suggestions(error, repository, requested_path) from None
+        from cleats.toolsets.code.discovery.tree import escape_path  # noqa: PLC0415
+
+        with file_access.open_file(repository.root, path) as file:
+            excerpt = read_excerpt(file, span, should_stop)
+        index, chunks = self._find_chunks(repository, path, excerpt)
+        answer = {
+            "path": escape_path(path.as_posix()),
+            "startLine": excerpt.start,
+            "endLine": excerpt.end,
+            "totalLines": excerpt.lines,
+            "bytes": excerpt.size,
+            "text": excerpt.text,
+            "sha256": excerpt.sha256,
+            "truncated": excerpt.truncated,
+            "index": index,
+            "chunks": chunks,
+        }
+        return answer, excerpt
+
+    def _find_chunks(
+        self, repository: Repository, path: Path, excerpt: FileExcerpt
+    ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        lease = self._environment.indexes.open_store(repository).lease_current()
+        if lease is None:
+            return None, []
+        # Only an index needs SQLite, which a server does not load at its start.
+        from cleats.toolsets.code.discovery.tree import escape_path  # noqa: PLC0415
+        from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
+        from cleats.toolsets.code.search.hit_details import CatalogueReader  # noqa: PLC0415
+
+        with lease, IndexCatalogue.open(lease.catalogue_path) as catalogue:
+            name = escape_path(path.as_posix())
+            hashes = list(catalogue.connection.execute("SELECT hash FROM files WHERE path = ?", (name,)))
+            rows = CatalogueReader(catalogue).find_overlapping(name, excerpt.start, max(excerpt.end, 1))
+        state = "absent" if not hashes else "same" if hashes[0][0] == excerpt.digest else "changed"
+        chunks = [
+            {
+                "id": row.key,
+                "mode": row.mode,
+                "kind": row.kind,
+                "name": row.name,
+                "startLine": row.start_line,
+                "endLine": row.end_line,
+                "headline": row.headline,
+            }
+            for row in rows
+        ]
+        return {"generation": lease.name, "state": state}, chunks
+
+    def _add_suggestions(self, error: ToolError, repository: Repository, requested_path: str) -> ToolError:
+        """Return the error with suggestions: similar files of the index, or the line arguments."""
+        if error.code is ErrorCode.NOT_FOUND and (location := _LOCATION_PATTERN.fullmatch(requested_path)):
+            lines = f"startLine {location['start']}, endLine {location['end'] or location['start']}"
+            hint = f"Lines are arguments of their own: path {location['path']}, {lines}."
+            return ToolError(error.code, error.message, hint=hint)
+        lease = self._environment.indexes.open_store(repository).lease_current()
+        if lease is None or error.code is not ErrorCode.NOT_FOUND:
+            if lease is not None:
+                lease.close()
+            return error
+        from cleats.toolsets.code.discovery.tree import escape_path  # noqa: PLC0415
+        from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
+
+        with lease, IndexCatalogue.open(lease.catalogue_path) as catalogue:
+            rows = catalogue.connection.execute(
+                "SELECT path FROM files"
+                " WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1"
+                " ORDER BY length(path), path LIMIT ?2",
+                (escape_path(Path(requested_path).name), MAX_SUGGESTIONS),
+            )
+            similar_paths = [path for (path,) in rows]
+        if not similar_paths:
+            return error
+        if Path(requested_path).as_posix() in similar_paths:
+            return ToolError(error.code, error.message, hint=MISSING_FILE_HINT)
+        return ToolError(error.code, error.message, hint=f"Did you mean {' or '.join(similar_paths)}?")
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="show_file",
+                version=2,
+                title="Show a file",
+                description=(
+                    "Read lines of a text file in a repository, as they are on the disk now, "
+                    "with the functions or sections that the index has there. Give the file and"
+                    " the lines of a search hit, and context for more around it. Works without "
+                    "an index."
+                ),
+                input=SHOW_FILE_INPUT,
+                output=SHOW_FILE_OUTPUT,
+                run=self.show,
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
+                examples=(
+                    {"arguments": {"path": "README.md"}},
+                    {"arguments": {"path": "src/app.py", "startLine": 10, "endLine": 40}},
+                    {"arguments": {"path": "src/app.py", "startLine": 25, "context": 5}},
+                ),
+            ),
+        )
+
+
+def _parse_span(args: Mapping[str, Any]) -> LineSpan:
+    """Return the requested lines: a start without an end extends to the end of the file.
+
+    With context, a start alone is a line to look around.
+    """
+    start, end, context_lines = args.get("startLine"), args.get("endLine"), args["context"]
+    if start and end and end < start:
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"endLine {end} comes before startLine {start}.",
+            hint="Lines are counted from 1, and both are included.",
+        )
+    if start and context_lines and not end:
+        end = start
+    return LineSpan(max((start or 1) - context_lines, 1), end + context_lines if end else 0, args["maxBytes"])

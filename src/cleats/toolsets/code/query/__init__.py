@@ -1,0 +1,1 @@
+"""Queries: arguments, the query language, filters, and the request they become."""

@@ -1,0 +1,1 @@
+"""Index generations published to an OpenSearch cluster and searched there."""

@@ -1,0 +1,279 @@
+"""A generation as documents: its files, and their chunks with every searchable field.
+
+The catalogue is read file by file in path order, so the number of a chunk is its position in the
+order of paths and positions in their files.
+"""
+
+from base64 import b64decode, b64encode
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
+from cleats.toolsets.code.index import catalogue_schema, tokens
+from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.catalogue_schema import Relations
+from cleats.toolsets.code.index.column_writer import VALUE_SEPARATOR
+from cleats.toolsets.code.index.corpus import map_field_texts
+from cleats.toolsets.code.index.digest import (
+    ASYNC_FLAG,
+    GENERATOR_FLAG,
+    RETURNS_FLAG,
+    FileAttributes,
+    load_word_table,
+    unpack_attributes,
+)
+from cleats.toolsets.code.index.shard_writer import SHARD_FORMAT_VERSION, unpack_risk_columns
+from cleats.toolsets.code.search.adjustments import TEST_PATH_PATTERN, is_duplicate_path
+from cleats.toolsets.code.sharing.opensearch.fields import (
+    DOCUMENT_FORMAT,
+    FILE_MODE,
+    NAME_SEPARATORS,
+    STORAGE_BY_COLUMN,
+    frame_value,
+    iterate_suffixes,
+)
+
+_SELECT_FILES_SQL = (
+    "SELECT id, path, lang, facts, attributes, vectors, text, last_author, last_modified,"
+    " last_commit, churn FROM files ORDER BY path"
+)
+_SELECT_CHUNKS_SQL = (
+    "SELECT mode, kind, name, start, end, start_line, end_line, headline, facts, risk, authors,"
+    " lint FROM chunks WHERE file = ? ORDER BY ordinal"
+)
+_FLAG_BITS: Final = {"async": ASYNC_FLAG, "generator": GENERATOR_FLAG, "returns": RETURNS_FLAG}
+
+_relations_decoder = msgspec.msgpack.Decoder(Relations)
+_names_decoder = msgspec.msgpack.Decoder(list[str])
+
+
+class IndexDocument(NamedTuple):
+    """One document and its id."""
+
+    id: str
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _FileRow:
+    id: int
+    path: str
+    lang: str
+    facts: bytes
+    attributes: bytes
+    vectors: bytes
+    text: bytes
+    author: str | None
+    modified: int | None
+    commit: str | None
+    churn: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkRow:
+    mode: str
+    kind: str
+    name: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    headline: str
+    facts: bytes
+    risk: bytes | None
+    authors: bytes | None
+    lint: bytes | None
+
+
+def describe_generation(folder: Path) -> dict[str, Any]:
+    """Return the metadata of a generation that its publisher and its searchers need."""
+    with IndexCatalogue.open(folder / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
+        counts = catalogue.count_contents()
+        meta = catalogue.read_meta()
+        [(vector_bytes, chunk_count)] = catalogue.connection.execute(
+            "SELECT coalesce(sum(length(vectors)), 0), (SELECT count(*) FROM chunks) FROM files"
+        )
+    table = load_word_table()
+    dimensions = (
+        vector_bytes // chunk_count if chunk_count and table is not None and not vector_bytes % chunk_count else 0
+    )
+    return {
+        "form": format_version(),
+        "generation": folder.name,
+        "chunks": sum(counts.chunks.values()),
+        "files": counts.files,
+        "branch": meta.get("branch"),
+        "dimensions": int(dimensions),
+        "table": table.fingerprint if table is not None and dimensions else "",
+    }
+
+
+def format_version() -> str:
+    """Return the version of everything that publisher and searcher must share."""
+    return f"{DOCUMENT_FORMAT}.{SHARD_FORMAT_VERSION}.{catalogue_schema.CATALOGUE_SCHEMA_VERSION}"
+
+
+def read_documents(folder: Path, dimensions: int) -> Generator[IndexDocument]:
+    """Yield every file of a generation, followed by its chunks."""
+    numbers = count()
+    with IndexCatalogue.open(folder / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
+        execute = catalogue.connection.execute
+        for file_number, row in enumerate(execute(_SELECT_FILES_SQL)):
+            file = _FileRow(*row)
+            yield IndexDocument(build_file_id(file_number), {"mode": FILE_MODE, "hit": _build_file_body(file)})
+            chunks = [_ChunkRow(*chunk_row) for chunk_row in execute(_SELECT_CHUNKS_SQL, (file.id,))]
+            facts = list(_collect_chunk_fields(file, chunks, dimensions))
+            for ordinal, (chunk, values) in enumerate(zip(chunks, facts, strict=True)):
+                number = next(numbers)
+                hit = {"file": file_number, "ordinal": ordinal, **_build_hit(file, chunk)}
+                hit |= {name: values.pop(name) for name in ("row", "uses", "repeats")}
+                yield IndexDocument(str(number), {"at": number, "mode": chunk.mode, **values, "hit": hit})
+
+
+def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimensions: int) -> Iterator[dict[str, Any]]:
+    """Yield the searchable fields of each chunk of a file."""
+    file_attributes = unpack_attributes(file.attributes)
+    values_by_chunk, vectors = _group_values_by_chunk(file_attributes), _read_vectors(file, len(chunks), dimensions)
+    counts = {name: np.frombuffer(column, np.int32).tolist() for name, column in file_attributes.counts.items()}
+    file_values, file_numbers = _collect_file_values(file, file_attributes), dict(_iterate_history_numbers(file))
+    file_fields, stems, is_repeated = (
+        _collect_file_fields(file),
+        tokens.stem_text(file.path),
+        is_duplicate_path(file.path),
+    )
+    for index, chunk in enumerate(chunks):
+        chunk_counts = {
+            name: column_counts[index] for name, column_counts in counts.items() if column_counts[index] >= 0
+        }
+        yield {
+            **file_fields,
+            "name": _build_name_fields(chunk.name),
+            "text": {
+                field: text for field, text in map_field_texts(stems, file_attributes.texts[index]).items() if text
+            },
+            "has": {**file_values, **_normalize_columns(values_by_chunk[index]), **_collect_late_values(file, chunk)},
+            "number": {**chunk_counts, **file_numbers},
+            "flag": {
+                **{name: bool(file_attributes.flags[index] & bit) for name, bit in _FLAG_BITS.items()},
+                "lint": bool(chunk.lint),
+            },
+            **({"vector": vectors[index].tolist()} if vectors[index].any() else {}),
+            "row": encode_bytes(vectors[index].tobytes()),
+            "uses": len(values_by_chunk[index].get("uses", ())),
+            "repeats": is_repeated or PROTOTYPE_MODIFIER in values_by_chunk[index].get("visibility", ()),
+        }
+
+
+def build_file_id(file_number: int) -> str:
+    """Return the document id of a file."""
+    return f"file-{file_number}"
+
+
+def _collect_file_fields(file: _FileRow) -> dict[str, Any]:
+    return {
+        "tests": TEST_PATH_PATTERN.search(file.path) is not None,
+        "path": {"written": frame_value(file.path), "lower": frame_value(file.path.lower())},
+        "ends": sorted(set(iterate_suffixes(file.path.lower(), "/"))),
+    }
+
+
+def _read_vectors(file: _FileRow, chunk_count: int, dimensions: int) -> Any:
+    if not dimensions or not chunk_count:
+        return np.zeros((chunk_count, 0), np.int8)
+    return np.frombuffer(file.vectors, np.int8).reshape(chunk_count, dimensions)
+
+
+def _build_name_fields(name: str) -> dict[str, Any]:
+    return {
+        "whole": name,
+        "whole_lower": name.lower(),
+        "part": sorted(set(iterate_suffixes(name, NAME_SEPARATORS))),
+        "part_lower": sorted(set(iterate_suffixes(name.lower(), NAME_SEPARATORS))),
+    }
+
+
+def _group_values_by_chunk(file_attributes: FileAttributes) -> dict[int, dict[str, list[str]]]:
+    """Return the values of each chunk of a file by column."""
+    values_by_chunk: dict[int, dict[str, list[str]]] = defaultdict(dict)
+    for name, column in file_attributes.columns.items():
+        chunk_numbers = np.frombuffer(column.owners, np.int32).tolist()
+        value_ids = np.frombuffer(column.ids, np.int32).tolist()
+        for chunk_number, value_id in zip(chunk_numbers, value_ids, strict=True):
+            values_by_chunk[chunk_number].setdefault(name, []).append(column.values[value_id])
+    for values in values_by_chunk.values():
+        values.pop("name", None)  # names have separate fields
+    return values_by_chunk
+
+
+def _collect_file_values(file: _FileRow, file_attributes: FileAttributes) -> dict[str, list[str]]:
+    imports = _relations_decoder.decode(file.facts).imports
+    return _normalize_columns({"ext": [file_attributes.extension], "import": imports, "author": [file.author or ""]})
+
+
+def _collect_late_values(file: _FileRow, chunk: _ChunkRow) -> dict[str, list[str]]:
+    authors = _names_decoder.decode(chunk.authors) if chunk.authors else [file.author or ""]
+    return _normalize_columns({"chunkAuthor": authors, **(unpack_risk_columns(chunk.risk) if chunk.risk else {})})
+
+
+def _normalize_columns(values: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Convert values to the stored form of their columns, omitting empty columns."""
+    forms = {name: _normalize_values(name, column_values) for name, column_values in values.items()}
+    return {name: stored_values for name, stored_values in forms.items() if stored_values}
+
+
+def _normalize_values(column: str, values: Iterable[str]) -> list[str]:
+    forms = STORAGE_BY_COLUMN[column].forms
+    return sorted({form for value in values if value for form in forms(value.replace(VALUE_SEPARATOR, ""))})
+
+
+def _iterate_history_numbers(file: _FileRow) -> Iterator[tuple[str, int]]:
+    for name, number in (("churn", file.churn), ("modified", file.modified)):
+        if number is not None:
+            yield name, number
+
+
+def _build_hit(file: _FileRow, chunk: _ChunkRow) -> dict[str, Any]:
+    packed = {
+        "facts": chunk.facts,
+        "risk": chunk.risk,
+        "authors": chunk.authors,
+        "lint": chunk.lint,
+    }
+    return {
+        "path": file.path,
+        "lang": file.lang,
+        "kind": chunk.kind,
+        "name": chunk.name,
+        "range": [chunk.start, chunk.end, chunk.start_line, chunk.end_line],
+        "headline": chunk.headline,
+        **{name: encode_bytes(data) for name, data in packed.items() if data},
+    }
+
+
+def _build_file_body(file: _FileRow) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "facts": encode_bytes(file.facts),
+        "text": encode_bytes(file.text),
+        "author": file.author,
+        "modified": file.modified,
+        "commit": file.commit,
+        "churn": file.churn,
+    }
+
+
+def encode_bytes(data: bytes) -> str:
+    """Encode bytes as base64 text for JSON."""
+    return b64encode(data).decode()
+
+
+def decode_bytes(text: str) -> bytes:
+    """Decode base64 text to bytes."""
+    return b64decode(text)

@@ -1,0 +1,193 @@
+"""The requests of one search against one index, and the check for an index that was removed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from anyio import to_thread
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from cleats.toolsets.code.analysis.facts import Mode
+from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.search import hit_details
+from cleats.toolsets.code.search.hit_details import HitDetails, HitRow
+from cleats.toolsets.code.search.retrieval import SearchResult, loosen_request, needs_loosening
+from cleats.toolsets.code.sharing.opensearch.cluster import (
+    Cluster,
+    ClusterError,
+    ClusterRejectedError,
+    parse_error_reason,
+)
+from cleats.toolsets.code.sharing.opensearch.documents import decode_bytes
+from cleats.toolsets.code.sharing.opensearch.searching import (
+    ClusterSearch,
+    SearchBody,
+    add_filter_counts,
+    collect_sources,
+    list_document_ids,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HitDocuments:
+    """The documents of the hits of one answer, and of their files."""
+
+    chunks: Mapping[tuple[str, int], Mapping[str, Any]]
+    """Documents by path and ordinal in the file."""
+    files: Mapping[int, Mapping[str, Any]]
+    """Documents by file number; only if the answer needs them."""
+    _lines: dict[int, list[str]] = field(default_factory=dict)
+
+    @property
+    def hit_source(self) -> "HitDocuments":
+        return self
+
+    @contextmanager
+    def open_reader(self) -> Iterator["HitDocuments"]:
+        yield self
+
+    def read_row(self, path: str, ordinal: int) -> HitRow:
+        """Return a chunk by its path and its ordinal in the file."""
+        source = self.chunks[path, ordinal]
+        hit = source["hit"]
+        start, end, first, last = hit["range"]
+        return HitRow(
+            hit["file"],
+            hit["path"],
+            hit["lang"],
+            source["mode"],
+            hit["kind"],
+            hit["name"],
+            start,
+            end,
+            first,
+            last,
+            hit["headline"],
+            ordinal,
+        )
+
+    def read_details(self, row: HitRow) -> HitDetails:
+        """Return the remaining details of a chunk."""
+        hit, file = self._find_hit(row), self.files[row.file]
+        risk, authors, lint = (_decode_field(hit, name) for name in ("risk", "authors", "lint"))
+        history = [file[name] for name in ("author", "modified", "commit", "churn")]
+        facts, relations = decode_bytes(hit["facts"]), decode_bytes(file["facts"])
+        return hit_details.unpack_details(facts, risk, authors, lint, relations, *history)
+
+    def read_signature(self, row: HitRow) -> str:
+        """Return the signature of a declaration, or empty text."""
+        return hit_details.unpack_signature(decode_bytes(self._find_hit(row)["facts"]))
+
+    def read_lines(self, row: HitRow) -> list[str]:
+        """Return the lines of the chunk's file."""
+        if row.file not in self._lines:
+            self._lines[row.file] = hit_details.unpack_lines(decode_bytes(self.files[row.file]["text"]))
+        return self._lines[row.file]
+
+    def _find_hit(self, row: HitRow) -> Mapping[str, Any]:
+        hit: Mapping[str, Any] = self.chunks[row.path, row.id]["hit"]
+        return hit
+
+
+def _decode_field(hit: Mapping[str, Any], name: str) -> bytes | None:
+    return decode_bytes(hit[name]) if name in hit else None
+
+
+CHUNK_BATCH_SIZE, FILE_BATCH_SIZE = 500, 50
+"""Documents that one request fetches: of hits, and of whole files."""
+
+
+class IndexSearcher:
+    """One index of a cluster, queried for one search."""
+
+    def __init__(self, cluster: Cluster, index: str, meta: Mapping[str, Any]) -> None:
+        self._cluster = cluster
+        self._index = index
+        self._meta = meta
+
+    async def search(self, request: SearchRequest) -> tuple[HitDocuments, SearchResult]:
+        """Run a search; return the documents of its hits and the result.
+
+        Raises:
+            ToolError: INVALID_REQUEST, the cluster does not support the request.
+            ClusterError: the cluster cannot be reached, or rejects a request.
+        """
+        stored, result = await self._search_once(request)
+        if not needs_loosening(result):
+            return stored, result
+        stored, result = await self._search_once(loosen_request(request))
+        return stored, replace(result, is_loosened=True)
+
+    async def _search_once(self, request: SearchRequest) -> tuple[HitDocuments, SearchResult]:
+        # The first search of a process loads libraries, and translating a pattern may take a while.
+        cluster_search = await to_thread.run_sync(ClusterSearch, request, self._meta)
+        if not cluster_search.on_branch:
+            return HitDocuments({}, {}), cluster_search.evaluate_responses({})
+        searches_by_mode = await to_thread.run_sync(cluster_search.build_searches)
+        responses_by_mode = await self._send_searches({mode: item.to_list() for mode, item in searches_by_mode.items()})
+        result = await to_thread.run_sync(cluster_search.evaluate_responses, responses_by_mode)
+        if not any(result.considered.values()):
+            filter_searches = cluster_search.build_filter_searches()
+            filter_counts = await self._send_msearch([search for _, search in filter_searches])
+            names = [name for name, _ in filter_searches]
+            return HitDocuments({}, {}), add_filter_counts(result, zip(names, filter_counts, strict=True))
+        sources_by_key = collect_sources(item for responses in responses_by_mode.values() for item in responses)
+        return await self._fetch_hit_documents(*list_document_ids(result, sources_by_key)), result
+
+    async def _send_searches(
+        self, searches_by_mode: Mapping[Mode, Sequence[SearchBody]]
+    ) -> dict[Mode, Sequence[Mapping[str, Any]]]:
+        responses = await self._send_msearch([search for searches in searches_by_mode.values() for search in searches])
+        responses_by_mode: dict[Mode, Sequence[Mapping[str, Any]]] = {}
+        for mode, searches in searches_by_mode.items():
+            responses_by_mode[mode], responses = responses[: len(searches)], responses[len(searches) :]
+        return responses_by_mode
+
+    async def _send_msearch(self, searches: Sequence[SearchBody]) -> list[Mapping[str, Any]]:
+        if not searches:
+            return []
+        lines = b"".join(b"\n".join((*map(encode, (_search_header(search), search)), b"")) for search in searches)
+        answer = await self._cluster.send("POST", f"/{quote(self._index)}/_msearch", ndjson=lines)
+        return [_check_response(response) for response in answer["responses"]]
+
+    async def _fetch_hit_documents(self, chunk_ids: Sequence[str], file_ids: Sequence[str]) -> HitDocuments:
+        chunk_sources = await self._fetch_documents(chunk_ids, CHUNK_BATCH_SIZE)
+        file_sources = await self._fetch_documents(file_ids, FILE_BATCH_SIZE)
+        return HitDocuments(
+            {(source["hit"]["path"], source["hit"]["ordinal"]): source for source in chunk_sources.values()},
+            {int(document_id.rpartition("-")[2]): source["hit"] for document_id, source in file_sources.items()},
+        )
+
+    async def _fetch_documents(self, ids: Sequence[str], batch_size: int) -> dict[str, Any]:
+        sources_by_id: dict[str, Any] = {}
+        for start in range(0, len(ids), batch_size):
+            body = {"ids": list(ids[start : start + batch_size])}
+            answer = await self._cluster.send("POST", f"/{quote(self._index)}/_mget", body)
+            for document in answer["docs"]:
+                if not document.get("found"):  # a cluster also reports this if the whole index is gone
+                    raise ClusterRejectedError(404, "", f"document {document.get('_id')} is missing")
+                sources_by_id[document["_id"]] = document["_source"]
+        return sources_by_id
+
+
+def _search_header(search: SearchBody) -> dict[str, str]:
+    """Return the header of a search; word rankings need global term statistics first."""
+    return {"search_type": "dfs_query_then_fetch"} if "sort" in search else {}
+
+
+def is_index_gone(error: ClusterError) -> bool:
+    """Return whether an error means that the index was removed during the search."""
+    return isinstance(error, ClusterRejectedError) and error.status == 404
+
+
+def _check_response(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a response if it is complete: a partial one would hide results."""
+    if "error" in response:
+        raise ClusterRejectedError(int(response.get("status", 500)), *parse_error_reason(response))
+    shards = response["_shards"]
+    if response["timed_out"] or shards["failed"]:
+        raise ClusterError(f"{shards['failed']} of {shards['total']} shards did not answer in time")
+    return response

@@ -1,0 +1,194 @@
+"""The shared index of a server: pulled by its readers, published by its builder.
+
+A reader needs no checkout. It pulls the published generation into its cache and serves it, looks
+for a newer one every few seconds, and keeps serving what it has while the storage is unreachable.
+"""
+
+import asyncio
+import logging
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import SettingError, Settings, get_environment
+from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.index.generations import GenerationStore
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.sharing.manifest import (
+    INDEX_NAME_PATTERN,
+    DatabasePointerStore,
+    FilePointerStore,
+    InvalidGenerationError,
+)
+from cleats.toolsets.code.sharing.publisher import IndexShare
+from cleats.toolsets.code.sharing.storage import open_storage
+
+
+class SharedIndexRole:
+    """The index of one repository, built here or on another machine."""
+
+    publishes: bool
+    """Whether this server builds it, also for others."""
+    root: Path
+    """The repository of the index, on this machine."""
+
+    @property
+    @abstractmethod
+    def reader_activity(self) -> str:
+        """The activity of a server that does not build the index, as a verb phrase."""
+
+    def is_index_of(self, repository: Repository) -> bool:
+        """Return whether this is the index of the repository."""
+        return repository.root == self.root
+
+    def is_read_only_for(self, repository: Repository) -> bool:
+        """Return whether this is the index of the repository, and another machine builds it."""
+        return self.is_index_of(repository) and not self.publishes
+
+    def reject_build(self, repository: Repository) -> None:
+        """Reject the build of an index that another machine builds.
+
+        Raises:
+            ToolError: FORBIDDEN.
+        """
+        if self.is_read_only_for(repository):
+            raise ToolError(
+                ErrorCode.FORBIDDEN,
+                f"This server {self.reader_activity}; it is built elsewhere.",
+                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
+                "publish on the machine that builds.",
+            )
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class SharedIndex(SharedIndexRole):
+    """One shared index as seen by one server."""
+
+    share: IndexShare
+    publishes: bool
+    root: Path
+    poll_seconds: float
+    _pull_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def name(self) -> str:
+        return self.share.name
+
+    @property
+    def reader_activity(self) -> str:
+        """The activity of a server that does not build the index, as a verb phrase."""
+        return f"reads the shared index {self.share.name}"
+
+    async def ensure_available(self, generation_store: GenerationStore) -> None:
+        """Make sure that there is a generation to read; the first call waits for the first pull.
+
+        Raises:
+            ToolError: NO_INDEX, nothing has been published yet, or it cannot be fetched.
+        """
+        if self.publishes or generation_store.read_current_name() is not None:
+            return
+        async with self._pull_lock:
+            if generation_store.read_current_name() is not None:
+                return
+            try:
+                was_pulled = await to_thread.run_sync(self.share.pull, generation_store)
+            except (OSError, InvalidGenerationError) as error:
+                raise _build_no_index_error(self.share.name, f"it cannot be had: {error}") from None
+        if not was_pulled:
+            raise _build_no_index_error(self.share.name, "nobody has published it yet")
+
+    async def follow(self, generation_store: GenerationStore) -> None:
+        """Pull every published generation, until cancelled."""
+        while not self.publishes:
+            try:
+                async with self._pull_lock:
+                    await to_thread.run_sync(self.share.pull, generation_store)
+            except (OSError, InvalidGenerationError, ToolError) as error:
+                log.warning("index.pull name=%s error=%s", self.share.name, error)
+            await asyncio.sleep(self.poll_seconds)
+
+    async def publish(self, generation_store: GenerationStore) -> str:
+        """Publish the current generation; return an error text, or an empty string on success."""
+        if not self.publishes:
+            return ""
+
+        def publish_current() -> None:
+            lease = generation_store.lease_current()
+            if lease is not None:
+                with lease:
+                    self.share.publish(lease.folder)
+
+        try:
+            await to_thread.run_sync(publish_current)
+        except (OSError, InvalidGenerationError) as error:
+            return f"The index could not be shared: {error}."
+        return ""
+
+
+def open_shared_index(settings: Settings, repository: Repository) -> SharedIndex:
+    """Open the shared index of the settings.
+
+    Raises:
+        SettingError: The address or the name is invalid.
+    """
+    name = repository.shared_name(settings.index_name)
+    if not INDEX_NAME_PATTERN.fullmatch(name):
+        raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
+    index_storage = open_storage(settings.index_url, _object_store_options(settings))
+    pointers = DatabasePointerStore(settings.database_url) if settings.database_url else FilePointerStore(index_storage)
+    return SharedIndex(
+        IndexShare(name, index_storage, pointers),
+        settings.index_share == "publish",
+        repository.root,
+        settings.index_poll,
+    )
+
+
+def _object_store_options(settings: Settings) -> dict[str, Any]:
+    """Return the options of an object store, from its endpoint and the usual variables."""
+    environ = get_environment(settings)
+    names = {
+        "AWS_ACCESS_KEY_ID": "access_key_id",
+        "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+        "AWS_SESSION_TOKEN": "session_token",
+        "AWS_REGION": "region",
+    }
+    access: dict[str, Any] = {option: environ[name] for name, option in names.items() if environ.get(name)}
+    if settings.index_endpoint:
+        access["endpoint"] = settings.index_endpoint
+        if settings.index_endpoint.startswith("http://"):
+            access["client_options"] = {"allow_http": True}
+    return access
+
+
+def _build_no_index_error(name: str, reason: str) -> ToolError:
+    return ToolError(
+        ErrorCode.NO_INDEX,
+        f"There is no shared index {name} to read: {reason}.",
+        hint="Build and publish it with `cleats worker` where the repository is.",
+    )
+
+
+async def publish_changes(settings: Settings) -> None:
+    """Build and publish the index of the project whenever its files change, until cancelled."""
+    indexes = Indexes(settings)
+    repository = indexes.find_repository(None)
+    logged_generation = ""
+    while True:
+        try:
+            report = await indexes.build_index(repository, indexes.options, lambda _progress: None)
+            for warning in report.warnings:
+                log.warning("index.kept warning=%s", warning)
+            if report.generation != logged_generation:
+                logged_generation = report.generation
+                log.info("index.published generation=%s files=%d", logged_generation, report.files.total)
+        except ToolError as error:  # another builder, a full disk: the next attempt may succeed
+            log.warning("index.failed code=%s %s", error.code.name, error.message)
+        await asyncio.sleep(settings.index_poll)

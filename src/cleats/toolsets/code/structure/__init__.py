@@ -1,1 +1,0 @@
-"""Documents, data, configuration and logs: how each format is cut into chunks."""

@@ -1,0 +1,210 @@
+"""The tool `triage_context_pack`.
+
+This module is imported when a server starts; the search code is imported by the first call, in a
+thread. The queries of a pack use the engine of `search`, which is open if a search came before.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from anyio import to_thread
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.pathnames import check_path_name
+from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.system import atomic_files
+from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.triage import tool_schemas
+from cleats.toolsets.code.triage.record_store import RecordStore
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.search.tool import SearchTool
+    from cleats.toolsets.code.triage.records import TriageRecord
+
+FRESHNESS_TIMEOUT_SECONDS: Final = 0.02
+"""Seconds that a pack waits to learn whether its index is stale."""
+
+
+class ContextPackTool:
+    """Builds context packs from the records and the index of a repository."""
+
+    def __init__(self, indexes: Indexes, search_tool: "SearchTool", data_dir: Path) -> None:
+        self._indexes, self._search_tool, self._data_dir = indexes, search_tool, data_dir
+
+    async def pack(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        repository = self._indexes.find_repository(args.get("repoPath"))
+        context.about(str(repository.root))
+        store = self._indexes.open_records(repository)
+        warnings: list[dict[str, str]] = []
+        with suppress(ToolError):  # `_gather_evidence` reports a missing index
+            await self._indexes.wait_until_ready(repository)
+        freshness = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
+        if freshness is not None and freshness.is_stale:
+            message = f"The index is not up to date: {freshness}."
+            warnings.append({"code": "index_stale", "message": message})
+        pack: dict[str, Any] = await to_thread.run_sync(self._build_pack, args, repository, store, warnings)
+        for warning in warnings:
+            context.warn(warning["code"], warning["message"])
+        return pack
+
+    def _build_pack(
+        self,
+        args: Mapping[str, Any],
+        repository: Repository,
+        store: RecordStore,
+        warnings: list[dict[str, str]],
+    ) -> dict[str, Any]:
+        from cleats.toolsets.code.triage.decisions import find_related_decisions  # noqa: PLC0415
+        from cleats.toolsets.code.triage.lookup import resolve_finding  # noqa: PLC0415
+        from cleats.toolsets.code.triage.records import format_current_time, to_public_dict  # noqa: PLC0415
+
+        archive = store.refresh()
+        record = resolve_finding(archive, "recordId", args["recordId"])
+        out_path = None
+        if "outPath" in args:
+            folders = (repository.root, self._data_dir)
+            out_path = resolve_target(args["outPath"], repository.root, folders)
+        semantic = False if args["stubEmbeddings"] else args.get("ann")
+        pack: dict[str, Any] = {
+            "recordId": record.record_id,
+            "generatedAt": format_current_time(),
+            "finding": to_public_dict(record),
+            "history": find_related_decisions(archive, record, datetime.now(UTC)),
+            "repoEvidence": {
+                "queries": self._gather_evidence(repository, record, semantic=semantic, warnings=warnings)
+            },
+        }
+        if warnings:
+            pack["warnings"] = warnings
+        if out_path is not None:
+            pack["outPath"] = str(out_path)
+            write_pack(out_path, pack)
+        return pack
+
+    def _gather_evidence(
+        self,
+        repository: Repository,
+        record: "TriageRecord",
+        *,
+        semantic: bool | None,
+        warnings: list[dict[str, str]],
+    ) -> list[dict[str, Any]]:
+        from cleats.toolsets.code.triage.evidence import gather_evidence  # noqa: PLC0415
+
+        try:
+            with self._search_tool.open_engine(repository) as engine:
+                return gather_evidence(engine, repository.root, record, semantic=semantic)
+        except ToolError as error:
+            if error.code is not ErrorCode.NO_INDEX:
+                raise
+            message = f"{error.message} The pack has no evidence from the code. {error.hint}"
+            warnings.append({"code": "no_index", "message": message})
+            return []
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="triage_context_pack",
+                version=2,
+                title="Pack the context of a finding",
+                description=(
+                    "Collect what is needed to decide about a finding: the finding, earlier "
+                    "decisions about it and others like it, and where the repository mentions "
+                    "its vulnerability, imports its package, or has the lines that a scanner "
+                    "pointed at."
+                ),
+                input=arguments(tool_schemas.PACK_ARGUMENTS, required=("recordId",)),
+                output=tool_schemas.PACK_OUTPUT_SCHEMA,
+                run=self.pack,
+                timeout=120.0,
+                hints=Hints(read_only=False),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.UNAVAILABLE),
+                examples=({"arguments": {"recordId": "0a4d55a8d778e5022fab701977c5d840bbc486d0"}},),
+            ),
+        )
+
+
+PACK_SUFFIX: Final = ".json"
+GIT_FOLDER_NAME: Final = ".git"
+
+MAX_EXISTING_BYTES: Final = 16 << 20
+"""The largest existing file that is inspected before it is replaced."""
+
+_PACK_KEYS: Final = frozenset({"recordId", "generatedAt", "finding", "repoEvidence"})
+"""Keys that every pack has; only a file with these keys is replaced."""
+
+
+def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
+    """Resolve the path for a pack, which is absolute or relative to the root of the repository.
+
+    Raises:
+        ToolError: FORBIDDEN if the path is outside of the folders or another file is there;
+            INVALID_REQUEST if it cannot be a pack.
+    """
+    try:
+        requested = root / check_path_name(out_path)
+        path = requested.parent.resolve() / requested.name
+        allowed_folders = [folder.resolve() for folder in folders]
+        existing = _stat_path(path)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is no path") from error
+    containing_folders = [
+        allowed_folder
+        for allowed_folder in allowed_folders
+        if path != allowed_folder and path.is_relative_to(allowed_folder)
+    ]
+    if not containing_folders:
+        raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is neither in the repository nor in the data folder")
+    if any(GIT_FOLDER_NAME in path.relative_to(allowed_folder).parts for allowed_folder in containing_folders):
+        raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is in git's own folder")
+    if path.suffix.lower() != PACK_SUFFIX:
+        raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, f"does not end in {PACK_SUFFIX}")
+    if existing is not None and not _is_pack(path, existing.st_mode, existing.st_size):
+        raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is there, and is no context pack")
+    return path
+
+
+def write_pack(path: Path, pack: dict[str, Any]) -> None:
+    """Write a pack atomically.
+
+    Raises:
+        ToolError: INVALID_REQUEST if the pack cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_files.write_file(path, msgspec.json.format(msgspec.json.encode(pack)) + b"\n")
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise _build_path_error(ErrorCode.INVALID_REQUEST, str(path), reason) from error
+
+
+def _stat_path(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _is_pack(path: Path, mode: int, size: int) -> bool:
+    if not stat.S_ISREG(mode) or size > MAX_EXISTING_BYTES:
+        return False
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.keys() >= _PACK_KEYS
+
+
+def _build_path_error(code: ErrorCode, out_path: str, reason: str) -> ToolError:
+    return ToolError(
+        code,
+        f"outPath: {out_path!r} {reason}",
+        hint="Name a new .json file in the repository, or leave it out: the answer has it all.",
+    )

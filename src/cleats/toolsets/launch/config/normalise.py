@@ -1,0 +1,273 @@
+"""Normalisation of a run configuration.
+
+The result holds everything that a run needs, defaults included, in one spelling: two configurations
+that mean the same become equal and have the same hash. A configuration that cannot be used is
+rejected here, before a run exists, with the location of every fault.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+from cleats.toolsets.launch.config import secrets
+from cleats.toolsets.launch.profiles import model
+from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.profiles.parts import BRANCH_TEMPLATE_WORDS, CHANGE_TEMPLATE_WORDS, list_placeholders
+from cleats.toolsets.launch.runs import artifacts
+
+
+def apply_defaults(schema: Mapping[str, Any], document: Any) -> Any:
+    """Return a copy of a value with the defaults of its schema filled in at every depth."""
+    if not isinstance(document, Mapping):
+        return deepcopy(document)
+    result = {name: deepcopy(value) for name, value in document.items()}
+    for name, rule in schema.get("properties", {}).items():
+        if name not in result and "default" in rule:
+            result[name] = deepcopy(rule["default"])
+        if name in result:
+            result[name] = apply_defaults(rule, result[name])
+    return result
+
+
+RUN_CONFIG_SCHEMA: Final = "run_config"
+
+MAX_LINE_CHARACTERS: Final = 200
+"""Longest permitted name, in characters."""
+
+NODE_PLATFORMS: Final = frozenset({"javascript", "typescript"})
+"""Platforms of the Node family: statements about Node apply to both."""
+
+
+def normalise_config(raw_config: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return the normalised configuration of a run.
+
+    Raises:
+        ToolError: SCHEMA_VALIDATION_FAILED, with a JSON Pointer for every fault; INVALID_INPUT when
+            the profile is unknown or no site repository is configured.
+    """
+    if faults := artifacts.find_faults(RUN_CONFIG_SCHEMA, raw_config):
+        raise _schema_error(faults)
+    config: dict[str, Any] = apply_defaults(artifacts.load_schema(RUN_CONFIG_SCHEMA), raw_config)
+    profile = model.load_named_profile(config.get("profile", settings.launch_profile), settings.launch_profiles)
+    if faults := [_make_fault(*misfit) for misfit in _find_misfits(config, profile, settings)]:
+        raise _schema_error(faults)
+    return _complete_config(config, profile, settings)
+
+
+def hash_config(config: Mapping[str, Any]) -> str:
+    """Return the hash of the canonical JSON of a configuration, which identifies it."""
+    return hashlib.sha256(artifacts.format_compact_json(config).encode()).hexdigest()
+
+
+def missing_fields_error(fields: Mapping[str, list[str]], message: str, hint: str) -> ToolError:
+    """Return an error that names the fields nobody could fill in, with candidate values."""
+    return ToolError(
+        ErrorCode.INVALID_INPUT,
+        message,
+        hint=hint,
+        details={
+            "missing_fields": list(fields),
+            "suggested_values": {name: values for name, values in fields.items() if values},
+        },
+    )
+
+
+def _find_misfits(config: Mapping[str, Any], profile: Profile, settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the faults that the schema cannot express: against the profile and the settings."""
+    for name in ("family", "product_slug"):
+        if name in config and profile.find_family(config[name]) is None and _is_family_field(config, name):
+            known_names = ", ".join(item.name for item in profile.families.known)
+            yield f"/{name}", f"{config[name]!r} is no family of {profile.name}: {known_names}"
+    if profile.find_platform(config["target_platform"]) is None:
+        known_names = ", ".join(item.name for item in profile.platforms)
+        platform_name = config["target_platform"]
+        yield "/target_platform", f"{platform_name!r} is no platform of {profile.name}: {known_names}"
+    sections = [item.name for item in profile.sections]
+    for number, name in enumerate(config["required_sections"]):
+        if name not in sections:
+            pointer = f"/required_sections/{number}"
+            yield pointer, f"{profile.name} has no section {name!r}: {', '.join(sections)}"
+    yield from _find_bad_locales(config, profile)
+    yield from _find_bad_layout(config, profile)
+    yield from _find_bad_templates(config)
+    yield from secrets.find_unreadable_urls(config)
+    yield from _find_bad_lines(config)
+    yield from _find_reserved_fields(config)
+    yield from secrets.find_secret_violations(config, settings)
+
+
+def _is_family_field(config: Mapping[str, Any], name: str) -> bool:
+    """Return whether a field names a family; a slug does so only when `family` is absent."""
+    return name == "family" or "family" not in config
+
+
+def _find_bad_locales(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
+    locales = config.get("locales", [])
+    known_locales = f"{profile.name}: {', '.join(profile.site.locales)}"
+    if "locale" in config:
+        if locales and [locale.lower() for locale in locales] != [config["locale"].lower()]:
+            yield "/locale", "differs from locales; give one of the two"
+        if profile.find_locale(config["locale"]) is None:
+            yield "/locale", f"{config['locale']!r} is no language of {known_locales}"
+    for number, name in enumerate(locales):
+        if profile.find_locale(name) is None:
+            yield f"/locales/{number}", f"{name!r} is no language of {known_locales}"
+
+
+def _find_bad_layout(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
+    layout = profile.resolve_layout(config["layout_mode"], config["target_platform"])
+    missing_sections = [section.name for section in profile.sections if not section.paths.for_layout(layout)]
+    if missing_sections:
+        yield "/layout_mode", f"{profile.name} has no layout {layout} for {', '.join(missing_sections)}"
+
+
+_TEMPLATE_FIELDS: Final = (
+    ("publish", "branch", BRANCH_TEMPLATE_WORDS),
+    ("commit_service", "commit_message_template", CHANGE_TEMPLATE_WORDS),
+    ("commit_service", "commit_body_template", CHANGE_TEMPLATE_WORDS),
+)
+
+
+def _find_bad_templates(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for part, name, known_words in _TEMPLATE_FIELDS:
+        for unknown in sorted(list_placeholders(config.get(part, {}).get(name, "")) - known_words):
+            yield f"/{part}/{name}", f"{{{unknown}}} is none of {', '.join(sorted(known_words))}"
+
+
+_SINGLE_LINE_FIELDS: Final = (
+    ("product_name",),
+    ("llm", "model"),
+    ("llm", "fallback", "model"),
+    ("commit_service", "author_name"),
+    ("commit_service", "author_email"),
+    ("telemetry", "project"),
+)
+"""Fields that become a line, or part of a line, in pages, commits and records."""
+
+
+def _find_bad_lines(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for field_path in _SINGLE_LINE_FIELDS:
+        value: Any = config
+        for key in field_path:
+            value = value.get(key, {})
+        if value and not (value.isprintable() and len(value) <= MAX_LINE_CHARACTERS):
+            yield f"/{'/'.join(field_path)}", f"expected one line of at most {MAX_LINE_CHARACTERS} printable characters"
+
+
+_RESERVED_FIELDS: Final = (
+    ("/extra_evidence_urls", "statements rest on the repository alone"),
+    ("/hugo/config_dir", "the profile says where the configurations of Hugo lie"),
+    ("/hugo/config_snapshot_dir", "the configurations of Hugo are read in the site itself"),
+)
+"""Fields that other systems use and a run here ignores; they are rejected rather than ignored."""
+
+
+def _find_reserved_fields(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for path, reason in _RESERVED_FIELDS:
+        value: Any = config
+        for key in path.strip("/").split("/"):
+            value = value.get(key, {})
+        if value:
+            yield path, f"reserved: {reason}"
+
+
+def _complete_config(config: dict[str, Any], profile: Profile, settings: Settings) -> dict[str, Any]:
+    family = profile.find_family(config.get("family") or config["product_slug"])
+    platform = profile.find_platform(config["target_platform"])
+    assert family is not None  # noqa: S101 - checked with all other faults
+    assert platform is not None  # noqa: S101
+    layout = profile.resolve_layout(config["layout_mode"], platform.name)
+    section_order = [item.name for item in profile.sections]
+    sections = sorted(config["required_sections"], key=section_order.index)
+    locales = [config["locale"]] if "locale" in config else config.get("locales", [])
+    locales = [str(profile.find_locale(item)) for item in locales] or [profile.site.default_locale]
+    site_layout = _merge_site_layout(config, profile)
+    completed = {
+        **config,
+        "profile": profile.name,
+        "family": family.name,
+        "product_slug": config.get("product_slug", family.name),
+        "product_name": config.get("product_name") or profile.format_product_name(family.name, platform.name),
+        "target_platform": platform.name,
+        "github_repo_url": _normalise_url(config["github_repo_url"]),
+        "github_ref": config["github_ref"].lower(),
+        "site_repo_url": _normalise_url(_resolve_site_url(config, profile, settings)),
+        "site_ref": config.get("site_ref", profile.site.ref),
+        "required_sections": sections,
+        "locales": locales,
+        "site_layout": site_layout,
+        "templates_version": config.get("templates_version", profile.version),
+        "ruleset_version": config.get("ruleset_version", profile.version),
+        "publish": {"driver": _choose_driver(config), **config["publish"]},
+    }
+    completed.pop("locale", None)
+    completed.setdefault("platform_family", "node" if platform.name in NODE_PLATFORMS else platform.name)
+    completed.setdefault(
+        "allowed_paths",
+        profile.with_site_layout(site_layout).list_allowed_paths(
+            sections,
+            layout=layout,
+            family=family.name,
+            platform=platform.name,
+            locales=locales,
+        ),
+    )
+    return completed
+
+
+def _resolve_site_url(config: Mapping[str, Any], profile: Profile, settings: Settings) -> str:
+    site = config.get("site_repo_url") or profile.site.repo_url or settings.launch_site
+    if not site:
+        raise missing_fields_error(
+            {"site_repo_url": []},
+            "nothing says which repository the site is in",
+            "Give site_repo_url, or set CLEATS_LAUNCH_SITE.",
+        )
+    return str(site)
+
+
+def _normalise_url(url: str) -> str:
+    """Return one spelling of an https repository URL; other URLs stay unchanged."""
+    if not url.startswith("https://"):
+        return url
+    return url.rstrip("/").removesuffix(".git").rstrip("/")
+
+
+def _merge_site_layout(config: Mapping[str, Any], profile: Profile) -> dict[str, Any]:
+    layout = config.get("site_layout", {})
+    modes = layout.get("localization", {}).get("mode_by_section", {})
+    roots = {section.name: section.root for section in profile.sections}
+    kinds = {section.name: section.localization for section in profile.sections}
+    return {
+        "content_root": layout.get("content_root", profile.site.content_root),
+        "subdomain_roots": {**roots, **layout.get("subdomain_roots", {})},
+        "localization": {"mode_by_section": {**kinds, **modes}},
+    }
+
+
+def _choose_driver(config: Mapping[str, Any]) -> str:
+    """Choose the publish driver for a configuration that names none, by its endpoint or token."""
+    if "commit_service" in config:
+        return "service"
+    return "github" if "token_env" in config["publish"] else "git"
+
+
+def _make_fault(path: str, message: str) -> dict[str, str]:
+    return {"path": path, "keyword": "profile", "message": message}
+
+
+def _schema_error(faults: list[dict[str, str]]) -> ToolError:
+    first = faults[0]
+    field = first["path"].removeprefix("/").partition("/")[0]
+    description = artifacts.load_schema(RUN_CONFIG_SCHEMA)["properties"].get(field, {}).get("description", "")
+    hint = "The errors have a JSON Pointer each; "
+    hint += "resource://launch/run_config.schema.json is the schema, docs/launch.md explains it."
+    return ToolError(
+        ErrorCode.SCHEMA_VALIDATION_FAILED,
+        f"run_config does not fit its schema: {first['path'] or '/'}: {first['message']}",
+        hint=f"{field}: {description} {hint}" if description else hint,
+        details={"schema_id": RUN_CONFIG_SCHEMA, "errors": faults},
+    )

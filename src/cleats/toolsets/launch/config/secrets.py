@@ -1,0 +1,163 @@
+"""The secrets a run may use, and the endpoints that may receive them.
+
+A configuration names a secret by the environment variable that holds it. Only variables that the
+operator listed are ever looked up, and a secret is sent only to an endpoint that the operator
+listed or to this machine. So nobody who can start a run can read the environment or have a token
+delivered.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from cleats.settings import Settings
+
+GITHUB_API_URL: Final = "https://api.github.com"
+LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class SecretReference(NamedTuple):
+    """A configuration field that names a secret, and the endpoint that receives it."""
+
+    path: str
+    name: str
+    endpoint_path: str
+    endpoint: str
+
+
+_SECRET_FIELDS: Final = (
+    ("/llm/api_key_env", "/llm/api_base_url", ""),
+    ("/llm/fallback/api_key_env", "/llm/fallback/api_base_url", ""),
+    ("/publish/token_env", "/publish/endpoint_url", GITHUB_API_URL),
+    ("/commit_service/github_token_env", "/commit_service/endpoint_url", ""),
+    ("/telemetry/auth_token_env", "/telemetry/endpoint_url", ""),
+)
+
+
+def list_secret_references(config: Mapping[str, Any]) -> list[SecretReference]:
+    """Return every secret that a configuration names."""
+    return [
+        SecretReference(path, str(name), endpoint_path, str(_read_pointer(config, endpoint_path) or default))
+        for path, endpoint_path, default in _SECRET_FIELDS
+        if (name := _read_pointer(config, path))
+    ]
+
+
+def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the fields that ask for what the operator did not allow, with reasons."""
+    for path, endpoint_path, _ in _SECRET_FIELDS:
+        if (address := _read_pointer(config, endpoint_path)) and not _is_plain_url(address):
+            name = path.rpartition("/")[2]
+            yield endpoint_path, f"has a user, a query or a fragment; a secret is named in {name}"
+    for reference in list_secret_references(config):
+        if reference.name not in settings.launch_secrets:
+            yield reference.path, f"{reference.name} is not among the variables of launch_secrets"
+        elif not is_trusted_endpoint(reference.endpoint, settings.launch_endpoints):
+            yield reference.endpoint_path, "is not among the addresses of launch_endpoints"
+
+
+def find_unreadable_urls(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the URLs of a configuration that cannot be parsed."""
+    repositories = ("/github_repo_url", "/site_repo_url", "/workflows_repo_url")
+    for path in (*repositories, *(endpoint for _, endpoint, _ in _SECRET_FIELDS)):
+        try:
+            _ = urlsplit(str(_read_pointer(config, path) or "")).port
+        except ValueError:
+            yield path, "cannot be read as an address"
+
+
+def is_trusted_endpoint(endpoint: str, endpoints: Sequence[str]) -> bool:
+    """Return whether an endpoint may receive a secret: it is local, or at or below a listed one."""
+    target = _parse_endpoint(endpoint)
+    if target is None:
+        return False
+    scheme, host, _, path = target
+    if host in LOOPBACK_HOSTS:
+        return True
+    return any(
+        trusted_parts is not None and target[:3] == trusted_parts[:3] and _is_path_below(path, trusted_parts[3])
+        for trusted_parts in map(_parse_endpoint, endpoints)
+        if scheme == "https" or trusted_parts is not None
+    )
+
+
+SECRET_PARTS_BY_STEP: Final[Mapping[str, tuple[str, ...]]] = {
+    "draft": ("/llm/",),
+    "commit": ("/publish/", "/commit_service/"),
+    "request": ("/publish/", "/commit_service/"),
+}
+"""The kinds of steps that need secrets, with the parts of the configuration that name them."""
+
+
+def select_step_secrets(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets for a kind of step: those that its parts of the configuration name."""
+    parts = SECRET_PARTS_BY_STEP.get(kind, ())
+    return {
+        reference.name: secrets[reference.name]
+        for reference in list_secret_references(config)
+        if reference.path.startswith(parts) and reference.name in secrets
+    }
+
+
+def _read_pointer(config: Mapping[str, Any], path: str) -> Any:
+    value: Any = config
+    for part in path.strip("/").split("/"):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _parse_endpoint(address: str) -> tuple[str, str, int | None, str] | None:
+    try:
+        parts = urlsplit(address)
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        return None
+    return parts.scheme, parts.hostname.lower(), port, parts.path.rstrip("/")
+
+
+def _is_plain_url(address: str) -> bool:
+    """Return whether a URL is safe to show: it has no userinfo, query or fragment."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return not ("@" in parts.netloc or parts.query or parts.fragment)
+
+
+def _is_path_below(path: str, parent: str) -> bool:
+    return ".." not in path.split("/") and (path == parent or path.startswith(f"{parent}/"))
+
+
+_SCP_URL_PATTERN = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9.-]{2,}):(?!//)(?P<path>[^\\].*)$")
+"""`git@host:owner/name`; a single letter before the colon is a drive."""
+
+
+def redact_url(url: str) -> str:
+    """Return a URL without userinfo, query and fragment; `local:<folder name>` for a local path."""
+    address = url.strip()
+    if address.startswith("local:"):
+        return address
+    if (scp := _SCP_URL_PATTERN.match(address)) and "://" not in address:
+        return f"ssh://{scp['host']}/{scp['path'].lstrip('/')}"
+    parts = urlsplit(address)
+    if parts.scheme.lower() in ("http", "https", "ssh", "git") and parts.hostname:
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        port = f":{parts.port}" if parts.port else ""
+        return urlunsplit((parts.scheme.lower(), host + port, parts.path, "", ""))
+    path = parts.path if parts.scheme.lower() == "file" else address
+    return f"local:{PurePosixPath(path.replace(chr(92), '/').rstrip('/')).name}"
+
+
+_URL_FIELDS = ("github_repo_url", "site_repo_url", "workflows_repo_url")
+
+
+def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration in which every repository URL is redacted."""
+    return {
+        name: redact_url(value) if name in _URL_FIELDS and isinstance(value, str) else value
+        for name, value in config.items()
+    }

@@ -1,0 +1,296 @@
+"""A client for a language model at an OpenAI-compatible address; no question is asked twice.
+
+Every answer is written to the folder of the run, under the hash of its question, before it is used.
+A step that is repeated after a crash finds its answers and asks only the open questions; budgets
+count the recorded answers. The API key is sent only to the address that the operator allowed:
+redirects are not followed, and proxies of the environment are not used.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.versions import TOOLING_VERSION
+from cleats.toolsets.launch.runs import artifacts
+
+MAX_ATTEMPTS: Final = 3
+RETRY_PAUSE_SECONDS: Final = 0.5
+"""Seconds before the second attempt to reach a busy or unreachable model; doubled for each further
+attempt."""
+
+MAX_RETRY_AFTER_SECONDS: Final = 30.0
+"""The longest wait that a busy model can request."""
+
+MAX_ANSWER_BYTES: Final = 4 << 20
+"""The largest answer that is read."""
+
+RETRYABLE_STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""Status codes after which the model may answer later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The answer of a model to one question."""
+
+    prompt_hash: str
+    text: str
+    finish_reason: str
+    tokens: Mapping[str, int]
+    model: str
+
+    @property
+    def output_hash(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """A model at an address."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    timeout: float = 120.0
+
+    @property
+    def redacted_url(self) -> str:
+        """The address without anything that could be secret."""
+        parts = urlsplit(self.base_url)
+        host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+        return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBudget:
+    calls: int
+    tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelClient:
+    """Asks the first endpoint that answers; records the answers and counts their cost."""
+
+    endpoints: Sequence[ModelEndpoint]
+    decoding: Mapping[str, Any]
+    budget: ModelBudget
+    folder: Path
+    event: Callable[..., None]
+    pause: float = RETRY_PAUSE_SECONDS
+    _in_flight: int = 0
+    """Questions without an answer yet; they count against the budget."""
+
+    def build_request(self, messages: Sequence[Mapping[str, str]]) -> tuple[str, dict[str, Any]]:
+        """Return the hash of a question and the request body for the first endpoint."""
+        body = {
+            "model": self.endpoints[0].model,
+            "messages": [dict(message) for message in messages],
+            "temperature": self.decoding.get("temperature", 0),
+        }
+        body |= {option: self.decoding[option] for option in ("top_p", "max_tokens") if option in self.decoding}
+        return hashlib.sha256(artifacts.format_compact_json(body).encode()).hexdigest(), body
+
+    def load_answer(self, prompt_hash: str) -> ModelAnswer | None:
+        """Return the recorded answer to a question, or None."""
+        try:
+            answer_fields = json.loads((self.folder / f"{prompt_hash}.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        return ModelAnswer(**answer_fields)
+
+    def compute_usage(self) -> ModelBudget:
+        """Return the calls and tokens of all recorded answers of the run."""
+        answers = list(self._iter_answers())
+        return ModelBudget(len(answers), sum(answer.tokens["total_tokens"] for answer in answers))
+
+    async def ask(self, messages: Sequence[Mapping[str, str]]) -> ModelAnswer | None:
+        """Return the answer to a question, or None if the budget is exhausted.
+
+        Raises:
+            ToolError: The model cannot be reached or refuses; retryable if a later attempt can
+                succeed.
+        """
+        prompt_hash, body = self.build_request(messages)
+        if recorded_answer := self.load_answer(prompt_hash):
+            return recorded_answer
+        usage = self.compute_usage()
+        if usage.calls + self._in_flight >= self.budget.calls or usage.tokens >= self.budget.tokens:
+            return None
+        self._in_flight += 1
+        try:
+            return await self._ask_endpoints(prompt_hash, body)
+        finally:
+            self._in_flight -= 1
+
+    async def _ask_endpoints(self, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
+        failure: ToolError | None = None
+        for endpoint in self.endpoints:
+            try:
+                answer = await self._ask_endpoint(endpoint, prompt_hash, body)
+            except ToolError as error:
+                failure = error
+                continue
+            self._save_answer(answer)
+            return answer
+        assert failure is not None  # noqa: S101 - there is at least one target
+        raise failure
+
+    async def _ask_endpoint(self, endpoint: ModelEndpoint, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
+        call_id = f"llm_{prompt_hash[:16]}"
+        self.event(
+            "LLM_CALL_STARTED",
+            call_id=call_id,
+            model=endpoint.model,
+            provider_base_url=endpoint.redacted_url,
+            prompt_hash=prompt_hash,
+            temperature=body["temperature"],
+            **({"max_tokens": body["max_tokens"]} if "max_tokens" in body else {}),
+        )
+        started = time.monotonic()
+        try:
+            response = await self._post_with_retries(endpoint, {**body, "model": endpoint.model})
+            answer = _parse_answer(response, prompt_hash, endpoint)
+        except ToolError as error:
+            self.event(
+                "LLM_CALL_FAILED",
+                call_id=call_id,
+                latency_ms=_elapsed_ms(started),
+                error_class=error.details["cause_class"],
+                error_summary=error.message,
+                retryable=error.retryable,
+                **({"http_status": http_status} if (http_status := error.details.get("http_status")) else {}),
+            )
+            raise
+        except anyio.get_cancelled_exc_class():  # another page of the section has failed
+            self.event(
+                "LLM_CALL_FAILED",
+                call_id=call_id,
+                latency_ms=_elapsed_ms(started),
+                error_class="Cancelled",
+                error_summary="The call was given up before it was answered.",
+                retryable=True,
+            )
+            raise
+        self.event(
+            "LLM_CALL_FINISHED",
+            call_id=call_id,
+            latency_ms=_elapsed_ms(started),
+            token_usage=dict(answer.tokens),
+            finish_reason=answer.finish_reason,
+            output_hash=answer.output_hash,
+        )
+        return answer
+
+    async def _post_with_retries(self, endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
+        pause = self.pause
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                return await _post_once(endpoint, body)
+            except ToolError as error:
+                if not error.retryable or attempt == MAX_ATTEMPTS:
+                    raise
+                await anyio.sleep(min(float(error.details.get("retry_after_s", pause)), MAX_RETRY_AFTER_SECONDS))
+                pause *= 2
+        raise AssertionError  # the last try returned or raised
+
+    def _save_answer(self, answer: ModelAnswer) -> None:
+        """Record an answer durably before it is used."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temp_path = self.folder / f"{answer.prompt_hash}.part"
+        with temp_path.open("wb") as stream:
+            stream.write(
+                artifacts.encode_canonical_json(
+                    {
+                        "prompt_hash": answer.prompt_hash,
+                        "text": answer.text,
+                        "finish_reason": answer.finish_reason,
+                        "tokens": dict(answer.tokens),
+                        "model": answer.model,
+                    }
+                )
+            )
+            stream.flush()
+            os.fsync(stream.fileno())
+        temp_path.replace(self.folder / f"{answer.prompt_hash}.json")
+
+    def _iter_answers(self) -> Iterator[ModelAnswer]:
+        for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
+            yield ModelAnswer(**json.loads(file.read_bytes()))
+
+
+async def _post_once(endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
+    import httpx2  # noqa: PLC0415 - most runs ask no model
+
+    headers = {"accept": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
+    if endpoint.api_key:
+        headers["authorization"] = f"Bearer {endpoint.api_key}"
+    url = endpoint.base_url.rstrip("/") + "/chat/completions"
+    try:
+        with anyio.fail_after(endpoint.timeout):
+            async with (
+                httpx2.AsyncClient(
+                    headers=headers, timeout=endpoint.timeout, trust_env=False, follow_redirects=False
+                ) as client,
+                client.stream("POST", url, json=dict(body)) as response,
+            ):
+                content = bytearray()
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > MAX_ANSWER_BYTES:
+                        raise _build_model_error("its answer is too large", "AnswerTooLarge")
+                status, retry_after = response.status_code, response.headers.get("retry-after", "")
+    except TimeoutError:
+        raise _build_model_error("it did not answer in time", "Timeout", retryable=True) from None
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        raise _build_model_error("it cannot be reached", type(error).__name__, retryable=True) from None
+    if not 200 <= status < 300:
+        details: dict[str, Any] = {"http_status": status}
+        if retry_after.isdigit():
+            details["retry_after_s"] = int(retry_after)
+        is_retryable = status in RETRYABLE_STATUSES
+        raise _build_model_error(f"it answers {status}", "HttpStatus", retryable=is_retryable, **details)
+    try:
+        return json.loads(bytes(content))
+    except ValueError:
+        raise _build_model_error("its answer is no JSON", "BadAnswer") from None
+
+
+def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> ModelAnswer:
+    try:
+        choice = response["choices"][0]
+        text = choice["message"]["content"]
+        usage = response.get("usage") or {}
+        input_tokens, output_tokens = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
+        total_tokens = int(usage.get("total_tokens", input_tokens + output_tokens))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise _build_model_error("its answer has another shape", "BadAnswer") from None
+    reason = choice.get("finish_reason")
+    return ModelAnswer(
+        prompt_hash,
+        text if isinstance(text, str) else "",
+        reason if reason in ("stop", "length", "tool_calls") else "error",
+        {"input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total_tokens},
+        endpoint.model,
+    )
+
+
+def _build_model_error(reason: str, cause: str, *, retryable: bool = False, **extra_details: Any) -> ToolError:
+    return ToolError(
+        ErrorCode.INTERNAL if retryable else ErrorCode.INVALID_INPUT,
+        f"The model that the run names cannot be used: {reason}.",
+        retryable=retryable,
+        hint="Resume the run when it is back." if retryable else "Check the `llm` block of the run.",
+        details={"cause_class": cause, "error_code": "SECTION_WRITER_MODEL_FAILED", **extra_details},
+    )
+
+
+def _elapsed_ms(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,114 @@
+"""The inputs of a page: the material, its subject, and the pages it links to."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
+
+MAX_ITEMS_BY_TIER: Mapping[str, int] = {"minimal": 5, "standard": 8, "rich": 12}
+"""The most items in a list of a page, by launch tier."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedPage:
+    """Another page that a page can link to."""
+
+    title: str
+    url: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSubject:
+    """The subject of a page that is one of many of its kind: a task, or a module."""
+
+    key: str
+    title: str
+    claim_ids: tuple[str, ...] = ()
+    snippets: tuple[PageSnippet, ...] = ()
+    symbols: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageContext:
+    """All inputs for the text of one page."""
+
+    material: LaunchMaterial
+    subject: PageSubject | None = None
+    children: tuple[LinkedPage, ...] = ()
+    related: tuple[LinkedPage, ...] = ()
+    section: Mapping[str, LinkedPage] = field(default_factory=dict)
+    """The pages of the same section by slug."""
+    tier: str = "standard"
+    max_lines: int = 500
+
+    @property
+    def max_items(self) -> int:
+        """The most items of a list."""
+        return MAX_ITEMS_BY_TIER[self.tier]
+
+    @property
+    def max_rows(self) -> int:
+        """The most rows of all tables of a page together, with room for other text."""
+        return max(10, self.max_lines - 120)
+
+
+MAX_CODE_LINES = 60
+"""The longest example on a page; a longer one is a program to read in the repository."""
+
+
+def render_claims(context: PageContext, claim_ids: Sequence[str]) -> str:
+    """Render statements; those about the product become a list in which it is called "it".
+
+    Other statements are quoted from their sources, so they become a paragraph with one per line: a
+    list item of the page is never an item copied from a source.
+    """
+    material = context.material
+    name = f"{material.product_name} "
+    texts = {claim_id: str(material.claims[claim_id]["claim_text"]) for claim_id in claim_ids}
+    features = f"The features of {name}"
+    product_statements = {
+        claim_id: f"It {text[len(name) :]}" if text.startswith(name) else text
+        for claim_id, text in texts.items()
+        if text.startswith((name, features))
+    }
+    if len(product_statements) < 2:
+        return "\n".join(material.state_claim(claim_id) for claim_id in claim_ids)
+    bullets = [f"- {material.state_claim(claim_id, text)}" for claim_id, text in product_statements.items()]
+    other_statements = [material.state_claim(claim_id) for claim_id in claim_ids if claim_id not in product_statements]
+    return "\n".join([*bullets, *([""] if other_statements else []), *other_statements])
+
+
+def render_snippets(*snippets: PageSnippet, lead: str = "") -> str:
+    """Render code with its path in the repository.
+
+    The path is given once for consecutive snippets of a file, and not at all if the lead names it.
+    """
+    blocks: list[str] = []
+    path = ""
+    for snippet in snippets:
+        if snippet.path and snippet.path != path and f"`{snippet.path}`" not in lead:
+            blocks.append(f"From `{snippet.path}`:")
+        path = snippet.path
+        blocks.append(fence_code(snippet.language, snippet.code))
+    return "\n\n".join(blocks)
+
+
+def strip_markup(title: str) -> str:
+    """Remove Markdown markup from a title, for front matter and link texts."""
+    return re.sub(r"[`*]", "", title)
+
+
+def is_short(snippet: PageSnippet) -> bool:
+    """Return True if the snippet is short enough for a page."""
+    return snippet.code.count("\n") < MAX_CODE_LINES
+
+
+def fence_code(language: str, code: str) -> str:
+    """Fence code with more backticks than it contains."""
+    fence_marks = "```"
+    while fence_marks in code:
+        fence_marks += "`"
+    return f"{fence_marks}{language}\n{code}\n{fence_marks}"

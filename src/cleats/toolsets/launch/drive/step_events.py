@@ -1,0 +1,255 @@
+"""The events that are logged when a step begins, ends or fails. Pure: snapshots in, drafts out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.drive.pipeline import WORKER_NAMES, PipelineView, StepWork, find_next_state
+from cleats.toolsets.launch.runs import artifacts, snapshot
+from cleats.toolsets.launch.runs.events import EventDraft
+from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
+from cleats.toolsets.launch.runs.snapshot import Snapshot
+from cleats.toolsets.launch.runs.states import RunState, SectionState
+from cleats.toolsets.launch.store.interface import make_state_event
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The result that a worker returned."""
+
+    facts: Mapping[str, Any]
+    artifacts: Mapping[str, str]
+    events: tuple[EventDraft, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One attempt at a step."""
+
+    work_item_id: str
+    attempt: int
+
+    @classmethod
+    def make_next(cls, run_snapshot: Snapshot, work: StepWork) -> "WorkItem":
+        """Make the attempt that follows those in the snapshot."""
+        attempts = [item for item in run_snapshot["work_items"] if item["scope_key"] == work.step]
+        attempt = len(attempts) + 1
+        name = f"{run_snapshot['run_id']}:{work.kind.worker}:{attempt}:{work.step}"
+        return cls(name, attempt)
+
+
+def make_creation_events(config_hash: str, slug: str, sections: Iterable[str]) -> list[EventDraft]:
+    """Make the event of a new run."""
+    return [
+        EventDraft(
+            "RUN_CREATED",
+            {
+                "product_slug": slug,
+                "config_hash": config_hash,
+                "required_sections": list(sections),
+            },
+        )
+    ]
+
+
+def make_start_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem) -> list[EventDraft]:
+    """Make the events of a step that begins, after closing the items of a lost driver."""
+    payload = {
+        "work_item_id": item.work_item_id,
+        "worker": work.kind.worker,
+        "attempt": item.attempt,
+        "scope_key": work.step,
+        "inputs": sorted(run_snapshot["artifacts_index"]),
+    }
+    return [*make_interruption_events(run_snapshot), EventDraft("WORK_ITEM_STARTED", payload)]
+
+
+def make_interruption_events(run_snapshot: Snapshot) -> list[EventDraft]:
+    """Make the events that close items which are running in the log but have no driver."""
+    return _make_stop_events(run_snapshot, ToolError(ErrorCode.CANCELLED, "The step was interrupted.", retryable=True))
+
+
+def make_cancellation_events(run_snapshot: Snapshot) -> list[EventDraft]:
+    """Make the events of a cancelled run, whose running items end with it."""
+    stopped_items = _make_stop_events(run_snapshot, ToolError(ErrorCode.CANCELLED, "The run was cancelled."))
+    return [*stopped_items, EventDraft("RUN_CANCELLED", {})]
+
+
+def _make_stop_events(run_snapshot: Snapshot, error: ToolError) -> list[EventDraft]:
+    return [
+        EventDraft("WORK_ITEM_FAILED", {"work_item_id": work_item["work_item_id"], "error": encode_error(error)})
+        for work_item in run_snapshot["work_items"]
+        if work_item["status"] == "running"
+    ]
+
+
+def make_finish_events(
+    run_snapshot: Snapshot,
+    view: PipelineView,
+    work: StepWork,
+    item: WorkItem,
+    result: StepResult,
+    *,
+    documents: Mapping[str, Any],
+) -> list[EventDraft]:
+    """Make the events of a successful step: its artifacts, issues and the change of state.
+
+    `documents` has the report of a validation, the page plan, and for the validation after a fix
+    the report before it.
+    """
+    worker_events = [draft for draft in result.events if not draft.type.startswith("ISSUE_")]
+    drafts = [*worker_events, *make_artifact_events(work, result.artifacts)]
+    if work.kind.name == "clone":
+        drafts.append(EventDraft("INPUTS_CLONED", dict(result.facts)))
+    if work.kind.name == "request":
+        drafts.append(EventDraft("PR_OPENED", dict(result.facts)))
+    drafts += _make_recovery_events(run_snapshot, work)
+    if work.kind.name == "validate":
+        drafts += _make_issue_events(run_snapshot, documents["report"])
+    drafts += _make_section_events(run_snapshot, view, work, documents)
+    outputs = sorted(result.artifacts)
+    drafts.append(EventDraft("WORK_ITEM_FINISHED", {"work_item_id": item.work_item_id, "outputs": outputs}))
+    if work.kind.name == "validate" and (error := _find_fix_regression(run_snapshot, view, documents)) is not None:
+        drafts += make_run_failure_events(view.state, error)
+    elif (next_state := find_next_state(view, work, result.facts)) is not None:
+        drafts.append(make_state_event(view.state, next_state))
+    return drafts
+
+
+def make_failure_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem, error: ToolError) -> list[EventDraft]:
+    """Make the events of a failed step that leaves the run in its state."""
+    drafts = [EventDraft("WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": encode_error(error)})]
+    issue = Issue.create(
+        gate=work.kind.worker,
+        severity="blocker",
+        message=error.message or error.code.name,
+        error_code=_find_error_code(error),
+        suggested_fix=error.hint,
+    )
+    if issue.issue_id not in {open_issue.issue_id for open_issue in snapshot.list_open_issues(run_snapshot)}:
+        drafts.append(EventDraft("ISSUE_OPENED", {"issue": issue.as_json()}))
+    return drafts
+
+
+def _find_error_code(error: ToolError) -> str:
+    """Return the worker's own error code, which is more specific than the code of the reply."""
+    details = error.details if isinstance(error.details, Mapping) else {}
+    return str(details.get("error_code") or error.code.name)
+
+
+def make_run_failure_events(state: RunState, error: ToolError) -> list[EventDraft]:
+    """Make the events of a run that fails."""
+    return [EventDraft("RUN_FAILED", {"error": encode_error(error)}), make_state_event(state, RunState.FAILED)]
+
+
+def encode_error(error: ToolError) -> dict[str, Any]:
+    """Encode an error for the log."""
+    return {"code": error.code.name, "message": error.message, "retryable": error.retryable}
+
+
+def make_artifact_events(work: StepWork, hashes_by_name: Mapping[str, str]) -> list[EventDraft]:
+    """Make the events of the artifacts that a worker wrote."""
+    return [
+        EventDraft(
+            "ARTIFACT_WRITTEN",
+            {
+                "name": name,
+                "path": f"objects/{sha256}",
+                "sha256": sha256,
+                "schema_id": artifacts.find_schema_id(name) or artifacts.guess_content_type(name),
+                "writer_worker": work.kind.worker,
+            },
+        )
+        for name, sha256 in sorted(hashes_by_name.items())
+    ]
+
+
+def _make_recovery_events(run_snapshot: Snapshot, work: StepWork) -> list[EventDraft]:
+    """Make the events that resolve the failures of a worker once it has succeeded."""
+    return [
+        EventDraft("ISSUE_RESOLVED", {"issue_id": issue.issue_id})
+        for issue in snapshot.list_open_issues(run_snapshot)
+        if issue.gate == work.kind.worker
+    ]
+
+
+def _make_issue_events(run_snapshot: Snapshot, report: Mapping[str, Any]) -> list[EventDraft]:
+    """Make the events of the issues that a report opens and of those that it resolves."""
+    issues_by_id = {issue["issue_id"]: issue for issue in report["issues"]}
+    known_ids = {issue.issue_id for issue in snapshot.list_open_issues(run_snapshot) if issue.gate not in WORKER_NAMES}
+    resolved_ids = sorted(known_ids - issues_by_id.keys())
+    return [
+        *(EventDraft("ISSUE_RESOLVED", {"issue_id": resolved_id}) for resolved_id in resolved_ids),
+        *(
+            EventDraft("ISSUE_OPENED", {"issue": issues_by_id[issue_id]})
+            for issue_id in issues_by_id
+            if issue_id not in known_ids
+        ),
+    ]
+
+
+def _find_fix_regression(run_snapshot: Snapshot, view: PipelineView, documents: Mapping[str, Any]) -> ToolError | None:
+    """Return the error of a fix that ends the run: a gate without blockers has one after it.
+
+    Only blockers that the fix caused count: not in a file that was edited by hand, not without a
+    path as when a gate was too slow, and not if the run has had the same blocker before.
+    """
+    if view.unjudged_fix is None:
+        return None
+    before, after = documents["before"], documents["report"]
+    issue_id = view.unjudged_fix["issue_id"]
+    blocked_gates = {document["gate"] for document in before["issues"] if document["severity"] == "blocker"}
+    fixed_gates = {document["gate"] for document in before["issues"] if document["issue_id"] == issue_id}
+    earlier_ids = {document["issue_id"] for document in run_snapshot["issues"]}
+    edited_paths = {path for document in (before, after) for path in document.get("manual_edited_files", ())}
+    for issue in map(Issue.from_json, after["issues"]):
+        is_new = issue.issue_id not in earlier_ids and issue.gate not in blocked_gates | fixed_gates
+        is_unedited = issue.path and issue.path not in edited_paths
+        if is_new and is_unedited and issue.severity == "blocker":
+            return ToolError(
+                ErrorCode.GATE_FAILED,
+                f"the fix of {issue_id} opened a blocker in {issue.gate}: {issue.title}",
+            )
+    return None
+
+
+def _make_section_events(
+    run_snapshot: Snapshot, view: PipelineView, work: StepWork, documents: Mapping[str, Any]
+) -> list[EventDraft]:
+    match work.kind.name:
+        case "plan":
+            new_states = dict.fromkeys(view.sections, SectionState.OUTLINED)
+        case "draft":
+            new_states = {work.scope: SectionState.DRAFTED}
+        case "apply":
+            new_states = dict.fromkeys(view.sections, SectionState.MERGED_IN_WORKTREE)
+        case "validate" if view.state not in {RunState.PR_OPENED, RunState.DONE}:
+            blocked = _find_blocked_sections(documents["report"], documents["plan"])
+            new_states = {
+                section: SectionState.BLOCKED if section in blocked else SectionState.DONE for section in view.sections
+            }
+        case _:
+            new_states = {}
+    section_states = run_snapshot["section_states"]
+    return [
+        EventDraft(
+            "SECTION_STATE_CHANGED",
+            {"section": section, "old_state": section_states.get(section), "new_state": state.value},
+        )
+        for section, state in new_states.items()
+        if section_states.get(section) != state.value
+    ]
+
+
+def _find_blocked_sections(report: Mapping[str, Any], plan: Mapping[str, Any]) -> set[str]:
+    """Return the sections that have a page with a blocking issue."""
+    section_by_path = {page["output_path"]: page["section"] for page in plan["pages"]}
+    issues = [Issue.from_json(document) for document in report["issues"]]
+    paths = [
+        path
+        for issue in issues
+        if issue.severity in BLOCKING_SEVERITIES and issue.status != "RESOLVED"
+        for path in (issue.path, *issue.files)
+    ]
+    return {section_by_path[path] for path in paths if path in section_by_path}

@@ -1,0 +1,383 @@
+"""Git for untrusted repositories: one commit is fetched, and nothing of it is run.
+
+The environment is built from scratch: only variables that identify the user and reach the network
+pass (`filter_git_environment`). There are no prompts, hooks, filters, submodules or large files
+from a second server. A symbolic link of the repository becomes a plain file with its target as
+text, so no reader can be led out of the checkout. A checkout appears complete, by a rename, or not
+at all.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.processes import process
+from cleats.toolsets.launch.config.secrets import redact_url
+from cleats.toolsets.launch.git.faults import GitFault, classify_fault, extract_rejection_reason
+
+_HARMLESS_LINE_PATTERN: Final = re.compile(
+    r"\s*|\s*[#;].*"
+    r"|\[(core|extensions|user)\]|\[(remote|branch) \"[\w./-]+\"\]"
+    r"|\s*(repositoryformatversion|filemode|bare|logallrefupdates|symlinks|autocrlf|ignorecase"
+    r"|precomposeunicode|objectformat|refstorage)\s*=\s*\w+"
+    r"|\s*hooksPath\s*=\s*/dev/null"
+    r"|\s*(name|email|url|fetch|remote|merge)\s*=[^\\\"]*",
+    re.IGNORECASE,
+)
+"""A permitted line; continued lines and quoted values never match. A remote may be configured,
+since no remote is ever used by its name."""
+
+MAX_CONFIG_BYTES: Final = 1 << 16
+"""Longest accepted file; the one that git creates has about two hundred bytes."""
+
+
+def has_harmless_settings(root: Path) -> bool:
+    """Return whether the checkout in a folder has only harmless settings, or does not exist yet."""
+    git_folder = root / ".git"
+    if git_folder.is_symlink() or git_folder.is_file() or (git_folder / "commondir").exists():
+        return False  # its settings are somewhere else
+    file = git_folder / "config"
+    if not file.exists():
+        return not file.is_symlink()
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(MAX_CONFIG_BYTES + 1).decode()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return len(text) <= MAX_CONFIG_BYTES and all(_HARMLESS_LINE_PATTERN.fullmatch(line) for line in text.split("\n"))
+
+
+ProgressReporter = Callable[[str], None]
+
+COMMIT_ID_PATTERN: Final = re.compile(r"[0-9a-f]{40}")
+
+ANSWER_TIMEOUT_SECONDS: Final = 60.0
+"""Seconds for a query to a checkout, or to a remote about its refs."""
+
+FETCH_TIMEOUT_SECONDS: Final = 280.0
+"""Seconds for a fetch; the start tools have 300 in total."""
+
+MAX_REPOSITORY_BYTES: Final = 2 * 1024**3
+"""Limit of the objects, and again of the files. A product with its pages is far smaller."""
+
+MAX_REPOSITORY_FILES: Final = 200_000
+"""Files of a checkout."""
+
+IGNORE_DIRTY_SUBMODULES: Final = "--ignore-submodules=dirty"
+"""Git option: a nested repository is compared by its commit; its own settings are not trusted."""
+
+_SIZE_CHECK_SECONDS: Final = 0.5
+"""Seconds between two checks of how much a fetch has written."""
+
+_ALLOWED_VARIABLES: Final = frozenset(
+    {
+        *("HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME"),
+        *("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+        *("SYSTEMROOT", "USERPROFILE", "APPDATA", "PATHEXT", "COMSPEC"),
+    }
+)
+
+_GIT_SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.symlinks=false",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.attributesFile=/dev/null",
+    "credential.interactive=false",
+    "protocol.allow=never",
+    "protocol.file.allow=always",
+    "protocol.http.allow=always",
+    "protocol.https.allow=always",
+    "protocol.ssh.allow=always",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "init.defaultBranch=main",
+    "commit.gpgSign=false",
+)
+
+
+def filter_git_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that git may see: the user, the network, and settings for git."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.upper() in _ALLOWED_VARIABLES or name.startswith("GIT_CONFIG_")
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRefs:
+    """The refs of a remote. `head` is "" for a repository without a commit."""
+
+    head: str
+    refs: Mapping[str, str] = field(default_factory=dict)
+    """The commit of every branch and tag, by full ref name; tags are peeled."""
+
+    def find(self, name: str) -> str:
+        """Return the commit of a branch, tag or full ref name, "" when it does not exist."""
+        if name in ("", "HEAD"):
+            return self.head
+        candidates = (name, f"refs/heads/{name}", f"refs/tags/{name}")
+        return next((self.refs[candidate] for candidate in candidates if candidate in self.refs), "")
+
+
+async def list_remote_refs(url: str, env: Mapping[str, str]) -> RemoteRefs:
+    """Return the refs of a remote repository.
+
+    Raises:
+        ToolError: REPO_NOT_FOUND when it does not exist or access is denied; retryable when the
+            network failed.
+    """
+    output = await HardenedGit(env).run(url, "ls-remote", "--", url)
+    head, refs = "", dict[str, str]()
+    for line in output.decode(errors="replace").splitlines():
+        value, _, name = line.partition("\t")
+        if name == "HEAD":
+            head = value
+        elif name.startswith(("refs/heads/", "refs/tags/")):
+            refs[name.removesuffix("^{}")] = value  # the peeled line follows its tag
+    return RemoteRefs(head, refs)
+
+
+async def clone_commit(
+    url: str,
+    sha: str,
+    target: Path,
+    env: Mapping[str, str],
+    *,
+    report_progress: ProgressReporter = lambda _: None,
+    size_limit: int = MAX_REPOSITORY_BYTES,
+) -> None:
+    """Check out the files of one commit in `target`; an existing clean checkout of it is kept.
+
+    Raises:
+        ToolError: REPO_NOT_FOUND for the repository, INVALID_INPUT for a commit it does not have or
+            a repository over the limit, TOOLCHAIN_MISSING without git; retryable only when the
+            network failed.
+    """
+    if not COMMIT_ID_PATTERN.fullmatch(sha):
+        raise ToolError(ErrorCode.INVALID_INPUT, f"{sha!r} is not a full commit id.")
+    if await is_clean_checkout(target, sha, env):
+        return
+    partial_target = target.with_name(f"{target.name}.part")
+    for leftover in (partial_target, target):
+        await anyio.to_thread.run_sync(_remove_folder, leftover)
+    partial_target.mkdir(parents=True)
+    git = HardenedGit(env, partial_target)
+    await git.run(url, "init", "--quiet", "--template=", ".")
+    for setting in ("core.symlinks=false", "core.autocrlf=false", "core.hooksPath=/dev/null"):
+        await git.run(url, "config", *setting.split("=", 1))
+    report_progress(f"Fetching {redact_url(url)} at {sha[:12]}")
+    await _fetch_commit(git, url, sha, size_limit)
+    await _check_tree_size(git, url, sha, size_limit)
+    await git.run(url, "checkout", "--quiet", "--detach", sha)
+    partial_target.rename(target)
+
+
+async def is_clean_checkout(folder: Path, sha: str, env: Mapping[str, str]) -> bool:
+    """Return whether a folder is a clean checkout of a commit."""
+    if not (folder / ".git").is_dir():
+        return False
+    git = HardenedGit(env, folder)
+    try:
+        head = await git.run("", "rev-parse", "HEAD")
+        options = ("--porcelain", "--untracked-files=all", IGNORE_DIRTY_SUBMODULES)
+        changed = await git.run("", "status", *options)
+    except ToolError:
+        return False
+    return head.decode().strip() == sha and not changed.strip()
+
+
+_MIN_FREE_BYTES: Final = 1 << 20
+"""Free space that git needs in order to write anything at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardenedGit:
+    """A git runner in which everything is disabled that could start another program."""
+
+    env: Mapping[str, str]
+    root: Path | None = None
+    is_private: bool = False
+    """True if nobody else writes in the folder, so that its settings need no check."""
+
+    async def run(
+        self,
+        url: str,
+        *args: str,
+        stdin: bytes | None = None,
+        seconds: float = ANSWER_TIMEOUT_SECONDS,
+    ) -> bytes:
+        """Run a git command and return its output; `url` is the repository that an error names.
+
+        Raises:
+            ToolError: By the fault that git reports; ILLEGAL_STATE when the settings of the
+                checkout were changed, and then git is not run.
+        """
+        program = shutil.which("git", path=self.env.get("PATH"))
+        if program is None or not Path(program).is_absolute():
+            raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git is not installed.")
+        if self.root is not None and not self.is_private and not has_harmless_settings(self.root):
+            raise _changed_settings_error(self.root)
+        argv = [program, "--no-pager", *_format_settings(_GIT_SETTINGS), *args]
+        try:
+            with anyio.fail_after(seconds):
+                completed = await process.run(
+                    argv,
+                    cwd=self.root,
+                    env=self._build_environment(program),
+                    stdin=stdin,
+                    output_limit=1 << 26,
+                )
+        except TimeoutError as error:
+            raise _git_error(GitFault.NETWORK, url, f"git {args[0]} took too long") from error
+        except process.StartError as error:
+            raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git cannot be started.") from error
+        if completed.exit_code != 0:
+            stderr = completed.stderr.decode(errors="replace")
+            fault = classify_fault(stderr)
+            if fault is GitFault.OTHER and self._is_disk_full():
+                fault = GitFault.DISK_FULL
+            explanation = f" ({rejection})" if (rejection := extract_rejection_reason(stderr)) else ""
+            raise _git_error(fault, url, f"git {args[0]} failed", explanation)
+        return completed.stdout
+
+    def _is_disk_full(self) -> bool:
+        """Return whether the disk is full where git writes, which git does not always report."""
+        try:
+            return self.root is not None and shutil.disk_usage(self.root).free < _MIN_FREE_BYTES
+        except OSError:
+            return False
+
+    def _build_environment(self, program: str) -> dict[str, str]:
+        environment = {
+            "PATH": str(Path(program).parent),
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+            **filter_git_environment(self.env),
+            "LC_ALL": "C",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "",
+            "SSH_ASKPASS": "",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_ATTR_NOSYSTEM": "1",
+        }
+        with suppress(RuntimeError):
+            environment.setdefault("HOME", str(Path.home()))
+        return environment
+
+
+def _format_settings(settings: Sequence[str]) -> list[str]:
+    filters = [f"filter.lfs.{key}" for key in ("clean=", "smudge=", "process=", "required=false")]
+    return [word for setting in (*settings, *filters) for word in ("-c", setting)]
+
+
+async def _fetch_commit(git: HardenedGit, url: str, sha: str, size_limit: int) -> None:
+    """Fetch one commit; if the server refuses single commits, fetch all branches and tags."""
+    options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
+    try:
+        await _run_with_size_limit(git, size_limit, url, "fetch", *options, "--depth=1", "--", url, sha)
+    except ToolError as error:
+        if (error.details or {}).get("reason") != GitFault.UNKNOWN_COMMIT.value:
+            raise
+        refs = ("+refs/heads/*:refs/seen/heads/*", "+refs/tags/*:refs/seen/tags/*")
+        await _run_with_size_limit(git, size_limit, url, "fetch", *options, "--", url, *refs)
+        if await _read_object_type(git, sha) != "commit":
+            raise _git_error(GitFault.UNKNOWN_COMMIT, url, f"no commit {sha}") from None
+
+
+async def _run_with_size_limit(git: HardenedGit, size_limit: int, url: str, *args: str) -> None:
+    """Run git and stop it when it writes more than the limit; git has no such limit itself."""
+    fault: ToolError | None = None
+    async with anyio.create_task_group() as tasks:
+
+        async def watch_size() -> None:
+            nonlocal fault
+            objects = (git.root or Path()) / ".git" / "objects"
+            while await anyio.to_thread.run_sync(_measure_folder, objects) <= size_limit:  # noqa: ASYNC110 - git writes
+                await anyio.sleep(_SIZE_CHECK_SECONDS)
+            fault = _too_large_error(size_limit)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch_size)
+        try:
+            await git.run(url, *args, seconds=FETCH_TIMEOUT_SECONDS)
+        except ToolError as error:
+            fault = error
+        tasks.cancel_scope.cancel()
+    if fault is not None:
+        raise fault
+
+
+async def _read_object_type(git: HardenedGit, sha: str) -> str:
+    try:
+        return (await git.run("", "cat-file", "-t", sha)).decode().strip()
+    except ToolError:
+        return ""
+
+
+async def _check_tree_size(git: HardenedGit, url: str, sha: str, size_limit: int) -> None:
+    """Raise an error for a tree that is small as objects but large as files."""
+    listing = await git.run(url, "ls-tree", "-r", "-l", "-z", "--full-tree", sha)
+    sizes = [entry.split(None, 4)[3] for entry in listing.split(b"\0") if entry]
+    if sum(int(size) for size in sizes if size.isdigit()) > size_limit or len(sizes) > MAX_REPOSITORY_FILES:
+        raise _too_large_error(size_limit)
+
+
+def _too_large_error(size_limit: int) -> ToolError:
+    return ToolError(
+        ErrorCode.INVALID_INPUT,
+        "The repository is too large to be launched.",
+        details={"reason": "too_large", "limit_bytes": size_limit, "limit_files": MAX_REPOSITORY_FILES},
+    )
+
+
+def _git_error(fault: GitFault, url: str, operation: str, explanation: str = "") -> ToolError:
+    prefix = f"{redact_url(url)}: " if url else ""
+    return ToolError(
+        fault.code,
+        f"{prefix}{operation}: {fault.description}{explanation}.",
+        retryable=fault.is_transient,
+        details=fault.details,
+    )
+
+
+def _changed_settings_error(root: Path) -> ToolError:
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"somebody changed the git settings of the checkout {root.name!r}",
+        hint="Put its .git/config back as it was; a launch needs no setting of yours there.",
+        details={"reason": "git_config"},
+    )
+
+
+def _measure_folder(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a partial checkout, including read-only objects."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)

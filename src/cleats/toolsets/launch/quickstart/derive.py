@@ -1,0 +1,246 @@
+"""The two quickstarts: from a URL to a configuration and a summary of what it was derived from."""
+
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import Settings
+from cleats.toolsets.launch.config.normalise import missing_fields_error
+from cleats.toolsets.launch.config.secrets import redact_url
+from cleats.toolsets.launch.git.client import HardenedGit, list_remote_refs
+from cleats.toolsets.launch.profiles import model
+from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.profiles.parts import RegisteredProduct
+from cleats.toolsets.launch.quickstart import signals, urls
+from cleats.toolsets.launch.quickstart.signals import Guess, Signal, guess_value, select_signal_files
+
+
+class _RegistryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    product: tuple[RegisteredProduct, ...] = ()
+
+
+def find_product(profile: Profile, files: Sequence[Path], family: str, platform: str) -> RegisteredProduct | None:
+    """Return the registered repository of a product; the operator's files take precedence.
+
+    Raises:
+        ToolError: INVALID_INPUT, a registry file of the operator cannot be used.
+    """
+    for product in (*_read_registry_files(files), *profile.repositories.registry):
+        names = profile.find_family(product.family), profile.find_platform(product.platform)
+        if [name.name if name else "" for name in names] == [family, platform]:
+            return product
+    return None
+
+
+def _read_registry_files(files: Sequence[Path]) -> Iterator[RegisteredProduct]:
+    for file in files:
+        try:
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+            yield from msgspec.convert(document, _RegistryFile).product
+        except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ToolError(
+                ErrorCode.INVALID_INPUT,
+                f"the registry {file.name} cannot be used: {reason}",
+                hint="It is named by the setting launch_registry.",
+            ) from None
+
+
+FETCH_TIMEOUT_SECONDS: Final = 200.0
+"""Time limit of the fetch; the whole call has 300 seconds."""
+
+MAX_TEXT_BYTES: Final = 256 << 10
+"""Bytes of a README or manifest that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryPreview:
+    """The HEAD commit, file names and selected texts of a remote repository."""
+
+    head: str
+    names: tuple[str, ...]
+    texts: Mapping[str, str]
+
+
+async def resolve_remote_ref(url: str, env: Mapping[str, str], ref: str = "HEAD") -> str:
+    """Return the commit of HEAD, a branch or a tag of a remote repository.
+
+    Raises:
+        ToolError: REPO_NOT_FOUND; retryable when the network failed.
+    """
+    remote = await list_remote_refs(url, env)
+    commit = remote.find(ref)
+    if not commit:
+        missing = "no commit" if ref == "HEAD" else f"no branch or tag {ref!r}"
+        raise ToolError(ErrorCode.REPO_NOT_FOUND, f"{redact_url(url)} has {missing}")
+    return commit
+
+
+async def preview_repository(url: str, env: Mapping[str, str]) -> RepositoryPreview:
+    """Return the HEAD of a repository, its file names, and the texts that hold signals.
+
+    Raises:
+        ToolError: As `resolve_remote_ref`.
+    """
+    head = await resolve_remote_ref(url, env)
+    folder = Path(await anyio.to_thread.run_sync(lambda: mkdtemp(prefix="cleats-look-")))
+    try:
+        git = HardenedGit(env, folder, is_private=True)
+        await git.run(url, "init", "--quiet", "--template=", ".")
+        await git.run(url, "remote", "add", "origin", url)
+        await git.run(url, "config", "remote.origin.promisor", "true")
+        await git.run(url, "config", "remote.origin.partialclonefilter", "blob:none")
+        await git.run(
+            url,
+            *("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1"),
+            *("--filter=blob:none", "origin", head),
+            seconds=FETCH_TIMEOUT_SECONDS,
+        )
+        listing = await git.run(url, "ls-tree", "-r", "-z", "--name-only", "--full-tree", head)
+        names = tuple(filter(None, listing.decode(errors="replace").split("\0")))
+        texts = {
+            name: (await git.run(url, "cat-file", "blob", f"{head}:{name}"))[:MAX_TEXT_BYTES].decode(errors="replace")
+            for name in select_signal_files(names)
+        }
+    finally:
+        with suppress(OSError), anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return RepositoryPreview(head, names, texts)
+
+
+GUESSED_FIELDS = (signals.FAMILY_FIELD, signals.PLATFORM_FIELD)
+
+REPORTED_FIELDS = (
+    "family",
+    "target_platform",
+    "locales",
+    "layout_mode",
+    "allow_inference",
+    "github_repo_url",
+    "github_ref",
+)
+"""Fields reported for a configuration that was derived from a repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedConfig:
+    """A configuration to start with, and the summary to report."""
+
+    config: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+
+async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str, str]) -> DerivedConfig:
+    """Derive a configuration for the product of a page.
+
+    Raises:
+        ToolError: INVALID_URL, UNSUPPORTED_SITE; INVALID_INPUT when the repository of the product
+            is unknown; REPO_NOT_FOUND when it cannot be reached.
+    """
+    page = urls.parse_page_url(url, model.load_all_profiles(settings.launch_profiles))
+    product = find_product(page.profile, settings.launch_registry, page.family, page.platform)
+    if product is None:
+        raise missing_fields_error(
+            {"github_repo_url": _suggest_repository_urls(page.profile, page.family, page.platform)},
+            f"nothing says which repository {page.family} for {page.platform} is in",
+            "Put it into a file of the setting launch_registry, or use launch_start_run.",
+        )
+    config = {
+        **_build_common_config(page.profile),
+        "family": page.family,
+        "target_platform": page.platform,
+        "locales": [page.locale],
+        "github_repo_url": product.repo_url,
+        "github_ref": await resolve_remote_ref(product.repo_url, env, product.ref),
+    }
+    return DerivedConfig(config, _describe_page(page))
+
+
+async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> DerivedConfig:
+    """Derive a configuration for the product of a repository, when the guess is unambiguous.
+
+    Raises:
+        ToolError: INVALID_URL, REPO_NOT_FOUND; INVALID_INPUT with the fields that could not be
+            guessed, their candidates and every signal.
+    """
+    profile = model.load_named_profile(settings.launch_profile, settings.launch_profiles)
+    repository = urls.parse_repository_url(url, profile)
+    preview = await preview_repository(repository.url, env)
+    all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
+    guesses = {field: guess_value(field, all_signals) for field in GUESSED_FIELDS}
+    if not all(field_guess.value for field_guess in guesses.values()):
+        raise ambiguous_fields_error(guesses, all_signals)
+    config = {
+        **_build_common_config(profile),
+        "family": guesses[signals.FAMILY_FIELD].value,
+        "target_platform": guesses[signals.PLATFORM_FIELD].value,
+        "locales": [profile.site.default_locale],
+        "github_repo_url": repository.url,
+        "github_ref": preview.head,
+    }
+    return DerivedConfig(config, describe_repository_config(config))
+
+
+def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
+    """Return the summary of a configuration derived from a page, without using the network.
+
+    Raises:
+        ToolError: INVALID_URL, UNSUPPORTED_SITE.
+    """
+    return _describe_page(urls.parse_page_url(url, model.load_all_profiles(settings.launch_profiles)))
+
+
+def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a configuration derived from a repository."""
+    return {name: config[name] for name in REPORTED_FIELDS}
+
+
+def _describe_page(page: urls.ProductPage) -> dict[str, Any]:
+    return {
+        "site": page.site,
+        "product_slug": page.family,
+        "platform": page.platform,
+        "locale": page.locale,
+    }
+
+
+def ambiguous_fields_error(guesses: Mapping[str, Guess], all_signals: list[Signal]) -> Exception:
+    """Return an error with the fields that are still open, their candidates and all signals."""
+    open_fields = {item.field: item.suggested_values for item in guesses.values() if not item.value}
+    error = missing_fields_error(
+        open_fields,
+        "Could not unambiguously infer required fields",
+        "Give them yourself in the run_config of launch_start_run.",
+    )
+    error.details |= {
+        "confidence": {item.field: item.confidence for item in guesses.values()},
+        "signals": [item.as_json() for item in all_signals],
+    }
+    return error
+
+
+def _build_common_config(profile: Profile) -> dict[str, Any]:
+    return {
+        "profile": profile.name,
+        "required_sections": [section.name for section in profile.sections],
+        "layout_mode": "auto",
+        "allow_inference": False,
+    }
+
+
+def _suggest_repository_urls(profile: Profile, family: str, platform: str) -> list[str]:
+    """Return the repository URLs that the naming convention gives a product."""
+    names = [pattern for pattern in profile.repositories.names if "{platform}" in pattern]
+    owners = [pattern.replace("{family}", family) for pattern in profile.repositories.owners]
+    host = profile.repositories.hosts[0]
+    filled_names = [pattern.replace("{family}", family).replace("{platform}", platform) for pattern in names]
+    return [f"https://{host}/{owner}/{name}" for owner in owners for name in filled_names[:1]]

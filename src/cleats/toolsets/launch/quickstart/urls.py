@@ -1,0 +1,317 @@
+"""URLs of product pages, parsed with the patterns of the profiles.
+
+Case, a query, a fragment, a trailing slash, the default port and percent encoding make no
+difference. Anything that would make the URL point to another page than it appears to (a user before
+the host, an encoded slash, `..`) is rejected.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.profiles.parts import SiteSection, match_path
+
+MAX_URL_CHARACTERS: Final = 2048
+"""Longest accepted URL, in characters."""
+
+HTTPS_PORT: Final = 443
+
+_BAD_ESCAPE_PATTERN = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PRIVATE_PARTS_PATTERN = re.compile(r"(?<=/)[^/?#]*@|[?#].*", re.DOTALL)
+"""The userinfo before the host, and everything after the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPage:
+    """A page of a product on its site."""
+
+    profile: Profile
+    section: SiteSection
+    family: str
+    platform: str
+    locale: str
+    page: str = ""
+
+    @property
+    def site(self) -> str:
+        """The host of the section."""
+        return self.section.host
+
+
+def parse_page_url(url: str, profiles: Iterable[Profile]) -> ProductPage:
+    """Return the product page that a URL names; the first profile that has the host decides.
+
+    Raises:
+        ToolError: INVALID_URL when the URL cannot be parsed or fits no pattern, UNSUPPORTED_SITE
+            when no profile has its host.
+    """
+    parts = split_url(url)
+    known_profiles = list(profiles)
+    host = (parts.hostname or "").lower().removesuffix(".")
+    profile = next((candidate for candidate in known_profiles if host in candidate.sections_by_host), None)
+    if profile is None:
+        hosts = sorted(host for candidate in known_profiles for host in candidate.sections_by_host)
+        raise ToolError(
+            ErrorCode.UNSUPPORTED_SITE,
+            f"{host} is the host of no site that is known here",
+            hint=f"Use one of {', '.join(hosts)}." if hosts else "No profile has a host.",
+            details={"host": host, "hosts": hosts},
+        )
+    section = profile.sections_by_host[host]
+    if parts.scheme != "https" or parts.username is not None or read_port(parts) not in (None, HTTPS_PORT):
+        raise _invalid_url_error("the address has to begin with https:// and the host", profile, section, host)
+    path = decode_path(parts.path)
+    if path is None:
+        raise _invalid_url_error("the path of the address cannot be read", profile, section, host)
+    for pattern in section.urls:
+        matched = match_path(pattern, path, lambda name, value: _resolve_name(profile, name, value))
+        if matched is not None:
+            locale = matched.get("locale", profile.site.default_locale)
+            page = matched.get("page", "")
+            return ProductPage(profile, section, matched["family"], matched["platform"], locale, page)
+    raise _invalid_url_error(_describe_misfit(profile, path), profile, section, host)
+
+
+def format_page_url(page: ProductPage, *, include_default_locale: bool = True) -> str:
+    """Return the URL of a product page.
+
+    With `include_default_locale` it names the locale even when that is the default.
+    """
+    values = {
+        "family": page.family,
+        "platform": page.platform,
+        "locale": page.locale,
+        "page": page.page,
+    }
+    path_segments: list[str] = []
+    for part in page.section.urls[0].split("/"):
+        name = part.strip("{}?*")
+        value = values.get(name, part)
+        if part.endswith("?}") and not include_default_locale and value == page.profile.site.default_locale:
+            continue
+        path_segments += [quote(segment, safe="") for segment in value.split("/") if segment]
+    return f"https://{page.site}/{'/'.join(path_segments)}/"
+
+
+def split_url(url: str) -> SplitResult:
+    """Split a web URL into its parts.
+
+    Raises:
+        ToolError: INVALID_URL.
+    """
+    text = url.strip(" ")
+    plain = text.isprintable() and " " not in text and "\\" not in text
+    try:
+        parts = urlsplit(text)
+        read_port(parts)
+    except ValueError:
+        plain = False
+    if not plain or len(text) > MAX_URL_CHARACTERS or parts.scheme not in ("http", "https"):
+        raise ToolError(
+            ErrorCode.INVALID_URL, f"{quote_redacted_url(url)} is no address", hint="Give an https:// address."
+        )
+    if not parts.hostname:
+        raise ToolError(
+            ErrorCode.INVALID_URL, f"{quote_redacted_url(url)} has no host", hint="Give an https:// address."
+        )
+    return parts
+
+
+def quote_redacted_url(url: str) -> str:
+    """Quote a URL for a message, without parts that may hold a password or a token."""
+    return repr(_PRIVATE_PARTS_PATTERN.sub("", url)[:100])
+
+
+def read_port(parts: SplitResult) -> int | None:
+    """Return the port of a URL.
+
+    Raises:
+        ValueError: The port is invalid.
+    """
+    return parts.port
+
+
+def decode_path(path: str) -> list[str] | None:
+    """Return the decoded segments of a path; None when the path is ambiguous."""
+    if _BAD_ESCAPE_PATTERN.search(path):
+        return None
+    decoded: list[str] = []
+    for raw in path.strip("/").split("/") if path.strip("/") else ():
+        try:
+            value = unquote_to_bytes(raw).decode()
+        except UnicodeDecodeError:
+            return None
+        if value in ("", ".", "..") or not value.isprintable() or set(value) & set("/\\?#%"):
+            return None
+        decoded.append(value)
+    return decoded if path.count("//") == 0 else None
+
+
+def _resolve_name(profile: Profile, name: str, value: str) -> str | None:
+    match name:
+        case "family":
+            family = profile.find_family(value)
+            return family.name if family else None
+        case "platform":
+            platform = profile.find_platform(value)
+            return platform.name if platform else None
+        case "locale":
+            return profile.find_locale(value)
+        case _:
+            return value
+
+
+def _describe_misfit(profile: Profile, path: Sequence[str]) -> str:
+    """Describe which part of a path is unknown."""
+    unknown_values = [
+        value
+        for value in path[:3]
+        if all(_resolve_name(profile, name, value) is None for name in ("family", "platform", "locale"))
+    ]
+    if unknown_values:
+        return f"{unknown_values[0]!r} is neither a product nor a platform nor a language here"
+    return "the address fits none of the patterns of its site"
+
+
+def _invalid_url_error(message: str, profile: Profile, section: SiteSection, host: str) -> ToolError:
+    details: Mapping[str, Any] = {
+        "site": host,
+        "patterns": [f"https://{section.host}/{item}/" for item in section.urls],
+        "families": [item.name for item in profile.families.known],
+        "platforms": [item.name for item in profile.platforms],
+        "locales": list(profile.site.locales),
+    }
+    return ToolError(
+        ErrorCode.INVALID_URL,
+        message,
+        hint="The details have the patterns, and every name that fits into them.",
+        details=details,
+    )
+
+
+_URL_SEGMENT_PATTERN: Final = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
+_NAME_GROUPS: Final = {
+    "family": r"(?P<family>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*?)",
+    "platform": r"(?P<platform>[A-Za-z0-9.+#]+)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostedRepository:
+    """A repository identified by host, owner and name."""
+
+    host: str
+    owner: str
+    name: str
+
+    @property
+    def url(self) -> str:
+        """The canonical URL."""
+        return f"https://{self.host}/{self.owner}/{self.name}"
+
+
+def parse_repository_url(url: str, profile: Profile) -> HostedRepository:
+    """Return the repository of a URL that is exactly `https://github.com/owner/name`.
+
+    Raises:
+        ToolError: INVALID_URL.
+    """
+    parts = split_url(url)
+    host = (parts.hostname or "").lower()
+    path = decode_path(parts.path) or []
+    is_plain_url = (
+        parts.scheme == "https"
+        and parts.username is None
+        and read_port(parts) in (None, HTTPS_PORT)
+        and not parts.query
+        and not parts.fragment
+        and host in profile.repositories.hosts
+    )
+    if is_plain_url and len(path) == 2:
+        owner, name = path[0], path[1].removesuffix(".git")
+        if _URL_SEGMENT_PATTERN.fullmatch(owner) and _URL_SEGMENT_PATTERN.fullmatch(name) and name not in (".", ".."):
+            return HostedRepository(host, owner, name)
+    hosts = " or ".join(profile.repositories.hosts)
+    raise ToolError(
+        ErrorCode.INVALID_URL,
+        f"{quote_redacted_url(url)} is not the address of a repository on {hosts}",
+        hint=f"Give https://{profile.repositories.hosts[0]}/owner/name, and nothing after it.",
+        details={"hosts": list(profile.repositories.hosts)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """The family and platform that a name stands for; empty where it names none."""
+
+    family: str = ""
+    platform: str = ""
+
+
+def match_repository_name(repository: HostedRepository, profile: Profile) -> NameMatch:
+    """Match a repository name against the profile; the first pattern that fits decides."""
+    for pattern in profile.repositories.names:
+        if (name_match := _match_name(pattern, repository.name, profile)) is not None:
+            return name_match
+    return NameMatch()
+
+
+def match_owner_family(repository: HostedRepository, profile: Profile) -> str:
+    """Return the family that the owner is named after, "" for none."""
+    for pattern in profile.repositories.owners:
+        if (name_match := _match_name(pattern, repository.owner, profile)) is not None:
+            return name_match.family
+    return ""
+
+
+def match_package_family(name: str, profile: Profile) -> str:
+    """Return the family that a package is named after, "" for none."""
+    for pattern in profile.repositories.packages:
+        if (name_match := _match_name(pattern, _strip_package_scope(name), profile)) is not None:
+            return name_match.family
+    return ""
+
+
+def find_family_mentions(text: str, profile: Profile) -> Iterator[str]:
+    """Yield every family that a text names the way packages are named, once per mention.
+
+    Without a brand before it, a family is an ordinary word; so a profile with an open list of
+    families yields none.
+    """
+    for family in profile.families.known:
+        names = "|".join(re.escape(alias) for alias in (family.name, *family.aliases))
+        for pattern in profile.repositories.packages[-1:]:
+            brand = pattern.partition("{family}")[0].rstrip(".-_ ")
+            if brand:
+                mention_pattern = rf"(?<![\w.]){re.escape(brand)}[.\s_-]?(?:{names})(?!\w)"
+                yield from (family.name for _ in re.finditer(mention_pattern, text, re.IGNORECASE))
+
+
+def _match_name(pattern: str, name: str, profile: Profile) -> NameMatch | None:
+    match = _compile_name_pattern(pattern).fullmatch(name)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    family = profile.find_family(groups.get("family") or "")
+    platform = profile.find_platform(groups.get("platform") or "")
+    if ("family" in groups and family is None) or ("platform" in groups and platform is None):
+        return None
+    return NameMatch(family.name if family else "", platform.name if platform else "")
+
+
+@cache
+def _compile_name_pattern(pattern: str) -> re.Pattern[str]:
+    regex = re.escape(pattern)
+    for name, group in _NAME_GROUPS.items():
+        regex = regex.replace(re.escape(f"{{{name}}}"), group)
+    return re.compile(regex, re.IGNORECASE)
+
+
+def _strip_package_scope(package: str) -> str:
+    """Return the name of a package without its scope, group or module path."""
+    return re.split(r"[/:]", package.removeprefix("@"))[-1]

@@ -1,0 +1,89 @@
+"""Construction of the engine, its store and fleet workers from the settings."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cleats.runtime import spans
+from cleats.settings import Settings, get_environment
+from cleats.toolsets.launch.drive.engine import RunEngine
+from cleats.toolsets.launch.drive.leases import LeaseTiming
+from cleats.toolsets.launch.drive.run_driver import RecordObserver
+from cleats.toolsets.launch.git.client import filter_git_environment
+from cleats.toolsets.launch.store.interface import RunStore
+from cleats.toolsets.launch.store.sqlite_store import SqliteStore
+
+if TYPE_CHECKING:
+    from cleats.toolsets.launch.fleet.worker import FleetWorker
+
+STORE_FILE_NAME: Final = "runs.sqlite"
+
+_PASSED_VARIABLES: Final = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TEMP", "TMP", "VIRTUAL_ENV")
+
+
+def get_launch_folder(settings: Settings) -> Path:
+    """Return the folder that holds the runs of this user."""
+    return settings.data_dir / "launch"
+
+
+def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _events: None) -> RunEngine:
+    """Build the engine with its store; nothing is started. `observe` is called for every record."""
+    runs_dir = settings.launch_runs_dir
+    return RunEngine(
+        open_store(settings),
+        Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs",
+        settings=build_worker_settings(settings),
+        secrets=load_secrets(settings),
+        env=_build_worker_env(settings),
+        grace=settings.grace,
+        pace=LeaseTiming(lease_seconds=settings.launch_lease, renew_seconds=settings.launch_lease / 5),
+        observe=observe,
+        tracer=spans.get_tracer(settings),
+    )
+
+
+def build_worker(settings: Settings, concurrency: int) -> "FleetWorker":
+    """Build a worker for the fleet that the settings name."""
+    from cleats.toolsets.launch.fleet.queue import RunQueue  # noqa: PLC0415 - an extra
+    from cleats.toolsets.launch.fleet.worker import FleetWorker  # noqa: PLC0415
+
+    return FleetWorker(
+        build_engine(settings), RunQueue(settings.database_url), concurrency=concurrency, drain=settings.drain
+    )
+
+
+def open_store(settings: Settings) -> RunStore:
+    """Return the store of runs: a file of this user, or the database of a fleet."""
+    if settings.database_url:
+        from cleats.toolsets.launch.store.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
+
+        return PostgresStore(settings.database_url)
+    return SqliteStore(get_launch_folder(settings) / STORE_FILE_NAME)
+
+
+def load_secrets(settings: Settings) -> dict[str, str]:
+    """Return the tokens that runs may use, by the names of their environment variables."""
+    environ = get_environment(settings)
+    return {name: environ[name] for name in settings.launch_secrets if name in environ}
+
+
+def build_worker_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that workers need, as plain JSON."""
+    return {
+        "git_env": filter_git_environment(get_environment(settings)),
+        "profiles": [str(profile_folder) for profile_folder in settings.launch_profiles],
+        "hugo": settings.launch_hugo,
+        "offline": settings.launch_offline == "on",
+        "link_hosts": list(settings.launch_link_hosts),
+        "models": settings.launch_models == "on",
+        "endpoints": list(settings.launch_endpoints),
+    }
+
+
+def _build_worker_env(settings: Settings) -> dict[str, str] | None:
+    """Build the environment of the workers, without any secret of the server's environment."""
+    environ = get_environment(settings)
+    if not environ:
+        return None
+    python = {name: value for name, value in environ.items() if name.startswith("PYTHON")}
+    passed = {name: environ[name] for name in _PASSED_VARIABLES if name in environ}
+    return {**filter_git_environment(environ), **passed, **python}

@@ -1,0 +1,355 @@
+"""Parsing and rendering of site pages: front matter and Markdown.
+
+Reads the formats that Hugo reads (YAML, TOML or JSON front matter, CommonMark with tables, heading
+anchors in GitHub style) and reports the line of every element. Independent of plans, gates and
+files.
+
+Line numbers start at 1. Functions that take a body also take `first_line`, the line in the file at
+which the body begins (`ParsedPage.body_line`), so that reported lines can be shown to a reader
+unchanged.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+CLAIM_MARKER_PATTERN = re.compile(r"<!--\s*claim_id:\s*([A-Za-z0-9_.:-]+)\s*-->")
+"""Ties a statement to its evidence; the marker is at the end of the statement's line."""
+
+_LINE_PREFIX_PATTERN = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d+[.)]\s+)?")
+_HTML_TAG_PATTERN = re.compile(r"<(a|img)\b([^>]*)>", re.IGNORECASE | re.DOTALL)
+_HTML_ATTRIBUTE_PATTERN = re.compile(r"""([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_DASH_PATTERN = re.compile(r"---?")
+_EXPLICIT_ID_PATTERN = re.compile(r"\s*\{[^{}]*#([^\s{}]+)[^{}]*\}\s*$")
+
+
+class FrontMatterError(ValueError):
+    """Raised when the front matter cannot be parsed; `line` is the location of the error."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """A page, split into front matter and body."""
+
+    front: dict[str, Any]
+    front_kind: str
+    """`yaml`, `toml`, `json`, or empty for a page without front matter."""
+    body: str
+    body_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageHeading:
+    level: int
+    text: str
+    anchor: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    target: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    target: str
+    alt: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    language: str
+    code: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimMarker:
+    """A claim marker and the statement on its line."""
+
+    claim_id: str
+    line: int
+    statement: str
+
+
+def parse_page(text: str) -> ParsedPage:
+    """Split a page into front matter and body.
+
+    Raises:
+        FrontMatterError: the front matter is not closed, does not parse, repeats a key, or is not a
+            mapping.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if text.startswith("{"):
+        return _parse_json_page(text)
+    for delimiter, kind in (("---", "yaml"), ("+++", "toml")):
+        if re.match(re.escape(delimiter) + r"[ \t]*\n", text):
+            return _parse_delimited_page(text, delimiter, kind)
+    return ParsedPage({}, "", text, 1)
+
+
+def render_page(front: Mapping[str, Any], body: str) -> str:
+    """Render a page with YAML front matter: keys in the given order, one line feed at the end."""
+    return f"---\n{render_front_matter(front)}---\n\n{body.strip(chr(10))}\n"
+
+
+def render_front_matter(front: Mapping[str, Any]) -> str:
+    """Render front matter as YAML that Hugo reads back to the same values."""
+    return yaml.dump(
+        dict(front),
+        Dumper=_AliasFreeDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=10**6,  # a folded line is hard to review and to patch
+    )
+
+
+def list_headings(body: str, first_line: int = 1) -> list[PageHeading]:
+    """List the headings with the anchors that Hugo gives them."""
+    page_headings: list[PageHeading] = []
+    used_anchors: set[str] = set()
+    tokens = _parse_tokens(body)
+    for token, content in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        text = _extract_text(content)
+        explicit_id = _EXPLICIT_ID_PATTERN.search(text)
+        anchor = explicit_id.group(1) if explicit_id else _make_anchor(text, used_anchors)
+        used_anchors.add(anchor)
+        text = _EXPLICIT_ID_PATTERN.sub("", text).replace("\n", " ")
+        page_headings.append(PageHeading(int(token.tag[1:]), text, anchor, _locate_token(token, first_line)))
+    return page_headings
+
+
+def list_links(body: str, first_line: int = 1) -> list[PageLink]:
+    """List every link that a reader could follow, raw HTML included."""
+    page_links: list[PageLink] = []
+    for token, line in _iter_inline_tokens(body, first_line):
+        open_link: tuple[str, int, list[str]] | None = None
+        for child, child_line in _iter_child_tokens(token, line):
+            if child.type == "link_open":
+                open_link = (str(child.attrGet("href") or ""), child_line, [])
+            elif child.type == "link_close" and open_link is not None:
+                page_links.append(PageLink(open_link[0], "".join(open_link[2]), open_link[1]))
+                open_link = None
+            elif open_link is not None:
+                open_link[2].append(child.content)
+    page_links.extend(
+        PageLink(attributes["href"], "", line)
+        for name, attributes, line in _iter_html_tags(body, first_line)
+        if name == "a" and "href" in attributes
+    )
+    return sorted(page_links, key=lambda link: link.line)
+
+
+def list_images(body: str, first_line: int = 1) -> list[PageImage]:
+    """List every image, raw HTML included."""
+    page_images = [
+        PageImage(str(child.attrGet("src") or ""), child.content, line)
+        for token, start in _iter_inline_tokens(body, first_line)
+        for child, line in _iter_child_tokens(token, start)
+        if child.type == "image"
+    ]
+    page_images.extend(
+        PageImage(attributes["src"], attributes.get("alt", ""), line)
+        for name, attributes, line in _iter_html_tags(body, first_line)
+        if name == "img" and "src" in attributes
+    )
+    return sorted(page_images, key=lambda image: image.line)
+
+
+def list_code_blocks(body: str, first_line: int = 1) -> list[CodeBlock]:
+    """List the fenced code blocks; the language is the first word after the fence, lower case."""
+    return [
+        CodeBlock((token.info.split() or [""])[0].lower(), token.content, _locate_token(token, first_line))
+        for token in _parse_tokens(body)
+        if token.type == "fence"
+    ]
+
+
+def list_claim_markers(body: str, first_line: int = 1) -> list[ClaimMarker]:
+    """List the claim markers outside code, each with the statement on its line."""
+    code_line_numbers = find_code_lines(body)
+    markers: list[ClaimMarker] = []
+    for number, line in enumerate(body.split("\n"), start=1):
+        if number in code_line_numbers:
+            continue
+        claim_ids = CLAIM_MARKER_PATTERN.findall(line)
+        statement = _LINE_PREFIX_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip() if claim_ids else ""
+        markers.extend(ClaimMarker(claim_id, first_line + number - 1, statement) for claim_id in claim_ids)
+    return markers
+
+
+def find_code_lines(body: str) -> frozenset[int]:
+    """Return the numbers of the body lines, from 1, that are code, including the fences."""
+    return frozenset(
+        number
+        for token in _parse_tokens(body)
+        if token.type in {"fence", "code_block"} and token.map is not None
+        for number in range(token.map[0] + 1, token.map[1] + 1)
+    )
+
+
+def find_table_row_lines(body: str) -> frozenset[int]:
+    """Return the numbers of the body lines, from 1, that are table rows below a table heading."""
+    in_table_body = False
+    row_numbers = set()
+    for token in _parse_tokens(body):
+        if token.type in {"tbody_open", "tbody_close"}:
+            in_table_body = token.type == "tbody_open"
+        elif in_table_body and token.type == "tr_open" and token.map is not None:
+            row_numbers.add(token.map[0] + 1)
+    return frozenset(row_numbers)
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """A YAML loader that, like Hugo, rejects a repeated key instead of choosing one value."""
+
+
+def _construct_unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    mapping: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | float | bool):
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
+        if key in mapping:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_unique_mapping)
+
+
+class _AliasFreeDumper(yaml.SafeDumper):
+    """A YAML dumper without anchors: equal lists are written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML gives it
+        return True
+
+
+def _parse_delimited_page(text: str, delimiter: str, kind: str) -> ParsedPage:
+    end = re.compile(rf"^{re.escape(delimiter)}[ \t]*$", re.MULTILINE).search(text, len(delimiter) + 1)
+    if end is None:
+        raise FrontMatterError(f"the front matter has no closing {delimiter}")
+    start = text.index("\n") + 1
+    front = _parse_front_matter(text[start : end.start()], kind)
+    body_offset = min(end.end() + 1, len(text))
+    return ParsedPage(front, kind, text[body_offset:], text.count("\n", 0, body_offset) + 1)
+
+
+def _parse_front_matter(source: str, kind: str) -> dict[str, Any]:
+    try:
+        front = yaml.load(source, _UniqueKeyLoader) if kind == "yaml" else tomllib.loads(source)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        raise FrontMatterError(error.problem or "the YAML does not parse", line) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise FrontMatterError(str(error).split("\n", 1)[0]) from error
+    except (LookupError, AttributeError) as error:  # PyYAML, where a tag does not fit its value
+        raise FrontMatterError("a value is not of the kind that its tag names") from error
+    except RecursionError as error:
+        raise FrontMatterError("the front matter is nested too deeply") from error
+    if front is None:
+        return {}
+    if not isinstance(front, dict) or not all(isinstance(key, str) for key in front):
+        raise FrontMatterError("the front matter is no mapping of names to values")
+    return front
+
+
+def _parse_json_page(text: str) -> ParsedPage:
+    try:
+        front, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError) as error:
+        raise FrontMatterError(str(error), getattr(error, "lineno", 1)) from error
+    newline = text.find("\n", end)
+    body_offset = len(text) if newline < 0 else newline + 1
+    return ParsedPage(dict(front), "json", text[body_offset:], text.count("\n", 0, body_offset) + 1)
+
+
+@cache
+def _make_markdown_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+@lru_cache(maxsize=64)  # a page is queried many times in a row; nobody changes the tokens
+def _parse_tokens(body: str) -> tuple[Token, ...]:
+    return tuple(_make_markdown_parser().parse(body))
+
+
+def _locate_token(token: Token, first_line: int) -> int:
+    return first_line + (token.map[0] if token.map else 0)
+
+
+def _iter_inline_tokens(body: str, first_line: int) -> Iterator[tuple[Token, int]]:
+    for token in _parse_tokens(body):
+        if token.type == "inline":
+            yield token, _locate_token(token, first_line)
+
+
+def _iter_child_tokens(token: Token, line: int) -> Iterator[tuple[Token, int]]:
+    for child in token.children or ():
+        yield child, line
+        line += child.type in {"softbreak", "hardbreak"}
+
+
+def _iter_html_tags(body: str, first_line: int) -> Iterator[tuple[str, dict[str, str], int]]:
+    fragments = [
+        (token.content, _locate_token(token, first_line)) for token in _parse_tokens(body) if token.type == "html_block"
+    ]
+    for token, start in _iter_inline_tokens(body, first_line):
+        fragments.extend(
+            (child.content, line) for child, line in _iter_child_tokens(token, start) if child.type == "html_inline"
+        )
+    for content, line in fragments:
+        for tag in _HTML_TAG_PATTERN.finditer(content):
+            attributes = {
+                match.group(1).lower(): match.group(2) or match.group(3) or match.group(4) or ""
+                for match in _HTML_ATTRIBUTE_PATTERN.finditer(tag.group(2))
+            }
+            yield tag.group(1).lower(), attributes, line + content.count("\n", 0, tag.start())
+
+
+def _extract_text(token: Token) -> str:
+    return "".join(
+        "\n" if child.type == "softbreak" else child.content
+        for child in token.children or ()
+        if child.type in {"text", "code_inline", "image", "softbreak"}
+    ).strip()
+
+
+def _make_anchor(text: str, used_anchors: set[str]) -> str:
+    # Goldmark reads the last line only, after replacing two or three hyphens by a dash.
+    line = _DASH_PATTERN.sub("", text.rsplit("\n", 1)[-1])
+    anchor_characters = (
+        "-" if character in " -" else character.lower() if character == "_" or character.isalpha() else character
+        for character in line.strip()
+        if character in " -_" or character.isalpha() or character.isdecimal()
+    )
+    name = "".join(anchor_characters) or "heading"
+    anchor = name
+    count = 0
+    while anchor in used_anchors:
+        count += 1
+        anchor = f"{name}-{count}"
+    return anchor

@@ -1,0 +1,151 @@
+"""Public names of a package."""
+
+import re
+from dataclasses import dataclass
+
+from cleats.toolsets.launch.source.text import sentence_filters
+from cleats.toolsets.launch.source.text.word_lists import (
+    BASE_VERBS,
+    NOUN_LIKE_VERBS,
+    THIRD_PERSON_VERBS,
+    conjugate_third_person,
+    make_word_set,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A public class or function. `doc` is the first sentence of its documentation."""
+
+    name: str
+    """As a program would write it: `package.Thing`."""
+    kind: str
+    """`class` or `function`."""
+    path: str
+    line: int
+    end: int
+    signature: str = ""
+    doc: str = ""
+    doc_line: int = 0
+    doc_end: int = 0
+    maker: tuple[int, int] = (0, 0)
+    """The lines of the constructor of a class, which holds its parameters."""
+    deprecated: bool = False
+    exported: bool = True
+    """True if the package itself declares the name as public; otherwise it is only not hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSurface:
+    """Every public name, those of the package itself first."""
+
+    symbols: tuple[Symbol, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    """Pairs of module and file."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The last part of every name."""
+        return frozenset(symbol.name.rsplit(".", 1)[-1] for symbol in self.symbols)
+
+
+_SELF_REFERENCE_PATTERN = re.compile(
+    r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) ",
+)
+
+
+_SECOND_VERB_PATTERN = re.compile(r"(\b(?:and|or)(?: then| also| additionally| optionally)?\s+)([A-Za-z-]+)(?=\s)")
+_SUBORDINATE_CLAUSE_PATTERN = re.compile(
+    r" (?:that|which|who|whose|to|for|of|with|if|when|whether|while|where|so|because|as|by) "
+)
+_PREPOSITION_PREFIXES = ("to ", "with ", "for ", "in ", "on ", "from ")
+_AUXILIARY_VERBS = make_word_set("is are was were has have had must cannot occurred happened failed did")
+_UNAMBIGUOUS_VERBS = make_word_set(
+    """
+    add append apply assign attach call close compute convert create decode delete emit encode
+    ensure exit extract fill generate get insert invoke load make merge normalize open parse
+    print raise read register remove replace resolve return save send set store strip
+    update use validate wait write yield
+    """
+)
+"""Verbs that are hardly ever nouns."""
+
+
+def describe_symbol(symbol: Symbol, product: str = "") -> str:
+    """Return a sentence about a symbol, or "" when its documentation gives no plain one.
+
+    A sentence that spells the product's name differently is dropped: it would look careless.
+    """
+    doc = symbol.doc.strip().rstrip(".").strip()
+    if not doc or symbol.deprecated or "?" in doc or "!" in doc:
+        return ""
+    predicate = _build_predicate(doc, symbol)
+    sentence = f"{_format_symbol_name(symbol)} {predicate}." if predicate else ""
+    bare = re.sub(r"`[^`]*`", "", sentence)
+    names = re.findall(rf"\b{re.escape(product)}\b", bare, re.IGNORECASE) if product else []
+    is_misspelt = any(name != product for name in names)
+    return sentence if sentence and not is_misspelt and sentence_filters.is_statement(sentence) else ""
+
+
+def describe_as_public(symbol: Symbol, product: str) -> str:
+    """Return the sentence that holds for every public name, documented or not."""
+    return f"{_format_symbol_name(symbol)} is a public {symbol.kind} of {product}."
+
+
+def _format_symbol_name(symbol: Symbol) -> str:
+    return f"`{symbol.name}()`" if symbol.kind == "function" else f"`{symbol.name}`"
+
+
+def _build_predicate(doc: str, symbol: Symbol) -> str:
+    first, _, rest = doc.partition(" ")
+    word = first.lower()
+    if not rest:
+        return ""
+    is_imperative = word in BASE_VERBS and not _is_sentence(rest)
+    if symbol.kind == "class":  # describe the class, unless the text instructs its user
+        is_imperative = is_imperative and word not in NOUN_LIKE_VERBS and not rest.startswith(_PREPOSITION_PREFIXES)
+    self_reference = _SELF_REFERENCE_PATTERN.match(doc)
+    predicate = ""
+    if is_imperative and not _is_ambiguous(rest):
+        predicate = f"{conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
+    elif word in THIRD_PERSON_VERBS:
+        predicate = f"{word} {rest}"
+    elif word in ("a", "an", "the") and not _has_clause(rest):
+        predicate = f"is {word} {rest}"
+    elif word == "raised" and symbol.kind == "class":
+        predicate = f"is raised {rest}"
+    elif doc.startswith(("This is a ", "This is an ", "This is the ")):
+        predicate = doc.removeprefix("This ")
+    elif self_reference and self_reference[1] in THIRD_PERSON_VERBS:
+        predicate = f"{self_reference[1]} {doc[self_reference.end() :]}"
+    return predicate
+
+
+def _conjugate_second_verbs(rest: str) -> str:
+    """Conjugate the second verb like the first: `Parse X and return Y`."""
+
+    def conjugate_match(match: re.Match[str]) -> str:
+        word = match[2].lower()
+        return f"{match[1]}{conjugate_third_person(word)}" if word in _UNAMBIGUOUS_VERBS else match[0]
+
+    return _SECOND_VERB_PATTERN.sub(conjugate_match, rest)
+
+
+def _is_ambiguous(rest: str) -> bool:
+    """Return whether a word after `and` could be a verb or a noun; then no sentence is built."""
+    words = {match[2].lower() for match in _SECOND_VERB_PATTERN.finditer(rest)}
+    listed_words = {match[1] for match in re.finditer(r", ([a-z-]+) (?:to|the|a|an|it|them)\b", rest)}
+    return bool(words & (BASE_VERBS - _UNAMBIGUOUS_VERBS) or listed_words & BASE_VERBS)
+
+
+def _has_clause(rest: str) -> bool:
+    """Return whether a verb follows: `The thing is ...` is a sentence already."""
+    head = _SUBORDINATE_CLAUSE_PATTERN.split(rest, maxsplit=1)[0]
+    words = re.findall(r"[a-z]+", head.lower())[1:]
+    return bool(set(words) & (THIRD_PERSON_VERBS | _AUXILIARY_VERBS))
+
+
+def _is_sentence(rest: str) -> bool:
+    """Return whether the text is a sentence: `Style was badly formatted` is not an imperative."""
+    head = _SUBORDINATE_CLAUSE_PATTERN.split(rest, maxsplit=1)[0]
+    return bool(set(re.findall(r"[a-z]+", head.lower())) & _AUXILIARY_VERBS)

@@ -1,0 +1,1 @@
+"""The files of a checkout: listed once, parsed safely, sorted by purpose."""

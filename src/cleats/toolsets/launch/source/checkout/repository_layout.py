@@ -1,0 +1,243 @@
+"""The folders of code, tests, documents and examples, found by their names and contents."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+
+LANGUAGE_BY_SUFFIX: Final = {
+    ".py": "python",
+    ".pyi": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".jsx": "javascript",
+    ".ts": "typescript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".tsx": "typescript",
+    ".java": "java",
+    ".kt": "kotlin",
+    ".kts": "kotlin",
+    ".cs": "csharp",
+    ".fs": "fsharp",
+    ".vb": "vb",
+    ".go": "go",
+    ".rs": "rust",
+    ".php": "php",
+    ".rb": "ruby",
+    ".swift": "swift",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".cxx": "cpp",
+    ".hpp": "cpp",
+    ".hxx": "cpp",
+    ".sh": "shell",
+    ".bash": "shell",
+}
+
+LANGUAGE_ALIASES: Final = {
+    "py": "python",
+    "python3": "python",
+    "pycon": "python",
+    "pycon3": "python",
+    "doctest": "python",
+    "js": "javascript",
+    "mjs": "javascript",
+    "jsx": "javascript",
+    "node": "javascript",
+    "ts": "typescript",
+    "tsx": "typescript",
+    "c#": "csharp",
+    "cs": "csharp",
+    "c++": "cpp",
+    "golang": "go",
+    "rs": "rust",
+    "rb": "ruby",
+    "kt": "kotlin",
+    "sh": "shell",
+    "bash": "shell",
+    "zsh": "shell",
+    "console": "shell",
+    "terminal": "shell",
+    "shell-session": "shell",
+    "shellsession": "shell",
+    "sh-session": "shell",
+    "yml": "yaml",
+    "jsonc": "json",
+    "htm": "html",
+}
+"""Other names of a language, as they occur after a fence."""
+
+_PROGRAMMING_LANGUAGES: Final = frozenset(LANGUAGE_BY_SUFFIX.values()) - {"shell"}
+
+
+def resolve_language_name(word: str) -> str:
+    """Return the language that a fence names; "unknown" for none, the word itself if not listed."""
+    word = word.strip().lower().lstrip(".").removeprefix("{").removesuffix("}")
+    return LANGUAGE_ALIASES.get(word, word) or "unknown"
+
+
+def detect_file_language(path: str) -> str:
+    """Return the programming language of a file, "" for any other file."""
+    return LANGUAGE_BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
+
+
+def find_primary_languages(tree: CheckoutTree, paths: list[str]) -> list[str]:
+    """Return the languages that hold at least a tenth of the bytes of the code, largest first."""
+    bytes_by_language: Counter[str] = Counter()
+    for path in paths:
+        if (language := detect_file_language(path)) in _PROGRAMMING_LANGUAGES:
+            bytes_by_language[language] += tree.file_size(path)
+    if "cpp" in bytes_by_language:  # count C headers as C++ where both occur
+        bytes_by_language["cpp"] += bytes_by_language.pop("c", 0)
+    total = sum(bytes_by_language.values())
+    ranked = sorted(bytes_by_language.items(), key=lambda entry: (-entry[1], entry[0]))
+    return [language for language, size in ranked if size * 10 >= total]
+
+
+TEST_FOLDERS: Final = frozenset({"test", "tests", "testing", "spec", "specs", "__tests__", "unittests", "testsuite"})
+DOC_FOLDERS: Final = frozenset({"doc", "docs", "documentation"})
+EXAMPLE_FOLDERS: Final = frozenset(
+    {"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "tutorials"}
+)
+_TOOLING_FOLDERS: Final = frozenset(
+    {
+        *("tools", "scripts", "script", "bench", "benchmark", "benchmarks", "ci", "build", "dist"),
+        *("vendor", "_vendor", "third_party", "node_modules", "fuzz", "fuzzer", "fuzzing"),
+        *("docs_src", "website", "packaging", "profiling", "tasks", "assets", "scratch"),
+    }
+)
+_TEST_FILE_PATTERN: Final = re.compile(
+    r"(^|/)(test_[^/]*\.py|[^/]*_test\.(py|go|rb)|[^/]*\.(test|spec)\.[cm]?[jt]sx?|conftest\.py"
+    r"|[^/]*Tests?\.(java|cs|kt|php|swift))$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryRoots:
+    """The folders of each kind, sorted; "" stands for the top."""
+
+    source: tuple[str, ...]
+    test: tuple[str, ...]
+    doc: tuple[str, ...]
+    example: tuple[str, ...]
+
+
+def classify_path(path: str) -> str:
+    """Return the purpose of a file: `test`, `doc`, `example`, `tool`, else `source` or `other`.
+
+    The outermost folder with a known name decides: `tests/examples/` holds tests.
+    """
+    folders = [part.lower() for part in PurePosixPath(path).parts[:-1]]
+    for name in folders:
+        if name in TEST_FOLDERS:
+            return "test"
+        if name in EXAMPLE_FOLDERS:
+            return "example"
+        if name in DOC_FOLDERS:
+            return "example" if EXAMPLE_FOLDERS.intersection(folders) else "doc"
+        if name in _TOOLING_FOLDERS or (name.startswith(".") and name != "."):
+            return "tool"
+    if _TEST_FILE_PATTERN.search(path):
+        return "test"
+    return "source" if detect_file_language(path) else "other"
+
+
+def find_roots(tree: CheckoutTree) -> RepositoryRoots:
+    """Return the roots of a checkout."""
+    roots_by_kind: dict[str, set[str]] = {"source": set(), "test": set(), "doc": set(), "example": set()}
+    for path in tree.paths:
+        kind = classify_path(path)
+        if kind == "source":
+            roots_by_kind["source"].add(_find_source_root(tree, path))
+        elif kind in roots_by_kind:
+            roots_by_kind[kind].add(_find_named_root(path, kind))
+    return RepositoryRoots(*(tuple(sorted(roots_by_kind[kind])) for kind in ("source", "test", "doc", "example")))
+
+
+def _find_source_root(tree: CheckoutTree, path: str) -> str:
+    """Return the folder that a program would put on its search path: `src`, `lib`, or the top."""
+    parts = PurePosixPath(path).parts[:-1]
+    for number, part in enumerate(parts):
+        if part.lower() in ("src", "lib", "source"):
+            root = "/".join(parts[: number + 1])
+            # A `lib` with an `__init__.py` is a package itself, not a place for packages.
+            return root if f"{root}/__init__.py" not in tree.path_set else "/".join(parts[:number])
+    return ""
+
+
+def _find_named_root(path: str, kind: str) -> str:
+    names = {"test": TEST_FOLDERS, "doc": DOC_FOLDERS, "example": EXAMPLE_FOLDERS}[kind]
+    parts = PurePosixPath(path).parts[:-1]
+    for number, part in enumerate(parts):
+        if part.lower() in names:
+            return "/".join(parts[: number + 1])
+    return "/".join(parts)
+
+
+def find_python_packages(tree: CheckoutTree, roots: tuple[str, ...]) -> list[str]:
+    """Return the outermost folders and modules that `import` would find, the largest first.
+
+    A module at the top counts only where there is no package: `setup.py` and `conftest.py` are not
+    imported. Where no package is at the top, those in namespaces count: `zope` belongs to no single
+    distribution, `zope/interface` does.
+    """
+    packages: set[str] = set()
+    namespaced: set[str] = set()
+    modules: set[str] = set()
+    for root in roots:
+        prefix = f"{root}/" if root else ""
+        for path in tree.paths_below(root):
+            inner = path.removeprefix(prefix)
+            if classify_path(path) != "source" or not inner.endswith((".py", ".pyi")):
+                continue
+            package = _find_outermost_package(tree, prefix, inner)
+            if package and "/" in package:
+                namespaced.add(f"{prefix}{package}")
+            elif package:
+                packages.add(f"{prefix}{package}")
+            elif "/" not in inner and inner.endswith(".py") and inner not in _NON_IMPORTED_FILES:
+                modules.add(path)
+    return _sort_by_size(tree, packages) or [*_sort_by_size(tree, namespaced), *sorted(modules)]
+
+
+def derive_import_name(path: str, roots: tuple[str, ...]) -> str:
+    """Return the name by which a program imports the package or module at a path."""
+    prefixes = [f"{root}/" for root in roots if root and path.startswith(f"{root}/")]
+    inner = path.removeprefix(max(prefixes, key=len, default=""))
+    return inner.removesuffix(".py").replace("/", ".")
+
+
+def _find_outermost_package(tree: CheckoutTree, prefix: str, inner: str) -> str:
+    """Return the outermost package of a file, with its namespace; "" when it is in none."""
+    *folders, file = inner.split("/")
+    is_namespace = False
+    for number in range(1, len(folders) + 1):
+        folder = "/".join(folders[:number])
+        start = f"{prefix}{folder}/__init__.py"
+        if not folders[number - 1].isidentifier():
+            return ""
+        is_namespace = bool(_NAMESPACE_PATTERN.search(tree.read_text(start) or ""))
+        if start in tree.path_set and not is_namespace:
+            return folder
+    is_module = is_namespace and file.endswith(".py") and file != "__init__.py"
+    return inner if is_module else ""
+
+
+def _sort_by_size(tree: CheckoutTree, packages: set[str]) -> list[str]:
+    sizes = {package: sum(tree.file_size(path) for path in tree.paths_below(package)) for package in packages}
+    return sorted(packages, key=lambda package: (-sizes[package], package))
+
+
+_NAMESPACE_PATTERN: Final = re.compile(r"\bextend_path\(\s*__path__|\bdeclare_namespace\(\s*__name__")
+"""Code in the `__init__.py` of a namespace that several distributions share."""
+
+_NON_IMPORTED_FILES: Final = frozenset(
+    {"setup.py", "conftest.py", "noxfile.py", "fabfile.py", "tasks.py", "manage.py", "build.py"}
+)

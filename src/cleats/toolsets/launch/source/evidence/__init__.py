@@ -1,0 +1,1 @@
+"""Product facts and claims, each with the lines that prove it."""

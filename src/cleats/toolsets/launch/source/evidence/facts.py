@@ -1,0 +1,285 @@
+"""Product facts and the evidence for them, collected from the whole repository."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.evidence import format_claims
+from cleats.toolsets.launch.source.evidence.document_claims import (
+    Workflow,
+    claim_code_sections,
+    claim_features,
+    claim_limitations,
+    detect_block_language,
+    is_compatible_language,
+)
+from cleats.toolsets.launch.source.evidence.example_claims import RepositoryExample, claim_examples
+from cleats.toolsets.launch.source.evidence.install_claims import claim_install
+from cleats.toolsets.launch.source.evidence.ledger import Citation, Claim, ClaimLedger, ContradictionChecker
+from cleats.toolsets.launch.source.evidence.licences import Licence
+from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_licence
+from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
+from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.text import sentence_filters
+from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.snippet_code import compute_snippet_id
+
+_PLATFORM_TITLES: Final = {
+    "javascript": "JavaScript",
+    "typescript": "TypeScript",
+    "nodejs": "Node.js",
+    "dotnet": ".NET",
+    "cpp": "C++",
+    "php": "PHP",
+}
+_BASIC_USAGE_TAG: Final = "basic-usage"
+_QUICKSTART_TAG: Final = "quickstart"
+_OPENING_VERBS_PATTERN: Final = "(is|provides|offers|includes|helps|reads|writes|converts|parses|renders|works)"
+"""Verbs of a sentence that can open a page about the product."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactsAndEvidence:
+    """The two artifacts that are built together."""
+
+    product_facts: dict[str, Any]
+    evidence_map: dict[str, Any]
+
+
+def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -> FactsAndEvidence:
+    """Read the repository and build its product facts and evidence map."""
+    sources = RepositorySources(tree, inventory, config)
+    subject = sources.subject
+    ledger = ClaimLedger(subject.name)
+    licence, licence_places = find_licence(tree, sources.manifest)
+    facts = _describe_product(sources, ledger)
+    contradictions: list[dict[str, str]] = []
+    api_claim_ids: dict[str, str] = {}
+    found_formats: list[dict[str, str]] = []
+    licence_claim = summary = runtime_claim = dependency_claim = ""
+    if sources.manifest and sources.distribution:
+        claim_writer = PackageClaimWriter(ledger, subject.name, sources.manifest)
+        summary = claim_writer.claim_description(subject)
+        all_blocks = [block for document_blocks in sources.blocks.values() for block in document_blocks]
+        install, contradictions = claim_install(
+            ledger, subject.name, sources.manifest, sources.distribution, all_blocks
+        )
+        facts["distribution"] = [sources.distribution.as_json(install)]
+        claim_writer.claim_imports(list(sources.distribution.imports))
+        claim_writer.claim_commands()
+        runtime_claim = claim_writer.claim_runtime()
+        licence_claim = claim_writer.claim_licence(licence, licence_places)
+        dependency_claim = claim_writer.claim_dependencies()
+        claim_writer.claim_version()
+        facts |= _describe_requirements(sources.manifest)
+    limitation_texts: list[str] = []
+    checker = ContradictionChecker(ledger, sources.manifest, runtime_claim, dependency_claim, contradictions)
+    for document_blocks in sources.blocks.values():
+        claim_features(ledger, subject, document_blocks, checker)
+        limitation_texts += claim_limitations(ledger, subject, document_blocks)
+    if sources.manifest and sources.distribution:
+        if sources.manifest.ecosystem == "pip":
+            packages = [item.path.rpartition("/")[0] for item in sources.distribution.imports]
+            all_formats = format_claims.find_formats(tree, sources.surface, [item for item in packages if item])
+            found_formats = claim_writer.claim_formats(all_formats)
+        api_claim_ids = claim_writer.claim_api(sources.surface)
+    examples, workflows = _collect_workflows(sources, ledger)
+    facts |= {
+        "positioning": _describe_positioning(sources, ledger, summary),
+        "claims": [claim.as_fact() for claim in ledger.claims],
+        "claim_groups": ledger.group_claim_ids(),
+        "supported_formats": found_formats,
+        "workflows": workflows,
+        "api_surface_summary": _describe_surface(sources.surface, api_claim_ids),
+        "example_inventory": examples,
+        "limitations": limitation_texts,
+        **_describe_licence(licence, licence_claim),
+    }
+    return FactsAndEvidence(facts, _build_evidence_map(sources, ledger, contradictions))
+
+
+def _describe_product(sources: RepositorySources, ledger: ClaimLedger) -> dict[str, Any]:
+    inventory = sources.inventory
+    profile = inventory["repo_profile"]
+    slug = str(sources.config.get("product_slug") or "") or re.sub(r"\W+", "-", ledger.product_name)
+    imports = sources.distribution.imports if sources.distribution else ()
+    return {
+        "schema_version": "1.0",
+        "product_name": sources.subject.name,
+        "product_slug": slug,
+        "repo_url": inventory["repo_url"],
+        "repo_sha": inventory["repo_sha"],
+        "supported_platforms": [sources.platform],
+        "repository_health": {
+            "ci_present": bool(inventory["ci_paths"]),
+            "ci_paths": inventory["ci_paths"],
+            "tests_present": inventory["tests_present"],
+            "recommended_test_commands": profile["recommended_test_commands"],
+        },
+        "code_structure": {
+            "source_roots": inventory["source_roots"],
+            "public_entrypoints": [module.path for module in imports],
+            "package_names": [module.value for module in imports],
+        },
+    }
+
+
+def _describe_requirements(manifest: PackageManifest) -> dict[str, Any]:
+    systems = [
+        entry.value.rsplit("::", 1)[-1].strip()
+        for entry in manifest.classifiers
+        if entry.value.startswith("Operating System ::")
+    ]
+    facts: dict[str, Any] = {
+        "runtime_requirements": {
+            "language_versions": [manifest.requires.value] if manifest.requires else [],
+            "os": systems,
+        },
+        "dependencies": {
+            "runtime": [entry.value for entry in manifest.dependencies or ()],
+            "optional": {
+                extra: [entry.value for entry in dependencies] for extra, dependencies in manifest.optional.items()
+            },
+            "dev": [entry.value for entry in manifest.dev],
+        },
+    }
+    if manifest.version:
+        facts["version"] = manifest.version.value
+    return facts
+
+
+def _collect_workflows(
+    sources: RepositorySources, ledger: ClaimLedger
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the example inventory, and the workflows from examples and documents with code."""
+    name = sources.subject.name
+    examples = claim_examples(ledger, name, sources.tree, list(sources.inventory["example_paths"]), sources.language)
+    document_workflows: dict[str, Workflow] = {}
+    for document_blocks in (*sources.blocks.values(), *sources.guides.values()):
+        claim_code_sections(ledger, sources.subject, document_blocks, sources.language, document_workflows)
+    if not examples and not document_workflows and (workflow := claim_first_code(ledger, sources)):
+        document_workflows[workflow.tag] = workflow
+    inventory = [_describe_example(sources, item) for item in examples]
+    example_tags = {item.tag for item in examples}
+    all_workflows: list[RepositoryExample | Workflow] = [
+        *examples,
+        *(workflow for tag, workflow in document_workflows.items() if tag not in example_tags),
+    ]
+    workflows = [
+        {
+            "workflow_tag": item.tag,
+            "title": item.title,
+            "claim_ids": [item.claim_id],
+            "snippet_tags": [_QUICKSTART_TAG if item.tag == _BASIC_USAGE_TAG else item.tag],
+            **({"description": item.description} if item.description else {}),
+        }
+        for item in all_workflows
+    ]
+    return inventory, workflows
+
+
+def runs_command(block: Block, commands: tuple[str, ...]) -> bool:
+    """Return whether a shell code block runs one of the product's commands."""
+    starts = tuple(f"{command} " for command in commands)
+    lines = [line.strip().removeprefix("$ ") for line in block.text.splitlines()]
+    return detect_block_language(block) == "shell" and any(line.startswith(starts) for line in lines if starts)
+
+
+def claim_first_code(ledger: ClaimLedger, sources: RepositorySources) -> Workflow | None:
+    """Claim the first code of the documents, for a product that shows none under a heading."""
+    commands = sources.distribution.programs if sources.distribution else ()
+    for document_blocks in sources.blocks.values():
+        for block in document_blocks:
+            is_relevant = is_compatible_language(detect_block_language(block), sources.language) or runs_command(
+                block, commands
+            )
+            if block.kind == "code" and is_relevant:
+                text = f"The file `{block.path}` has a code example for {sources.subject.name}."
+                citation = Citation(block.path, block.line, block.end, "readme_technical")
+                claim = ledger.add(text, "workflow", [citation], group="workflow_claims", is_fact=True)
+                return Workflow(_BASIC_USAGE_TAG, "Basic usage", claim, block.path)
+    return None
+
+
+def _describe_example(sources: RepositorySources, example: RepositoryExample) -> dict[str, Any]:
+    code = sources.tree.read_text(example.path) or ""
+    document: dict[str, Any] = {
+        "example_id": example.tag,
+        "title": example.title,
+        "tags": [example.tag],
+        "path": example.path,
+        "primary_snippet_id": compute_snippet_id(example.language, code) if code.strip() else "",
+    }
+    return document | ({"description": example.description} if example.description else {})
+
+
+def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summary: str) -> dict[str, str]:
+    """Describe the product in a sentence from its readme, else its manifest, else a feature."""
+    name = sources.subject.name
+    feature_claims = [
+        claim
+        for claim in ledger.claims
+        if claim.kind == "feature"
+        and re.match(rf"{re.escape(name)} {_OPENING_VERBS_PATTERN}\b", claim.text, re.IGNORECASE)
+    ]
+    definitions = [claim for claim in feature_claims if _is_definition(claim, name)]
+    summary_claims = [ledger.find(summary)] if summary else []
+    best = next(iter([*definitions, *summary_claims, *feature_claims]), None)
+    manifest = sources.manifest
+    description = manifest.description.value if manifest and manifest.description and summary else ""
+    first_sentence = sentence_filters.split_sentences(description)[0].rstrip(".") if description.strip() else ""
+    platform = _PLATFORM_TITLES.get(sources.platform, sources.platform.capitalize())
+    tagline = first_sentence or (best.text.rstrip(".") if best else f"{name} for {platform}")
+    positioning = {"tagline": tagline, "short_description": best.text if best else f"{tagline}."}
+    return positioning | ({"claim_id": best.claim_id} if best else {})
+
+
+def _is_definition(claim: Claim, name: str) -> bool:
+    words = claim.text.lower().removeprefix("`")
+    return bool(re.match(rf"{re.escape(name.lower())}`? is (a|an|the) ", words))
+
+
+def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict[str, Any]:
+    def describe_symbol(symbol: Symbol) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "name": symbol.name,
+            "path": symbol.path,
+            "line": symbol.line,
+            "signature": symbol.signature,
+            "summary": symbol.doc,
+        }
+        claim = claim_ids.get(symbol.name)
+        return document | ({"claim_id": claim} if claim else {})
+
+    return {
+        "classes": [describe_symbol(symbol) for symbol in surface.symbols if symbol.kind == "class"],
+        "functions": [describe_symbol(symbol) for symbol in surface.symbols if symbol.kind == "function"],
+        "modules": [{"name": name, "path": path} for name, path in surface.modules],
+    }
+
+
+def _describe_licence(licence: Licence | None, claim_id: str) -> dict[str, Any]:
+    if licence is None:
+        return {}
+    fields = {
+        "spdx_id": licence.spdx,
+        "name": licence.name,
+        "file_path": licence.path,
+        "claim_id": claim_id,
+    }
+    return {"license": {key: value for key, value in fields.items() if value}}
+
+
+def _build_evidence_map(
+    sources: RepositorySources, ledger: ClaimLedger, contradictions: list[dict[str, str]]
+) -> dict[str, Any]:
+    return {
+        "schema_version": "1.0",
+        "repo_url": sources.inventory["repo_url"],
+        "repo_sha": sources.inventory["repo_sha"],
+        "claims": [claim.as_evidence() for claim in ledger.claims],
+        "contradictions": contradictions,
+    }

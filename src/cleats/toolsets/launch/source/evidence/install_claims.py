@@ -1,0 +1,233 @@
+"""The install command of a package in its ecosystem, and the documents that confirm it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.checkout.repository_layout import (
+    RepositoryRoots,
+    derive_import_name,
+    find_python_packages,
+)
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
+from cleats.toolsets.launch.source.evidence.package_claims import DEVELOPMENT_EXTRA_PATTERN, cite_value
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_pattern_line
+from cleats.toolsets.launch.source.text.blocks import Block
+
+_METHOD_BY_ECOSYSTEM: Final = {
+    "pip": "pip",
+    "npm": "npm",
+    "maven": "maven",
+    "nuget": "nuget",
+    "cargo": "cargo",
+    "go": "go",
+    "composer": "composer",
+    "gem": "gem",
+    "swiftpm": "swiftpm",
+    "source": "source",
+}
+_PIP_INSTALL_PATTERN: Final = re.compile(
+    r"(?:^|[\s$>])(?:python3?\s+-m\s+|uv\s+)?pip3?\s+install\s+"
+    r"(?P<options>(?:-\S+\s+)*)['\"]?(?P<name>[A-Za-z0-9][\w.-]*)(?P<extras>\[[^\]]*\])?",
+)
+_NPM_INSTALL_PATTERN: Final = re.compile(r"(?:^|[\s$>])npm\s+(?:i|install|add)\s+(?:-\S+\s+)*(?P<name>[@\w][\w./@-]*)")
+_INSTALL_PATTERNS: Final = {"pip": _PIP_INSTALL_PATTERN, "npm": _NPM_INSTALL_PATTERN}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A distribution and the commands that install it."""
+
+    method: str
+    identifier: str
+    commands: tuple[str, ...]
+    extras: tuple[str, ...]
+    imports: tuple[LocatedValue, ...]
+    extra_lines: tuple[int, ...] = ()
+    """The line of the manifest that names each extra."""
+    programs: tuple[str, ...] = ()
+    """The commands that are available once it is installed."""
+
+    def as_json(self, claim_id: str) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "method": self.method,
+            "identifier": self.identifier,
+            "install_commands": list(self.commands),
+            "extras": list(self.extras),
+            "import_names": [value.value for value in self.imports],
+            "commands": list(self.programs),
+        }
+        return document | ({"claim_id": claim_id} if claim_id else {})
+
+
+def build_distribution(tree: CheckoutTree, manifest: PackageManifest, roots: RepositoryRoots) -> Distribution:
+    """Return the distribution of a manifest; a private package has no install command."""
+    name = manifest.name.value if manifest.name else ""
+    commands = () if manifest.private else _build_install_commands(manifest, name)
+    extras = tuple(
+        sorted(
+            extra
+            for extra, dependencies in manifest.optional.items()
+            if manifest.ecosystem == "pip" and dependencies and not DEVELOPMENT_EXTRA_PATTERN.fullmatch(extra)
+        )
+    )
+    imports = _find_python_imports(tree, manifest, roots) if manifest.ecosystem == "pip" else ()
+    return Distribution(
+        _METHOD_BY_ECOSYSTEM[manifest.ecosystem],
+        name,
+        commands,
+        extras,
+        imports or manifest.imports,
+        tuple(_find_key_line(tree.read_text(manifest.path) or "", extra) for extra in extras),
+        tuple(command.value for command in manifest.commands),
+    )
+
+
+def _find_key_line(text: str, key: str) -> int:
+    """Return the line on which a manifest of any kind assigns a key."""
+    return find_pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(key)}[\"']?\s*[=:]")
+
+
+def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, ...]:
+    version = manifest.version.value if manifest.version else ""
+    is_released = version and not re.search(r"SNAPSHOT|dev|alpha|beta|rc", version, re.IGNORECASE)
+    match manifest.ecosystem:
+        case "maven":
+            group, _, artifact = name.partition(":")
+            if not is_released:
+                return ()
+            parts = {"groupId": group, "artifactId": artifact, "version": version}
+            inner = "\n".join(f"  <{tag}>{text}</{tag}>" for tag, text in parts.items())
+            return (f"<dependency>\n{inner}\n</dependency>",)
+        case "swiftpm":
+            return ()  # the version to ask for is a tag, which no file names
+        case "source":
+            steps = ("cmake -S . -B build", "cmake --build build", "cmake --install build")
+            return steps if manifest.installable else steps[:2]
+        case ecosystem:
+            verb = {
+                "pip": "pip install",
+                "npm": "npm install",
+                "nuget": "dotnet add package",
+                "cargo": "cargo add" if manifest.imports else "cargo install",
+                "go": "go get",
+                "composer": "composer require",
+                "gem": "gem install",
+            }[ecosystem]
+            return (f"{verb} {name}",)
+
+
+def _find_python_imports(
+    tree: CheckoutTree, manifest: PackageManifest, roots: RepositoryRoots
+) -> tuple[LocatedValue, ...]:
+    """Return the import names: the packed packages that exist, else the folder that fits best.
+
+    The name of the distribution is not used: `python-dotenv` is imported as `dotenv`.
+    """
+    folders = {derive_import_name(path, roots.source): path for path in find_python_packages(tree, roots.source)}
+    declared = [
+        candidate
+        for candidate in manifest.imports
+        if candidate.value in folders and not candidate.value.startswith("_")
+    ]
+    name = _normalise_name(manifest.name.value if manifest.name else "")
+    if declared:
+        chosen = [candidate.value for candidate in declared]
+    else:
+        same_names = [candidate for candidate in folders if _normalise_name(candidate) == name]
+        chosen = same_names or list(folders)[:1]
+    ranked = sorted(chosen, key=lambda candidate: (_normalise_name(candidate) != name, chosen.index(candidate)))
+    return tuple(
+        LocatedValue(candidate, path, basis="source_code")
+        for candidate in ranked
+        for path in [_find_module_file(tree, folders[candidate])]
+    )
+
+
+def _find_module_file(tree: CheckoutTree, path: str) -> str:
+    return f"{path}/__init__.py" if f"{path}/__init__.py" in tree.path_set else path
+
+
+def _normalise_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def claim_install(
+    ledger: ClaimLedger,
+    product: str,
+    manifest: PackageManifest,
+    distribution: Distribution,
+    documents: Iterable[Block],
+) -> tuple[str, list[dict[str, str]]]:
+    """Claim the install command with the documents that show it; also return contradictions."""
+    if not distribution.commands or manifest.name is None:
+        return "", []
+    command_list = _format_commands(distribution)
+    text = f"Install {product} with {command_list}."
+    if distribution.method == "maven":
+        text = f"Add {product} to a Maven project as the dependency `{distribution.identifier}`."
+    elif distribution.method == "source":
+        text = f"Build {product} from source with {command_list}."
+    citations = [cite_value(manifest.name)]
+    other_packages: list[tuple[str, Block]] = []
+    pattern = _INSTALL_PATTERNS.get(distribution.method)
+    for block in documents:
+        names = _find_package_names(block, pattern)
+        if distribution.identifier and any(_is_same_package(name, distribution) for name in names):
+            citations.append(Citation(block.path, block.line, block.end, "readme_technical"))
+        elif names and pattern and _is_install_section(block):
+            other_packages += [(name, block) for name in names if name not in (".", "-")]
+    claim = ledger.add(text, "install", citations, group="install_steps")
+    contradictions = [] if len(citations) > 1 else _record_contradictions(ledger, product, claim, other_packages)
+    for extra, line in zip(distribution.extras, distribution.extra_lines, strict=True):
+        dependencies = manifest.optional[extra]
+        key_citation = Citation(manifest.path, line, line, "manifest")
+        command = f'`pip install "{distribution.identifier}[{extra}]"`'
+        extra_text = f"The optional `{extra}` extra of {product} is installed with {command}."
+        extra_citations = [key_citation, *(cite_value(dependency) for dependency in dependencies)]
+        ledger.add(extra_text, "install", extra_citations, group="install_steps")
+    return claim, contradictions
+
+
+def _record_contradictions(
+    ledger: ClaimLedger, product: str, claim: str, other_packages: list[tuple[str, Block]]
+) -> list[dict[str, str]]:
+    """Record a contradiction when the documents install only a package with another name."""
+    if not other_packages:
+        return []
+    name, block = other_packages[0]
+    text = f"A document installs {product} as the package `{name}`."
+    citation = Citation(block.path, block.line, block.end, "readme_technical")
+    other = ledger.add(text, "other", [citation], is_fact=False)
+    return [
+        {
+            "claim_a_id": claim,
+            "claim_b_id": other,
+            "resolution": "automatic",
+            "winning_claim_id": claim,
+            "reasoning": "The manifest outweighs a document about the name of its own package.",
+        }
+    ]
+
+
+def _find_package_names(block: Block, pattern: re.Pattern[str] | None) -> list[str]:
+    if pattern is None or block.kind not in ("code", "paragraph", "item"):
+        return []
+    return [match["name"] for match in pattern.finditer(f"\n{block.text}")]
+
+
+def _is_same_package(name: str, distribution: Distribution) -> bool:
+    bare = re.sub(r"(?<=.)@[^/]*$", "", name) if distribution.method == "npm" else name
+    return _normalise_name(bare.rstrip(".")) == _normalise_name(distribution.identifier)
+
+
+def _is_install_section(block: Block) -> bool:
+    """Return whether a block is in a section about installing, not about other packages."""
+    titles = " ".join(block.section).lower()
+    return bool(re.search(r"\b(install\w*|set ?up|getting started|quick ?start)\b", titles))
+
+
+def _format_commands(distribution: Distribution) -> str:
+    return ", then ".join(f"`{command}`" for command in distribution.commands)

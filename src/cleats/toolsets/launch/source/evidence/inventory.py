@@ -1,0 +1,317 @@
+"""The inventory of a source repository: its files, their purposes, and entry points."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.checkout import repository_layout
+from cleats.toolsets.launch.source.checkout.repository_layout import (
+    RepositoryRoots,
+    classify_path,
+    find_python_packages,
+    find_roots,
+)
+from cleats.toolsets.launch.source.checkout.tree import FULL_SCOPE, CheckoutTree, IngestionScope, is_below
+from cleats.toolsets.launch.source.evidence import licences
+
+PRIMARY_WEIGHT: Final = 3
+SECONDARY_WEIGHT: Final = 1
+MIN_CERTAIN_SCORE: Final = 2
+"""Below this score the platform is unknown."""
+
+_PLATFORM_SIGNS: Final[tuple[tuple[str, str, int, str], ...]] = (
+    ("python", r"pyproject\.toml|setup\.py|setup\.cfg", PRIMARY_WEIGHT, "pip"),
+    ("python", r"requirements[^/]*\.txt|tox\.ini|Pipfile|poetry\.lock|uv\.lock", SECONDARY_WEIGHT, ""),
+    ("node", r"package\.json", PRIMARY_WEIGHT, "npm"),
+    ("node", r"tsconfig\.json|package-lock\.json|yarn\.lock|pnpm-lock\.yaml", SECONDARY_WEIGHT, ""),
+    ("dotnet", r"[^/]+\.(csproj|fsproj|vbproj)", PRIMARY_WEIGHT, "dotnet"),
+    ("dotnet", r"[^/]+\.slnx?|Directory\.Build\.props|nuget\.config|[^/]+\.nuspec", SECONDARY_WEIGHT, ""),
+    ("java", r"pom\.xml", PRIMARY_WEIGHT, "maven"),
+    ("java", r"build\.gradle(\.kts)?", PRIMARY_WEIGHT, "gradle"),
+    ("java", r"settings\.gradle(\.kts)?|gradlew|mvnw", SECONDARY_WEIGHT, ""),
+    ("go", r"go\.mod", PRIMARY_WEIGHT, "go"),
+    ("go", r"go\.sum", SECONDARY_WEIGHT, ""),
+    ("rust", r"Cargo\.toml", PRIMARY_WEIGHT, "cargo"),
+    ("rust", r"Cargo\.lock", SECONDARY_WEIGHT, ""),
+    ("php", r"composer\.json", PRIMARY_WEIGHT, "composer"),
+    ("php", r"composer\.lock|phpunit\.xml(\.dist)?", SECONDARY_WEIGHT, ""),
+    ("ruby", r"[^/]+\.gemspec", PRIMARY_WEIGHT, "bundler"),
+    ("ruby", r"Gemfile|Rakefile", SECONDARY_WEIGHT, ""),
+    ("swift", r"Package\.swift", PRIMARY_WEIGHT, "swiftpm"),
+    ("swift", r"[^/]+\.podspec", SECONDARY_WEIGHT, ""),
+    ("cpp", r"CMakeLists\.txt|meson\.build", PRIMARY_WEIGHT, "cmake"),
+    ("cpp", r"conanfile\.(txt|py)|vcpkg\.json|configure\.ac|Makefile\.am", SECONDARY_WEIGHT, ""),
+)
+"""Family, file name, weight, build system; in the order that breaks ties."""
+
+_FAMILY_ORDER: Final = tuple(dict.fromkeys(sign[0] for sign in _PLATFORM_SIGNS))
+
+_TEST_COMMANDS: Final = {
+    "python": "python -m pytest",
+    "node": "npm test",
+    "dotnet": "dotnet test",
+    "maven": "mvn test",
+    "gradle": "gradle test",
+    "go": "go test ./...",
+    "rust": "cargo test",
+    "php": "composer test",
+    "ruby": "bundle exec rake test",
+    "swift": "swift test",
+    "cpp": "ctest",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedPlatform:
+    """A detected platform. `family` is one of the families, `multi` or `unknown`."""
+
+    family: str
+    scores: dict[str, int]
+    build_systems: tuple[str, ...]
+    manifests: tuple[str, ...]
+    archetype: str
+
+    @property
+    def test_command(self) -> str:
+        """The usual command that runs its tests; "" without one."""
+        if self.family == "java":
+            return _TEST_COMMANDS["maven" if "maven" in self.build_systems else "gradle"]
+        return _TEST_COMMANDS.get(self.family, "")
+
+
+def detect_platform(tree: CheckoutTree) -> DetectedPlatform:
+    """Score the manifests at the top; deeper ones count only when the top has none."""
+    usable = [path for path in tree.paths if classify_path(path) not in ("test", "example", "doc")]
+    top = [path for path in usable if "/" not in path]
+    scored = _score_manifests(top)
+    if max(scored[0].values(), default=0) < PRIMARY_WEIGHT:
+        scored = _score_manifests(sorted(usable, key=lambda path: (path.count("/"), path)))
+    scores, systems, manifests = scored
+    best = sorted(scores, key=lambda family: (-scores[family], _FAMILY_ORDER.index(family)))
+    family = best[0] if best and scores[best[0]] >= MIN_CERTAIN_SCORE else "unknown"
+    rivals = [candidate for candidate in best if scores[candidate] >= PRIMARY_WEIGHT]
+    if len(rivals) > 1 and scores[rivals[0]] == scores[rivals[1]]:
+        family = "multi"
+    return DetectedPlatform(family, scores, tuple(sorted(systems)), tuple(manifests), _name_archetype(tree, family))
+
+
+def _score_manifests(paths: list[str]) -> tuple[dict[str, int], set[str], list[str]]:
+    scores: dict[str, int] = {}
+    systems: set[str] = set()
+    manifests: list[str] = []
+    counted_signs: set[str] = set()
+    for path in paths:
+        name = PurePosixPath(path).name
+        for family, pattern, weight, system in _PLATFORM_SIGNS:
+            if not re.fullmatch(pattern, name):
+                continue
+            if weight == PRIMARY_WEIGHT:
+                manifests.append(path)
+            if (sign_key := f"{family}:{pattern}") not in counted_signs:
+                counted_signs.add(sign_key)
+                scores[family] = scores.get(family, 0) + weight
+                systems.update({system} - {""})
+    return scores, systems, sorted(manifests)
+
+
+def _name_archetype(tree: CheckoutTree, family: str) -> str:
+    if family == "python":
+        layout = "src" if any(path.startswith("src/") for path in tree.paths) else "flat"
+        files = ("pyproject.toml", "setup.cfg", "setup.py")
+        manifest = next((name for name in files if name in tree.path_set), "")
+        return f"python_{layout}_{manifest.replace('.', '_').removesuffix('_toml')}".rstrip("_")
+    if family == "node":
+        language = "typescript" if "tsconfig.json" in tree.path_set else "javascript"
+        return f"node_{language}"
+    if family == "java":
+        return "java_maven" if "pom.xml" in tree.path_set else "java_gradle"
+    return f"{family}_standard" if family in _FAMILY_ORDER else family
+
+
+_CI_PATH_PATTERN: Final = re.compile(
+    r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|azure-pipelines\.yml"
+    r"|\.circleci/config\.yml|appveyor\.yml|Jenkinsfile|bitbucket-pipelines\.yml"
+)
+_README_NAME_PATTERN: Final = re.compile(r"readme([-._][\w-]+)?\.(md|rst|txt|markdown)|readme", re.IGNORECASE)
+_DOCUMENT_SUFFIXES: Final = frozenset({".md", ".markdown", ".rst", ".mdx"})
+_PATH_MENTION_PATTERN: Final = re.compile(
+    r"(?<![\w./:-])(?:\./)?((?:examples?|samples?|demos?|docs?|documentation)/[\w/.-]+)"
+)
+_PATH_BODY_PATTERN: Final = re.compile(r"[\w/.-]*[\w/]")
+_PYTEST_COMMAND: Final = "python -m pytest"
+_CHANGELOG_STEM_PATTERN: Final = re.compile(r"(change(s|log)|history|news|release[-_]?notes)\b.*", re.IGNORECASE)
+_COMMUNITY_STEM_PATTERN: Final = re.compile(r"(code[-_]of[-_]conduct|contributing|security|authors).*", re.IGNORECASE)
+
+
+def take_inventory(
+    tree: CheckoutTree, repo_url: str, repo_sha: str, scope: IngestionScope = FULL_SCOPE
+) -> dict[str, Any]:
+    """Return the inventory of a checkout, as the artifact."""
+    roots = apply_root_hints(find_roots(tree), tree, scope)
+    detected = detect_platform(tree)
+    entries = find_doc_entrypoints(tree, roots, scope)
+    code = [path for path in tree.paths if classify_path(path) == "source"]
+    primary_languages = repository_layout.find_primary_languages(
+        tree, code
+    ) or repository_layout.find_primary_languages(tree, list(tree.paths))
+    licence = next(iter(licences.find_licence_files(tree)), "")
+    examples = find_example_paths(tree, scope)
+    packages = find_python_packages(tree, roots.source) if detected.family in ("python", "multi") else []
+    has_tests = bool(roots.test)
+    return {
+        "schema_version": "1.0",
+        "repo_url": repo_url,
+        "repo_sha": repo_sha,
+        "fingerprint": {
+            "content_sha256": tree.fingerprint,
+            "primary_languages": primary_languages,
+            **({"license_path": licence} if licence else {}),
+        },
+        "repo_profile": {
+            "platform_family": detected.family,
+            "platform_scores": detected.scores,
+            "repo_archetype": detected.archetype,
+            "primary_languages": primary_languages,
+            "build_systems": list(detected.build_systems),
+            "package_manifests": list(detected.manifests),
+            "recommended_test_commands": list(scope.test_commands)
+            or (_choose_test_commands(tree, detected.test_command) if has_tests else []),
+            "example_locator": "example_folders" if roots.example else "none",
+            "doc_locator": _choose_doc_locator(roots, entries),
+            "source_layout": "src" if any(root.endswith("src") for root in roots.source) else "flat",
+            "public_api_entrypoints": _find_api_entrypoints(tree, packages),
+        },
+        "paths": list(tree.paths),
+        "doc_entrypoints": [entry["path"] for entry in entries],
+        "doc_entrypoint_details": entries,
+        "example_paths": examples,
+        "source_roots": list(roots.source),
+        "test_roots": list(roots.test),
+        "doc_roots": list(roots.doc),
+        "example_roots": list(roots.example),
+        "binary_assets": [path for path in tree.paths if tree.is_binary(path)] if scope.binaries else [],
+        "phantom_paths": find_phantom_paths(tree, [entry["path"] for entry in entries]) if scope.phantoms else [],
+        "ci_paths": [path for path in tree.paths if _CI_PATH_PATTERN.fullmatch(path)],
+        "tests_present": has_tests,
+        "inferred_product_type": _infer_product_type(tree, detected.family),
+    }
+
+
+def find_readme(tree: CheckoutTree) -> str:
+    """Return the top-level readme: Markdown first, and the plain name before translations."""
+    candidates = [path for path in tree.paths if "/" not in path and _README_NAME_PATTERN.fullmatch(path)]
+    order = {".md": 0, ".markdown": 1, ".rst": 2, ".txt": 3, "": 4}
+    ranked = sorted(
+        candidates,
+        key=lambda path: (
+            PurePosixPath(path).stem.lower() != "readme",
+            order.get(PurePosixPath(path).suffix.lower(), 5),
+            path,
+        ),
+    )
+    return ranked[0] if ranked else ""
+
+
+def apply_root_hints(roots: RepositoryRoots, tree: CheckoutTree, scope: IngestionScope) -> RepositoryRoots:
+    """Return the roots with the hints of the run applied; missing folders are ignored."""
+    sources, documents, examples = (
+        tuple(folder for folder in hints if folder in tree.folders)
+        for hints in (scope.sources, scope.documents, scope.examples)
+    )
+    return RepositoryRoots(
+        sources or roots.source,
+        roots.test,
+        tuple(dict.fromkeys((*documents, *roots.doc))),
+        tuple(dict.fromkeys((*examples, *roots.example))),
+    )
+
+
+def find_doc_entrypoints(
+    tree: CheckoutTree, roots: RepositoryRoots, scope: IngestionScope = FULL_SCOPE
+) -> list[dict[str, str]]:
+    """Return the documents to start with: the readme, then those at the top and in doc roots."""
+    entrypoints: list[dict[str, str]] = []
+    if readme := find_readme(tree):
+        entrypoints.append({"path": readme, "doc_type": "readme"})
+    for path in tree.paths:
+        pure_path = PurePosixPath(path)
+        if path == readme or pure_path.suffix.lower() not in _DOCUMENT_SUFFIXES:
+            continue
+        in_docs = (classify_path(path) == "doc" and bool(roots.doc)) or is_below(path, scope.documents)
+        if in_docs or "/" not in path:
+            entrypoints.append({"path": path, "doc_type": _classify_document(pure_path)})
+    return entrypoints
+
+
+def find_example_paths(tree: CheckoutTree, scope: IngestionScope = FULL_SCOPE) -> list[str]:
+    """Return the files in example folders that are code or documents about it."""
+    return [
+        path
+        for path in tree.paths
+        if (classify_path(path) == "example" or is_below(path, scope.examples))
+        and (repository_layout.detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
+        and PurePosixPath(path).name != "__init__.py"
+    ]
+
+
+def find_phantom_paths(tree: CheckoutTree, documents: list[str]) -> list[Mapping[str, Any]]:
+    """Return the example and document paths that a document names but the repository lacks."""
+    phantoms: dict[str, dict[str, Any]] = {}
+    full_tree = CheckoutTree(tree.root)  # files that the run does not read exist all the same
+    for document in documents:
+        for number, line in enumerate((tree.read_text(document) or "").split("\n"), start=1):
+            for match in _PATH_MENTION_PATTERN.finditer(line):
+                path = (_PATH_BODY_PATTERN.match(match[1]) or match)[0].rstrip("/")
+                if path.count("/") and not _has_path(full_tree, path, document) and path not in phantoms:
+                    phantoms[path] = {"path": path, "named_in": document, "line": number}
+    return [phantoms[path] for path in sorted(phantoms)]
+
+
+def _has_path(tree: CheckoutTree, path: str, document: str) -> bool:
+    relative_path = str(PurePosixPath(document).parent / path)
+    for candidate in (path, relative_path):
+        if candidate in tree.path_set or candidate in tree.folders:
+            return True
+        stem = candidate.removesuffix(".html").removesuffix("/index")
+        if any(f"{stem}{suffix}" in tree.path_set for suffix in _DOCUMENT_SUFFIXES):
+            return True
+    return False
+
+
+def _classify_document(path: PurePosixPath) -> str:
+    if _CHANGELOG_STEM_PATTERN.fullmatch(path.stem):
+        return "changelog"
+    if _COMMUNITY_STEM_PATTERN.fullmatch(path.stem):
+        return "community"
+    return "guide" if len(path.parts) > 1 else "document"
+
+
+def _choose_test_commands(tree: CheckoutTree, default_command: str) -> list[str]:
+    """Return the usual test command; Python tests that never name pytest use unittest."""
+    if default_command != _PYTEST_COMMAND:
+        return [default_command] if default_command else []
+    files = [path for path in tree.paths if "/" not in path or classify_path(path) == "test"]
+    uses_pytest = any("pytest" in (tree.read_text(path) or "") for path in files)
+    return [_PYTEST_COMMAND if uses_pytest else "python -m unittest discover"]
+
+
+def _choose_doc_locator(roots: RepositoryRoots, entries: list[dict[str, str]]) -> str:
+    if roots.doc:
+        return "doc_folders"
+    return "readme" if entries else "none"
+
+
+def _find_api_entrypoints(tree: CheckoutTree, packages: list[str]) -> list[str]:
+    candidates = [f"{package}/__init__.py" for package in packages]
+    return [path for path in candidates if path in tree.path_set] or [
+        path for path in packages if path in tree.path_set
+    ]
+
+
+def _infer_product_type(tree: CheckoutTree, family: str) -> str:
+    """Infer the product type: a Python repository without packages is not a library."""
+    if family == "python" and not find_python_packages(tree, find_roots(tree).source):
+        return "other"
+    return "library" if family != "unknown" else "other"

@@ -1,0 +1,243 @@
+"""Claims: statements about the product, each with the citations that support it.
+
+The id of a claim is a hash of its kind and its words, so equal words are the same claim in every
+run. The best citation (the one with the lowest priority number) decides its confidence.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.text.blocks import Block
+
+SOURCE_PRIORITIES: Final = {
+    "manifest": 1,
+    "source_code": 2,
+    "test": 3,
+    "implementation_doc": 4,
+    "api_doc": 5,
+    "readme_technical": 6,
+    "readme_marketing": 7,
+}
+"""Priority by kind of source; 1 is the most trusted."""
+
+_MAX_FACT_PRIORITY: Final = 3
+"""Up to this priority a claim is a fact: a manifest, the code or a test supports it."""
+
+CLAIM_GROUPS: Final = (
+    "key_features",
+    "install_steps",
+    "quickstart_steps",
+    "workflow_claims",
+    "limitations",
+    "compatibility_notes",
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Citation:
+    """A range of lines in a file of the repository."""
+
+    path: str
+    start: int
+    end: int
+    source: str
+
+    @property
+    def priority(self) -> int:
+        return SOURCE_PRIORITIES[self.source]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "start_line": self.start,
+            "end_line": max(self.start, self.end),
+            "source_type": self.source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement with its evidence."""
+
+    text: str
+    kind: str
+    citations: tuple[Citation, ...]
+    claim_id: str
+    group: str = ""
+    is_fact: bool | None = None
+    """Set by a caller that knows better than the priority; None otherwise."""
+
+    @property
+    def priority(self) -> int:
+        return min(citation.priority for citation in self.citations)
+
+    @property
+    def truth_status(self) -> str:
+        is_fact = self.priority <= _MAX_FACT_PRIORITY if self.is_fact is None else self.is_fact
+        return "fact" if is_fact else "inference"
+
+    @property
+    def confidence(self) -> str:
+        if self.priority <= 2 or (self.priority <= 4 and len(self.citations) > 1):
+            return "high"
+        return "medium" if self.priority <= 6 else "low"
+
+    def as_fact(self) -> dict[str, Any]:
+        """Return the claim as product facts list it."""
+        return {
+            "claim_id": self.claim_id,
+            "claim_text": self.text,
+            "claim_kind": self.kind,
+            "truth_status": self.truth_status,
+            "confidence": self.confidence,
+        }
+
+    def as_evidence(self) -> dict[str, Any]:
+        """Return the claim as the evidence map lists it."""
+        return self.as_fact() | {
+            "source_priority": self.priority,
+            "citations": [citation.as_json() for citation in self.citations],
+            "audience_level": "developer",
+            "complexity": _rate_complexity(self.text),
+        }
+
+
+@dataclass(slots=True)
+class ClaimLedger:
+    """The claims of one product in the order in which they were added, without duplicates."""
+
+    product_name: str
+    _claims: dict[str, Claim] = field(default_factory=dict)
+
+    def add(
+        self,
+        text: str,
+        kind: str,
+        citations: Iterable[Citation],
+        *,
+        group: str = "",
+        is_fact: bool | None = None,
+    ) -> str:
+        """Add a claim, or more evidence for an existing one; return its id."""
+        claim_id = compute_claim_id(text, kind, self.product_name)
+        sorted_citations = tuple(sorted(set(citations), key=lambda citation: (citation.priority, citation)))
+        if existing := self._claims.get(claim_id):
+            sorted_citations = tuple(
+                sorted({*existing.citations, *sorted_citations}, key=lambda citation: (citation.priority, citation))
+            )
+            group = existing.group or group
+            is_fact = existing.is_fact or is_fact
+            text = existing.text
+        self._claims[claim_id] = Claim(text, kind, sorted_citations, claim_id, group, is_fact)
+        return claim_id
+
+    @property
+    def claims(self) -> list[Claim]:
+        return list(self._claims.values())
+
+    def find(self, claim_id: str) -> Claim:
+        return self._claims[claim_id]
+
+    def group_claim_ids(self) -> dict[str, list[str]]:
+        """Return the claim ids of each group, in order."""
+        return {group: [claim.claim_id for claim in self.claims if claim.group == group] for group in CLAIM_GROUPS}
+
+
+def compute_claim_id(text: str, kind: str, product_name: str) -> str:
+    """Return the id of a claim, which does not depend on the product's name or on white space."""
+    words = " ".join(text.split()).lower()
+    if product_name.strip():
+        pattern = rf"(?<!\w){re.escape(product_name.lower())}(?!\w)"
+        words = re.sub(pattern, "{product_name}", words)
+    return hashlib.sha256(f"{words}|{kind}".encode()).hexdigest()
+
+
+def _rate_complexity(text: str) -> str:
+    if len(text) < 50:
+        return "simple"
+    return "complex" if len(text) > 150 else "moderate"
+
+
+_RUNTIME_FLOOR_PATTERN: Final = re.compile(
+    r"\b(?:requires?|needs?|works? (?:with|on)|supports?|runs on|compatible with|for)\s+"
+    r"(?P<name>Python|Node(?:\.js)?|PHP|Ruby|Java|Go|Rust)\s+"
+    r"(?:versions?\s+)?v?(?P<version>\d+(?:\.\d+)*)\s*"
+    r"(?P<more>\+|(?:or|and) (?:later|newer|above|higher|up))?",
+    re.IGNORECASE,
+)
+"""A minimum version: `requires Python 3.8 or later`, `Python 3.8+`."""
+
+
+_LISTED_FLOOR_PATTERN: Final = re.compile(
+    r"\binclude (?P<name>Python|Node\.js) (?P<version>\d+(?:\.\d+)*)(?P<more>\+)", re.IGNORECASE
+)
+"""A list item that holds only a minimum version."""
+
+
+_NO_DEPENDENCIES_PATTERN: Final = re.compile(
+    r"\b(no|zero|any|without)\b[^.]{0,40}\bdependenc(y|ies)\b|\bdependency[- ]free\b", re.IGNORECASE
+)
+
+
+@dataclass(slots=True)
+class ContradictionChecker:
+    """Compares the statements of documents with the manifest."""
+
+    ledger: ClaimLedger
+    manifest: PackageManifest | None
+    runtime_claim: str = ""
+    dependency_claim: str = ""
+    contradictions: list[dict[str, str]] = field(default_factory=list)
+
+    def resolve_sentence(self, sentence: str, block: Block, source: str) -> bool:
+        """Return whether a sentence is about something that the manifest decides.
+
+        A sentence that agrees becomes evidence for the claim of the manifest; one that does not is
+        recorded as contradicted. Neither becomes a separate claim.
+        """
+        citation = Citation(block.path, block.line, block.end, source)
+        if _NO_DEPENDENCIES_PATTERN.search(sentence) and self.manifest:
+            return self._resolve_dependencies(sentence, citation)
+        match = _RUNTIME_FLOOR_PATTERN.search(sentence) or _LISTED_FLOOR_PATTERN.search(sentence)
+        if match is None or not (match["more"] or "requires" in sentence.lower()):
+            return False
+        requirement = self.manifest.requires if self.manifest else None
+        floor = re.fullmatch(r">=\s*v?([\d.]+)", requirement.value) if requirement else None
+        if floor is None or not self.runtime_claim:
+            return True
+        if _parse_version(match["version"]) == _parse_version(floor[1]):
+            winner = self.ledger.find(self.runtime_claim)
+            self.ledger.add(winner.text, winner.kind, [citation], group=winner.group)
+            return True
+        self._record_contradiction(sentence, citation, self.runtime_claim, "the versions it needs")
+        return True
+
+    def _resolve_dependencies(self, sentence: str, citation: Citation) -> bool:
+        dependencies = self.manifest.dependencies if self.manifest else None
+        if self.dependency_claim and dependencies:
+            self._record_contradiction(sentence, citation, self.dependency_claim, "what it depends on")
+        return dependencies is None or bool(dependencies) or bool(self.dependency_claim)
+
+    def _record_contradiction(self, sentence: str, citation: Citation, winner: str, topic: str) -> None:
+        loser = self.ledger.add(sentence, "other", [citation], is_fact=False)
+        self.contradictions.append(
+            {
+                "claim_a_id": winner,
+                "claim_b_id": loser,
+                "resolution": "automatic",
+                "winning_claim_id": winner,
+                "reasoning": f"The manifest outweighs a document about {topic}.",
+            }
+        )
+
+
+def _parse_version(version: str) -> tuple[int, ...]:
+    """Parse a version without trailing zeros: `3.9.0` and `3.9` are equal."""
+    parts = [int(part) for part in version.strip(".").split(".")]
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)

@@ -1,0 +1,143 @@
+"""Everything in a repository that the facts are built from, read once."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.api import node, python
+from cleats.toolsets.launch.source.api.public_names import ApiSurface
+from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.evidence.document_claims import is_readme
+from cleats.toolsets.launch.source.evidence.install_claims import Distribution, build_distribution
+from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.manifests.readers import read_manifest
+from cleats.toolsets.launch.source.text import documents
+from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.sentences import ProductSubject, find_proper_words
+
+_OVERVIEW_PATH_PATTERN: Final = re.compile(
+    r"(^|/)(index|readme|overview|introduction|features?|limitations?|known[-_]issues|caveats)\.\w+$",
+    re.IGNORECASE,
+)
+"""Documents about the product as a whole."""
+
+_GUIDE_PATH_PATTERN: Final = re.compile(
+    r"(^|/)(getting[-_]?started|quick[-_]?start|tutorial|usage|basic\w*|first[-_]steps)[^/]*\.\w+$",
+    re.IGNORECASE,
+)
+_LANGUAGE_BY_PLATFORM: Final = {"dotnet": "csharp", "node": "javascript", "nodejs": "javascript"}
+
+
+def resolve_platform(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+    """Return the platform of the run, else the one detected in the repository."""
+    return str(config.get("target_platform") or inventory["repo_profile"]["platform_family"])
+
+
+def resolve_language(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
+    """Return the language that code for the product is written in."""
+    platform = resolve_platform(config, inventory)
+    return _LANGUAGE_BY_PLATFORM.get(platform, platform)
+
+
+@dataclass(frozen=True)
+class RepositorySources:
+    """The parsed sources of a repository, each read once."""
+
+    tree: CheckoutTree
+    inventory: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+    @property
+    def platform(self) -> str:
+        return resolve_platform(self.config, self.inventory)
+
+    @property
+    def family(self) -> str:
+        return str(self.inventory["repo_profile"]["platform_family"])
+
+    @property
+    def language(self) -> str:
+        """The language that examples for the product are written in."""
+        return resolve_language(self.config, self.inventory)
+
+    @cached_property
+    def roots(self) -> RepositoryRoots:
+        keys = ("source_roots", "test_roots", "doc_roots", "example_roots")
+        return RepositoryRoots(*(tuple(self.inventory[key]) for key in keys))
+
+    @cached_property
+    def manifest(self) -> PackageManifest | None:
+        return read_manifest(self.tree, self.platform, self.family)
+
+    @cached_property
+    def distribution(self) -> Distribution | None:
+        return build_distribution(self.tree, self.manifest, self.roots) if self.manifest else None
+
+    @cached_property
+    def blocks(self) -> dict[str, list[Block]]:
+        """The readme and the documents about the whole product, in order."""
+        paths = [path for path in self.inventory["doc_entrypoints"] if self._is_overview(path)]
+        return {path: documents.read_blocks(self.tree, path) for path in paths}
+
+    @cached_property
+    def guides(self) -> dict[str, list[Block]]:
+        """Guides for beginners, which complement the documents in `blocks`."""
+        paths = [
+            path
+            for path in self.inventory["doc_entrypoints"]
+            if _GUIDE_PATH_PATTERN.search(path) and path not in self.blocks
+        ]
+        return {path: documents.read_blocks(self.tree, path) for path in paths}
+
+    def _is_overview(self, path: str) -> bool:
+        """Return whether a document is the readme or a first page, not a nested index."""
+        folder = path.rpartition("/")[0]
+        top_folders = {
+            "",
+            *(f"{root}{part}" for root in self.roots.doc for part in ("", "/source", "/src")),
+        }
+        return folder in top_folders and bool(_OVERVIEW_PATH_PATTERN.search(path))
+
+    @cached_property
+    def surface(self) -> ApiSurface:
+        if self.distribution is None or self.manifest is None:
+            return ApiSurface()
+        if self.manifest.ecosystem == "pip":
+            return python.read_surface(self.tree, {module.value: module.path for module in self.distribution.imports})
+        if self.manifest.ecosystem == "npm":
+            return node.read_surface(self.tree, self.distribution.identifier, self.manifest.entry_files)
+        return ApiSurface()
+
+    @cached_property
+    def subject(self) -> ProductSubject:
+        """The product with all of its names."""
+        name = str(self.config.get("product_name") or "") or self._find_package_name()
+        titles = [
+            block.text
+            for path, blocks in self.blocks.items()
+            for block in blocks[:5]
+            if is_readme(path) and block.kind == "heading"
+        ]
+        imports = [candidate.value for candidate in self.distribution.imports] if self.distribution else []
+        own_names = {_strip_to_letters(candidate) for candidate in (name, self._find_package_name(), *imports)}
+        titles = [candidate for candidate in titles[:1] if _is_product_name(_strip_to_letters(candidate), own_names)]
+        names = [name, self._find_package_name(), *titles, *imports]
+        texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
+        aliases = frozenset(candidate.lower() for candidate in names if candidate)
+        return ProductSubject(name, aliases, find_proper_words(texts))
+
+    def _find_package_name(self) -> str:
+        name = self.manifest.name if self.manifest else None
+        return name.value if name else str(self.config.get("product_slug") or "")
+
+
+def _strip_to_letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", name.lower())
+
+
+def _is_product_name(title: str, names: set[str]) -> bool:
+    """Return whether a heading names the product: `python-tabulate`, but not `Quick start`."""
+    return any(name and (name in title or title in name) for name in names) and len(title) < 40

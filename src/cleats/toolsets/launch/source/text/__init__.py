@@ -1,0 +1,1 @@
+"""Documents of a repository as blocks, sentences and snippets."""

@@ -1,0 +1,322 @@
+"""Sentences about the product, built from list items and paragraphs of its documents."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cleats.toolsets.launch.source.text import sentence_filters, word_lists
+from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, FINITE_VERBS, NOUN_LIKE_VERBS, THIRD_PERSON_VERBS
+
+_LEADING_SYMBOL_PATTERN: Final = re.compile(r"^[^\w`\"'(.]+")
+_PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSubject:
+    """The product and the names that its documents use."""
+
+    name: str
+    """The name that generated sentences use."""
+    aliases: frozenset[str] = frozenset()
+    """Other names of the product, in lower case."""
+    proper: frozenset[str] = frozenset()
+    """Words that keep their capital inside a sentence."""
+
+    def is_named_by(self, words: str) -> bool:
+        return words.strip("`*_").lower() in self.aliases | {self.name.lower()}
+
+
+def begins_with_verb(text: str) -> bool:
+    """Return whether a list item is an instruction."""
+    words = text.split()
+    is_noun = len(words) > 1 and words[1].lower() in ("for", "of")
+    return len(words) > 1 and words[0].lower().strip(",") in BASE_VERBS and not is_noun
+
+
+def build_item_sentence(block: Block, subject: ProductSubject, *, allow_phrases: bool = True) -> str:
+    """Return the sentence that an item of a feature list stands for; "" when it gives none.
+
+    Without `allow_phrases` an item must have a verb: in a list of instructions, an unknown first
+    word is most likely a verb.
+    """
+    if block.only_link or block.html or block.kind != "item":
+        return ""
+    text = _LEADING_SYMBOL_PATTERN.sub("", _PARENTHETICAL_PATTERN.sub("", block.text)).strip()
+    text = re.sub(r"(,\s+and|[,;])$", "", text).rstrip(" .")
+    text = _strip_label(text, block.lead)
+    first = sentence_filters.split_sentences(f"{text}.")[0].rstrip(".") if text else ""
+    words = first.split()
+    if len(words) < 2 or words[-1].lower() in word_lists.DANGLING_WORDS or ":" in first:
+        return ""
+    statement = _build_feature_sentence(first, words, subject)
+    if not allow_phrases and not statement.startswith(f"{subject.name} "):
+        is_task = begins_with_verb(first)
+        statement = f"{subject.name} can {lower_first_letter(first, subject)}." if is_task else ""
+    return statement if statement and sentence_filters.is_statement(statement) and not _is_promotional(first) else ""
+
+
+def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_limitations: bool = True) -> list[str]:
+    """Return the first sentence of a block about limitations, with the product as its subject.
+
+    Unless the section has `only_limitations`, the sentence itself must state one.
+    """
+    statements: list[str] = []
+    for full_sentence in sentence_filters.split_sentences(block.text)[:1]:
+        sentence = (
+            f"{full_sentence.partition(': ')[0]}." if ": " in full_sentence else full_sentence
+        )  # the rest explains
+        words = sentence.rstrip(".").split()
+        if not words or block.only_link:
+            continue
+        first = words[0].lower()
+        rest = " ".join(words[1:])
+        statement = sentence if sentence.endswith(".") else f"{sentence}."
+        if first == "no":
+            statement = f"{subject.name} has no {rest}."
+        elif first in ("does", "cannot", "doesn't", "can't"):
+            statement = f"{subject.name} {_expand_contraction(first)} {rest}."
+        elif word_lists.REFERRING_WORD_PATTERN.match(sentence):
+            statement = _resolve_pronoun(sentence, subject)
+        elif not _has_finite_verb(words):
+            continue
+        is_usable = (
+            sentence_filters.is_clean(statement)
+            and not sentence_filters.is_praise(statement)
+            and not sentence_filters.is_chatter(statement)
+        )
+        if (
+            is_usable
+            and len(statement.split()) > 3
+            and (only_limitations or word_lists.LIMITATION_PATTERN.search(statement))
+        ):
+            statements.append(statement)
+    return statements
+
+
+def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str]:
+    """Return the sentences of a paragraph whose subject is the product, nearly verbatim."""
+    if block.html or block.only_link or block.quoted:
+        return []
+    statements: list[str] = []
+    is_product_named = False
+    for sentence in _split_sentences(block.text, subject):
+        is_own = has_product_subject(sentence, subject)
+        statement = (
+            _strip_predicate_praise(sentence)
+            if is_own
+            else (_resolve_pronoun(sentence, subject) if is_product_named else "")
+        )
+        is_product_named = is_product_named or is_own
+        if statement and sentence_filters.is_statement(statement):
+            statements.append(statement)
+    return statements
+
+
+def _split_sentences(text: str, subject: ProductSubject) -> list[str]:
+    """Split a text into sentences, which may begin with a lower-case product name."""
+    names = sorted({*subject.aliases, subject.name}, key=len, reverse=True)
+    name_pattern = "|".join(re.escape(name) for name in names if name)
+    parts = re.split(rf"(?<=[.!?])\s+(?=(?:{name_pattern})\s)", text) if name_pattern else [text]
+    return [sentence for part in parts for sentence in sentence_filters.split_sentences(part)]
+
+
+def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
+    """Return the summary of a package as a sentence; "" when it is only praise."""
+    text = sentence_filters.split_sentences(summary)[0].rstrip(".") if summary.strip() else ""
+    plain = sentence_filters.strip_leading_praise(text)
+    words = plain.split()
+    if len(words) < 2 or len(plain) > 200 or sentence_filters.is_praise(plain) or sentence_filters.is_unproven(plain):
+        return ""
+    rest = {word.strip("`,").lower() for word in words} - {"a", "an", "the", "for", "python"}
+    if len(rest - subject.aliases) < 2:
+        return ""  # a name is no description
+    first = words[0].lower()
+    bare = first.strip(",")
+    had_adverb = plain != text and text.split()[0].lower().strip(",").endswith("ly")
+    certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
+    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs
+    phrase = lower_first_letter(plain, subject)
+    if has_product_subject(f"{plain}.", subject):
+        statement = f"{plain}."
+    elif first in ("a", "an", "the"):
+        statement = f"{subject.name} is {first} {' '.join(words[1:])}."
+    elif is_verb:
+        statement = f"{subject.name} {'' if bare in THIRD_PERSON_VERBS else 'can '}{first} {' '.join(words[1:])}."
+    elif (with_article := _add_article(phrase, word_lists.PREPOSITION_PATTERN)) != phrase:
+        statement = f"{subject.name} is {with_article}."
+    elif plain == text:
+        statement = f'{subject.name} describes itself as "{text}".'
+    else:
+        statement = ""
+    is_usable = (
+        sentence_filters.is_clean(statement) and not sentence_filters.is_speculative(statement) and "!" not in statement
+    )
+    return statement if is_usable else ""
+
+
+def lower_first_letter(text: str, subject: ProductSubject) -> str:
+    """Lower-case the first letter, unless the first word is a name or an abbreviation."""
+    word = re.split(r"[\s,/-]", text, maxsplit=1)[0]
+    is_proper = word in subject.proper or word in word_lists.PROPER_NAMES
+    if len(word) == 1:  # C and R are languages
+        return text if word != "A" else f"a{text[1:]}"
+    keeps_case = is_proper or not word[1:].islower() or not word[:1].isupper()
+    return text if keeps_case else text[:1].lower() + text[1:]
+
+
+def find_proper_words(texts: list[str]) -> frozenset[str]:
+    """Return the words that are always capitalised in the middle of sentences."""
+    capitalised: set[str] = set()
+    lowercase: set[str] = set()
+    for text in texts:
+        words = re.findall(r"(?<![.!?:]\s)(?<=\s)[A-Za-z][A-Za-z]+\b", text)
+        capitalised |= {word for word in words if word[0].isupper()}
+        lowercase |= {word for word in words if word[0].islower()}
+    return frozenset(word for word in capitalised if word.lower() not in lowercase)
+
+
+def _build_feature_sentence(text: str, words: list[str], subject: ProductSubject) -> str:
+    first = words[0].lower().strip(",")
+    rest = " ".join(words[1:])
+    predicate = ""
+    if first in THIRD_PERSON_VERBS or first.rpartition("-")[2] in THIRD_PERSON_VERBS - {"can"}:
+        predicate = f"{first} {rest}"
+    elif first in ("doesn't", "don't", "never"):
+        predicate = f"{_expand_contraction(first)} {rest}"
+    elif text.lower().startswith("support for "):
+        predicate = f"supports {text[12:]}"
+    elif text.lower().startswith(("ability to ", "able to ")):
+        predicate = f"can {text.partition(' to ')[2]}"
+    elif first in ("no", "zero"):
+        predicate = f"has no {rest}"
+    elif _is_verb_phrase(words):
+        predicate = f"can {first} {rest}"
+    if predicate:
+        return f"{subject.name} {predicate}."
+    if word_lists.REFERRING_WORD_PATTERN.match(text):
+        return _resolve_pronoun(f"{text}.", subject)
+    is_full_sentence = _has_finite_verb(words[1:]) and first not in word_lists.NON_NOUN_WORDS
+    if is_full_sentence or has_product_subject(f"{text}.", subject):
+        return f"{text[:1].upper()}{text[1:]}."
+    return _build_noun_sentence(text, words, subject)
+
+
+def _build_noun_sentence(text: str, words: list[str], subject: ProductSubject) -> str:
+    first, last = words[0].lower(), words[-1].strip("`)").lower()
+    if (
+        first in word_lists.NON_NOUN_WORDS
+        or first in BASE_VERBS
+        or word_lists.ADJECTIVE_PATTERN.search(words[-1])
+        or len(words) > 18
+    ):
+        return ""
+    if (
+        not re.match(r"[A-Za-z0-9`.]", text)
+        or last in BASE_VERBS - NOUN_LIKE_VERBS
+        or word_lists.BROKEN_PHRASE_PATTERN.search(text)
+    ):
+        return ""
+    head = word_lists.PHRASE_JOINT_PATTERN.split(text, maxsplit=1)[0].split()[-1].strip("`,")
+    if word_lists.ADJECTIVE_PATTERN.search(head) or head.lower().endswith(word_lists.ADJECTIVE_SUFFIXES):
+        return ""
+    phrase = lower_first_letter(_lower_title_case(text, subject), subject)
+    return f"The features of {subject.name} include {_add_article(phrase)}."
+
+
+def _lower_title_case(text: str, subject: ProductSubject) -> str:
+    """Return a title such as `Multipart File Uploads` in sentence case."""
+    words = text.split()
+    capitalised = [word for word in words[1:] if word[:1].isupper() and word[1:].islower()]
+    if not capitalised or any(word.islower() and len(word) > 4 for word in words[1:]):
+        return text
+    return " ".join(_lower_word(word, subject) for word in words)
+
+
+def _lower_word(word: str, subject: ProductSubject) -> str:
+    parts = re.split(r"([-/])", word)
+    ordinary_flags = [part[:1].isupper() and part[1:].islower() and part not in subject.proper for part in parts]
+    return "".join(
+        part.lower() if is_ordinary else part for part, is_ordinary in zip(parts, ordinary_flags, strict=True)
+    )
+
+
+def _add_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
+    """Add an article if the head noun needs one, as in `an immutable API`."""
+    head = (end or word_lists.PHRASE_JOINT_PATTERN).split(phrase, maxsplit=1)[0]
+    last = head.split()[-1].strip("`,").lower().rpartition("-")[2]  # a web-framework is one
+    if last not in word_lists.COUNTABLE_NOUNS or head.split()[0].lower() in word_lists.DETERMINER_WORDS:
+        return phrase
+    starts_with_vowel = re.match(r"[aeio]|u(?!n[ist]|s[eiu])|(?:[AEFHILMNORSX][A-Z0-9])", phrase)
+    return f"{'an' if starts_with_vowel else 'a'} {phrase}"
+
+
+def has_product_subject(sentence: str, subject: ProductSubject) -> bool:
+    """Return whether a sentence begins with the product's name followed by a verb."""
+    words = sentence.split()
+    for length in (1, 2, 3, 4, 5):
+        if subject.is_named_by(" ".join(words[:length])) and len(words) > length + 1:
+            next_word = words[length].lower()
+            return next_word in FINITE_VERBS or (next_word.endswith("ly") and words[length + 1] in FINITE_VERBS)
+    return False
+
+
+def _strip_predicate_praise(sentence: str) -> str:
+    """Drop praise from a predicate: `X is a fast parser` becomes `X is a parser`."""
+    match = re.match(r"(.{1,80}? is )(an? .+)", sentence)
+    predicate = sentence_filters.strip_leading_praise(match[2]) if match else ""
+    is_informative = predicate.startswith(("a ", "an ")) and len(predicate.split()) > 3  # a library says nothing
+    return f"{match[1]}{predicate}" if match and is_informative else sentence
+
+
+def _resolve_pronoun(sentence: str, subject: ProductSubject) -> str:
+    """Rewrite a sentence about "it" or "this library" with the product's name; "" for any other."""
+    pattern = r"^(It|This (?:library|package|module|project|tool|crate|gem|framework))\s+(\w+)"
+    match = re.match(pattern, sentence)
+    if match and match[2].lower() in FINITE_VERBS and match[2].lower() not in ("was", "were"):
+        return f"{subject.name} {match[2]}{sentence[match.end() :]}"
+    return ""
+
+
+def _strip_label(text: str, lead: str) -> str:
+    """Return the text after `Label:`, or the label where the text only explains it."""
+    label, mark, rest = text.partition(":")
+    if not mark and lead and text.startswith(lead):
+        for dash in (" - ", " \u2013 ", " \u2014 "):
+            if text.removeprefix(lead).startswith(dash):
+                label, mark, rest = lead, dash, text.removeprefix(lead + dash)
+    if not mark or "`" in label:
+        return text
+    words = rest.split()
+    if len(words) > 1 and _is_verb_phrase(words):
+        return rest.strip()
+    return label.strip()
+
+
+def _has_finite_verb(words: list[str]) -> bool:
+    """Return whether the words contain a sure finite verb, such as `are`, `is` or `can`."""
+    finite_verbs = {"is", "are", "was", "were", "can", "cannot", "has", "have", "does", "do", "must"}
+    for word in re.sub(r"\([^)]*\)", "", " ".join(words)).split():
+        bare = word.strip("`,.").lower()
+        if bare in ("which", "that", "who", "whose", "where"):
+            return False  # its verb is not the sentence's
+        if bare in finite_verbs:
+            return True
+    return False
+
+
+def _is_verb_phrase(words: list[str]) -> bool:
+    """Return whether a phrase begins with a verb; a verb that is also a noun needs an object."""
+    first = words[0].lower().strip(",")
+    if first in THIRD_PERSON_VERBS or first in BASE_VERBS - NOUN_LIKE_VERBS:
+        return True
+    return first in BASE_VERBS and words[1].lower() in word_lists.DETERMINER_WORDS
+
+
+def _is_promotional(text: str) -> bool:
+    return sentence_filters.is_praise(text) or sentence_filters.is_unproven(text)
+
+
+def _expand_contraction(word: str) -> str:
+    expansions = {"doesn't": "does not", "don't": "does not", "can't": "cannot"}
+    return expansions.get(word, word)

@@ -1,0 +1,376 @@
+"""Runs in an SQL database: everything except the connection.
+
+No work is done inside a transaction, so writers wait for each other only briefly. Statements are
+written once, with `?` for a value; `SqlConnection` translates them for its engine.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, verify_chain
+from cleats.toolsets.launch.runs.snapshot import Snapshot, is_valid_snapshot, replay_events
+from cleats.toolsets.launch.runs.states import RunState
+from cleats.toolsets.launch.store.interface import (
+    LeaseLost,
+    NewRun,
+    RecordedStep,
+    Run,
+    RunLease,
+    RunSummary,
+    RunUpdate,
+    StepRecorded,
+    append_events,
+    begin_run,
+    check_key_owner,
+    make_cancel_error,
+    make_not_found_error,
+    make_state_event,
+)
+
+_SELECT_RUN_SQL: Final = (
+    "SELECT run_id, number, product_slug, config_hash, request_hash, started_at, finished_at,"
+    " epoch, owner, expires, config, shown_config, snapshot, event_count, last_hash FROM runs"
+)
+
+
+class SqlCursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class SqlConnection(Protocol):
+    """A connection, inside a transaction or a consistent read."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> SqlCursor: ...
+
+    def now(self) -> float:
+        """Return the time by which leases are measured: one clock for all users of the database."""
+
+    def lock_name(self, name: str) -> None:
+        """Block others that lock the same name until the transaction ends."""
+
+    def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
+        """Insert a row; return False if a row with its key exists."""
+
+
+class SqlStore(ABC):
+    """A store of runs."""
+
+    @abstractmethod
+    def _open_write(self) -> AbstractContextManager[SqlConnection]:
+        """Open a transaction: committed if the block succeeds, otherwise rolled back."""
+
+    @abstractmethod
+    def _open_read(self) -> AbstractContextManager[SqlConnection]:
+        """Open a consistent read of the database, which blocks no one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the database. Safe to repeat."""
+
+    def create(self, new: NewRun, drafts: Iterable[EventDraft], trace: TraceIds) -> tuple[Run, bool]:
+        with self._open_write() as database:
+            if new.key:
+                database.lock_name(new.key)
+                if existing := _find_by_key(database, new.key):
+                    return check_key_owner(existing, new), False
+            written = begin_run(new, drafts, trace)
+            run = written.run
+            database.execute(
+                "INSERT INTO runs (run_id, idempotency_key, config_hash, request_hash,"
+                " product_slug, state, started_at, finished_at, owner, epoch, expires,"
+                " event_count, last_hash, config, shown_config, snapshot)"
+                " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                (
+                    run.run_id,
+                    new.key or None,
+                    run.config_hash,
+                    run.request_hash,
+                    run.product_slug,
+                    run.state.value,
+                    run.started_at,
+                    run.finished_at,
+                    run.owner,
+                    run.epoch,
+                    run.expires,
+                    *run.tail,
+                    json.dumps(run.config),
+                    json.dumps(run.shown_config),
+                    json.dumps(run.snapshot),
+                ),
+            )
+            _insert_events(database, written.events)
+            return _load_run(database, run.run_id), True
+
+    def find_by_key(self, key: str) -> Run | None:
+        with self._open_read() as database:
+            return _find_by_key(database, key)
+
+    def get(self, run_id: str) -> Run:
+        with self._open_read() as database:
+            return _load_run(database, run_id)
+
+    def get_snapshot(self, run_id: str) -> Snapshot:
+        with self._open_read() as database:
+            return _restore_snapshot(database, run_id, _load_snapshot_text(database, run_id))
+
+    def list_runs(
+        self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
+    ) -> Sequence[RunSummary]:
+        conditions = {"product_slug = ?": product_slug, "state = ?": state, "number < ?": before}
+        active_conditions = {condition: value for condition, value in conditions.items() if value}
+        where = f" WHERE {' AND '.join(active_conditions)}" if active_conditions else ""
+        # Only constant text is concatenated here; every value is bound.
+        query = (
+            "SELECT run_id, number, product_slug, state, started_at, finished_at FROM runs"  # noqa: S608
+            f"{where} ORDER BY number DESC LIMIT ?"
+        )
+        with self._open_read() as database:
+            rows = database.execute(query, (*active_conditions.values(), limit)).fetchall()
+        return [
+            RunSummary(
+                run_id=run_id,
+                number=number,
+                product_slug=slug,
+                state=RunState(state_name),
+                started_at=started,
+                finished_at=finished,
+            )
+            for run_id, number, slug, state_name, started, finished in rows
+        ]
+
+    def list_orphans(self, limit: int) -> Sequence[Run]:
+        with self._open_read() as database:
+            rows = database.execute(
+                f"{_SELECT_RUN_SQL} WHERE owner <> '' AND expires < ? OR owner = '' AND state = ?"
+                " ORDER BY number LIMIT ?",
+                (database.now(), RunState.CREATED.value, limit),
+            ).fetchall()
+            return [_make_run(database, row) for row in rows]
+
+    def list_steps(self, run_id: str) -> Sequence[RecordedStep]:
+        with self._open_read() as database:
+            rows = database.execute(
+                "SELECT step, output, seconds FROM steps WHERE run_id = ? ORDER BY place", (run_id,)
+            ).fetchall()
+        return [RecordedStep(step, json.loads(output), seconds) for step, output, seconds in rows]
+
+    def list_events(self, run_id: str, after: int = 0) -> Sequence[RunEvent]:
+        with self._open_read() as database:
+            return _load_events(database, run_id, after)
+
+    def verify(self, run_id: str) -> bool:
+        with self._open_read() as database:
+            run = _load_run(database, run_id)
+            snapshot_text = _load_snapshot_text(database, run_id)
+            events = _load_events(database, run_id, 0)
+        verify_chain(run_id, events, run.tail)
+        return replay_events(run_id, events) == _parse_snapshot(snapshot_text)
+
+    def rebuild_snapshot(self, lease: RunLease) -> None:
+        with self._open_write() as database:
+            run = _lock_run(database, lease.run_id)
+            if run.epoch != lease.epoch:
+                raise LeaseLost(lease.run_id)
+            snapshot = replay_events(run.run_id, _load_events(database, run.run_id, 0))
+            _save_update(database, RunUpdate(replace(run, snapshot=snapshot), ()))
+
+    def acquire(self, run_id: str, owner: str, seconds: float) -> RunLease | None:
+        with self._open_write() as database:
+            run = _lock_run(database, run_id)
+            now = database.now()
+            if run.owner and run.expires > now:
+                return None
+            database.execute(
+                "UPDATE runs SET owner = ?, epoch = ?, expires = ? WHERE run_id = ?",
+                (owner, run.epoch + 1, now + seconds, run_id),
+            )
+            return RunLease(run_id, owner, run.epoch + 1)
+
+    def renew(self, lease: RunLease, seconds: float) -> None:
+        with self._open_write() as database:
+            changed = database.execute(
+                "UPDATE runs SET expires = ? WHERE run_id = ? AND epoch = ?",
+                (database.now() + seconds, lease.run_id, lease.epoch),
+            )
+            if changed.rowcount != 1:
+                raise LeaseLost(lease.run_id)
+
+    def is_held(self, lease: RunLease) -> bool:
+        with self._open_read() as database:
+            row = database.execute("SELECT epoch FROM runs WHERE run_id = ?", (lease.run_id,)).fetchone()
+        return row is not None and row[0] == lease.epoch
+
+    def release(self, lease: RunLease) -> None:
+        with self._open_write() as database:
+            database.execute(
+                "UPDATE runs SET owner = '', expires = 0 WHERE run_id = ? AND epoch = ?",
+                (lease.run_id, lease.epoch),
+            )
+
+    def record(
+        self,
+        lease: RunLease,
+        drafts: Iterable[EventDraft],
+        trace: TraceIds,
+        *,
+        step: RecordedStep | None = None,
+    ) -> tuple[Run, Sequence[RunEvent]]:
+        with self._open_write() as database:
+            run = _lock_run(database, lease.run_id)
+            if run.epoch != lease.epoch:
+                raise LeaseLost(lease.run_id)
+            written = append_events(run, drafts, trace)
+            if step is not None:
+                _insert_step(database, lease, step, run.tail.length)
+            _save_update(database, written)
+            return written
+
+    def cancel(
+        self, run_id: str, drafts: Callable[[Snapshot], Iterable[EventDraft]], trace: TraceIds
+    ) -> tuple[Run, Sequence[RunEvent]]:
+        with self._open_write() as database:
+            run = _lock_run(database, run_id)
+            if run.state is RunState.CANCELLED:
+                return run, ()
+            if run.state in {RunState.DONE, RunState.FAILED}:
+                raise make_cancel_error(run_id, run.state)
+            state_change = make_state_event(run.state, RunState.CANCELLED)
+            written = append_events(run, [*drafts(run.snapshot), state_change], trace)
+            _save_update(database, written)
+            database.execute(
+                "UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?",
+                (run_id,),
+            )
+            return written
+
+
+def _find_by_key(database: SqlConnection, key: str) -> Run | None:
+    row = database.execute(f"{_SELECT_RUN_SQL} WHERE idempotency_key = ?", (key,)).fetchone()
+    return None if row is None else _make_run(database, row)
+
+
+def _lock_run(database: SqlConnection, run_id: str) -> Run:
+    """Load a run and lock it until the transaction ends."""
+    database.lock_name(run_id)
+    return _load_run(database, run_id)
+
+
+def _load_run(database: SqlConnection, run_id: str) -> Run:
+    row = database.execute(f"{_SELECT_RUN_SQL} WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise make_not_found_error(run_id)
+    return _make_run(database, row)
+
+
+def _load_snapshot_text(database: SqlConnection, run_id: str) -> str:
+    """Load the snapshot of a run as it is stored."""
+    row = database.execute("SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise make_not_found_error(run_id)
+    return str(row[0])
+
+
+def _restore_snapshot(database: SqlConnection, run_id: str, snapshot_text: str) -> Snapshot:
+    """Return the stored snapshot; an invalid one is rebuilt from the log."""
+    snapshot = _parse_snapshot(snapshot_text)
+    return replay_events(run_id, _load_events(database, run_id, 0)) if snapshot is None else snapshot
+
+
+def _parse_snapshot(snapshot_text: str) -> Snapshot | None:
+    try:
+        snapshot: Snapshot = json.loads(snapshot_text)
+    except ValueError:
+        return None
+    return snapshot if is_valid_snapshot(snapshot) else None
+
+
+def _make_run(database: SqlConnection, row: tuple[Any, ...]) -> Run:
+    return Run(
+        run_id=row[0],
+        number=row[1],
+        product_slug=row[2],
+        config_hash=row[3],
+        request_hash=row[4],
+        started_at=row[5],
+        finished_at=row[6],
+        epoch=row[7],
+        owner=row[8],
+        expires=row[9],
+        config=json.loads(row[10]),
+        shown_config=json.loads(row[11]),
+        snapshot=_restore_snapshot(database, row[0], row[12]),
+        tail=LogTail(*row[13:]),
+    )
+
+
+def _load_events(database: SqlConnection, run_id: str, after: int) -> list[RunEvent]:
+    rows = database.execute(
+        "SELECT run_id, seq, event_id, ts, type, payload, trace_id, span_id, parent_span_id,"
+        " prev_hash, event_hash FROM events WHERE run_id = ? AND seq > ? ORDER BY seq",
+        (run_id, after),
+    )
+    return [_make_event(*row) for row in rows.fetchall()]
+
+
+def _make_event(  # noqa: PLR0917 - one for each column
+    run_id: str,
+    seq: int,
+    event_id: str,
+    ts: str,
+    kind: str,
+    text: str,
+    trace_id: str,
+    span_id: str,
+    parent: str,
+    prev_hash: str,
+    event_hash: str,
+) -> RunEvent:
+    trace = TraceIds(trace_id, span_id, parent)
+    return RunEvent(run_id, seq, event_id, ts, kind, text, trace, prev_hash, event_hash)
+
+
+def _insert_events(database: SqlConnection, events: Iterable[RunEvent]) -> None:
+    for event in events:
+        database.execute(
+            "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                event.run_id,
+                event.seq,
+                event.event_id,
+                event.ts,
+                event.type,
+                event.text,
+                *event.trace,
+                event.prev_hash,
+                event.event_hash,
+            ),
+        )
+
+
+def _insert_step(database: SqlConnection, lease: RunLease, step: RecordedStep, place: int) -> None:
+    is_new = database.insert_row(
+        "INSERT INTO steps (run_id, step, place, epoch, seconds, output) VALUES (?,?,?,?,?,?)",
+        (lease.run_id, step.step, place, lease.epoch, step.seconds, json.dumps(step.output)),
+    )
+    if not is_new:
+        raise StepRecorded(step.step)
+
+
+def _save_update(database: SqlConnection, update: RunUpdate) -> None:
+    run = update.run
+    database.execute(
+        "UPDATE runs SET state = ?, finished_at = ?, event_count = ?, last_hash = ?, snapshot = ? WHERE run_id = ?",
+        (run.state.value, run.finished_at, *run.tail, json.dumps(run.snapshot), run.run_id),
+    )
+    _insert_events(database, update.events)

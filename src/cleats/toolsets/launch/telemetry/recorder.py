@@ -1,0 +1,184 @@
+"""The telemetry recorder: it updates records from the journals in the background.
+
+A run only reports that it changed. The recorder then reads the journal from the last position; what
+a killed process did not read is read by the next one, or by the next request for the records.
+"""
+
+import logging
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from cleats.contract.errors import ToolError
+from cleats.contract.tools import Context, Handler, Tool
+from cleats.toolsets.launch.store.interface import RunStore
+from cleats.toolsets.launch.telemetry import journal_records
+from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector, TelemetryLedger
+from cleats.toolsets.launch.telemetry.sender import TelemetrySender
+
+log = logging.getLogger(__name__)
+
+LEDGER_FILE_NAME: Final = "telemetry.sqlite"
+
+MAX_WAITING_JOBS: Final = 1000
+"""Jobs that may wait; more are dropped, and the journal still has what matters."""
+
+
+@dataclass(eq=False)
+class TelemetryRecorder:
+    """The telemetry recorder of one data folder."""
+
+    folder: Path
+    store: Callable[[], RunStore]
+    collector: TelemetryCollector | None = None
+    """The collector for runs that name none."""
+    tokens: Callable[[], Mapping[str, str]] = dict
+    _jobs: list[Callable[[], object]] = field(default_factory=list)
+    _wake: anyio.Event | None = None
+
+    @cached_property
+    def ledger(self) -> TelemetryLedger:
+        """The records; opened when something is first written or read."""
+        return TelemetryLedger(self.folder / LEDGER_FILE_NAME)
+
+    def queue_run(self, run_id: str) -> None:
+        """Queue a run that has new events. Costs nothing; safe from the event loop only."""
+        self._enqueue_job(lambda: self.catch_up(run_id))
+
+    def queue_call(self, record: Mapping[str, Any]) -> None:
+        """Queue the record of a tool call."""
+        self._enqueue_job(lambda: self.ledger.store_records([record], collector=self._find_call_collector(record)))
+
+    def _enqueue_job(self, job: Callable[[], object]) -> None:
+        if self._wake is not None and len(self._jobs) < MAX_WAITING_JOBS:
+            self._jobs.append(job)
+            self._wake.set()
+
+    def catch_up(self, run_id: str) -> None:
+        """Read the journal of a run to its end. Blocks."""
+        store = self.store()
+        before = self.ledger.get_read_position(run_id)
+        events = store.list_events(run_id, before)
+        if not events:
+            return
+        config = store.get(run_id).shown_config
+        derived = journal_records.derive_records(run_id, config, events)
+        collector, read_range = self._find_collector(config), (run_id, before, events[-1].seq)
+        if self.ledger.store_records(derived.new_records, derived.updates, read_range=read_range, collector=collector):
+            for record, commit in derived.commits:
+                self.ledger.associate_commit(record, commit, collector=collector)
+
+    def _find_call_collector(self, record: Mapping[str, Any]) -> TelemetryCollector | None:
+        """Return the collector for the record of a call: that of its run."""
+        try:
+            run_id = record.get("parent_run_id")
+            return self._find_collector(self.store().get(run_id).shown_config if run_id else {})
+        except ToolError:  # a call about a run that is not there
+            return self.collector
+
+    def _find_collector(self, config: Mapping[str, Any]) -> TelemetryCollector | None:
+        telemetry_config = config.get("telemetry", {})
+        if "endpoint_url" not in telemetry_config:
+            return self.collector
+        return TelemetryCollector(telemetry_config["endpoint_url"], telemetry_config.get("auth_token_env", ""))
+
+    def read_journal(self, run_id: str) -> list[Mapping[str, Any]]:
+        """Return the events of a run as others may read them."""
+        return [event.as_json() for event in self.store().list_events(run_id)]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Write and send records while the block runs; then write the remaining ones."""
+        self._wake = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._process_jobs, tasks)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+        self._wake = None
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(self._drain_jobs)
+            if "ledger" in self.__dict__:
+                self.ledger.close()
+
+    async def _process_jobs(self, tasks: TaskGroup) -> None:
+        is_sending = False
+        while True:
+            assert self._wake is not None  # noqa: S101 - inside `running`
+            await self._wake.wait()
+            self._wake = anyio.Event()
+            await to_thread.run_sync(self._drain_jobs)
+            if not is_sending:  # not before the first record: a start must cost nothing
+                is_sending = True
+                tasks.start_soon(self._send_messages)
+
+    async def _send_messages(self) -> None:
+        try:
+            await TelemetrySender(self.ledger, self.tokens()).run()
+        except Exception:
+            log.exception("telemetry.sender")  # the server continues in any case
+
+    def _drain_jobs(self) -> None:
+        while self._jobs:
+            job = self._jobs.pop(0)
+            try:
+                job()
+            except (ToolError, OSError, sqlite3.Error) as error:
+                # Such as a full disk or a missing run: records are lost, the run is not affected.
+                log.warning("telemetry.lost error=%s", type(error).__name__)
+            except Exception:
+                log.exception("telemetry.lost")
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """Return the tool with a handler that records every call."""
+        return replace(tool, run=self._wrap_handler(tool.name, tool.run))
+
+    def _wrap_handler(self, name: str, handler: Handler) -> Handler:
+        async def handle_call(arguments: Mapping[str, Any], context: Context) -> Any:
+            started = time.time()
+            run_id, status, summary = str(arguments.get("run_id", "")), "cancelled", ""
+            try:
+                answer = await handler(arguments, context)
+                run_id = run_id or str(answer.get("run_id", ""))
+                status, summary = "success", _summarise_answer(answer)
+            except ToolError as error:
+                status, summary = "failure", error.code.name
+                raise
+            except Exception as crash:
+                status, summary = "failure", type(crash).__name__
+                raise
+            finally:
+                self.queue_call(
+                    journal_records.make_call_record(
+                        tool=name,
+                        run_id=run_id,
+                        arguments=arguments,
+                        started=started,
+                        finished=time.time(),
+                        status=status,
+                        trace=context.trace,
+                        summary=summary,
+                    )
+                )
+                if run_id:
+                    self.queue_run(run_id)
+            return answer
+
+        return handle_call
+
+
+def _summarise_answer(answer: Mapping[str, Any]) -> str:
+    """Summarise an answer by the state of the run after it."""
+    status = answer.get("status")
+    state = answer.get("state") or (status.get("state") if isinstance(status, Mapping) else "")
+    return str(state or "ok")

@@ -1,0 +1,154 @@
+"""Background refresh of a skill library while a server runs.
+
+A timer guarantees the refresh; file events only trigger it early, because they come late, twice or
+not at all. Clients are notified of a list only when its content differs.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from cleats.contract.resources import ListName
+from cleats.contract.tools import ListChangeCallback
+from cleats.settings import Settings
+from cleats.toolsets.skills import errors
+from cleats.toolsets.skills.library import CatalogueEdition, SkillLibrary
+from cleats.toolsets.skills.publishing import fingerprint_lists
+
+log = logging.getLogger(__name__)
+
+REFRESH_REST_FACTOR = 4
+"""The pause after a refresh, as a multiple of its duration: a fifth of a core at worst."""
+
+SETTLE_SECONDS = 0.05
+"""The time after the first event of a change in which the rest of it usually follows."""
+
+MAX_LOGGED_PROBLEMS = 20
+"""The number of problems that are logged one by one; skill_diagnostics reports them all."""
+
+
+class LibraryRefresher:
+    """A refresher of a library on a timer, on file events, and on request."""
+
+    def __init__(self, library: SkillLibrary, settings: Settings) -> None:
+        self._library = library
+        self._settings = settings
+        self._refresh_requested = anyio.Event()
+        self._folders_changed = anyio.Event()
+        self._is_stopped = False
+
+    def request_refresh(self) -> None:
+        """Request a refresh soon, because the catalogue seems to be out of date."""
+        self._refresh_requested.set()
+
+    @asynccontextmanager
+    async def run(self, notify_changed: ListChangeCallback) -> AsyncIterator[None]:
+        """Refresh once, then keep refreshing until the block ends."""
+        log.info("skills.scan")
+        self._log_edition(await to_thread.run_sync(self._library.refresh))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._refresh_repeatedly, notify_changed)
+            if self._settings.skill_watch == "on":
+                tasks.start_soon(self._watch_folders)
+            try:
+                yield
+            finally:
+                # The watcher's thread checks only its own event; cancelling would wait for it.
+                self._is_stopped = True
+                self._folders_changed.set()
+                tasks.cancel_scope.cancel()
+        log.info("skills.end")
+
+    async def _refresh_repeatedly(self, notify_changed: ListChangeCallback) -> None:
+        await to_thread.run_sync(errors.preload_matcher)
+        interval = self._settings.skill_refresh or None
+        while True:
+            with anyio.move_on_after(interval):
+                await self._refresh_requested.wait()
+                await anyio.sleep(SETTLE_SECONDS)
+            # A change is known to have happened, so a thorough scan is worthwhile.
+            refresh = partial(self._library.refresh, thorough=self._refresh_requested.is_set())
+            self._refresh_requested = anyio.Event()
+            before, folders = self._library.edition, self._library.list_folders()
+            try:
+                after = await to_thread.run_sync(refresh, abandon_on_cancel=True)
+            except Exception:
+                log.exception("skills.refresh failed; the catalogue stays as it was")
+                await anyio.sleep(1)
+                continue
+            if self._library.list_folders() != folders:
+                self._folders_changed.set()
+            if after is not before:
+                self._log_edition(after)
+                if lists := _compare_editions(before, after):
+                    notify_changed(*lists)
+            await anyio.sleep(REFRESH_REST_FACTOR * self._library.refresh_seconds)
+
+    async def _watch_folders(self) -> None:
+        """Request a refresh when the system reports a change in an existing folder."""
+        awatch = await to_thread.run_sync(_load_watcher)
+        while not self._is_stopped:
+            self._folders_changed = anyio.Event()
+            folders = self._library.list_folders()
+            try:
+                if folders:
+                    async for _ in awatch(
+                        *folders,
+                        stop_event=self._folders_changed,
+                        watch_filter=None,
+                        debounce=int(SETTLE_SECONDS * 1000),
+                        step=int(SETTLE_SECONDS * 1000),
+                        rust_timeout=1000,
+                        ignore_permission_denied=True,
+                    ):
+                        self._refresh_requested.set()
+            except Exception as error:  # noqa: BLE001 - the timer works without it
+                log.warning("skills.watch is off, the timer goes on: %s", error)
+                folders = []
+            if not folders:
+                await self._folders_changed.wait()
+
+    def _log_edition(self, edition: CatalogueEdition) -> None:
+        catalogue = edition.catalogue
+        log.info(
+            "skills.found skills=%d sources=%d shadowed=%d off=%d problems=%d ms=%d",
+            len(catalogue.skills),
+            len(catalogue.sources),
+            len(catalogue.shadowed),
+            len(catalogue.disabled),
+            len(catalogue.problems),
+            self._library.refresh_seconds * 1000,
+        )
+        serious = [problem for problem in catalogue.problems if problem.severity == "error"]
+        for problem in serious[:MAX_LOGGED_PROBLEMS]:
+            log.info("skills.problem path=%s: %s", problem.path, problem.message)
+        if serious:
+            log.warning(
+                "skills.broken count=%d first=%s: `cleats skills validate` says what is wrong",
+                len(serious),
+                serious[0].path,
+            )
+
+
+def _compare_editions(before: CatalogueEdition, after: CatalogueEdition) -> list[ListName]:
+    """Return the lists of tools, resources and prompts whose content differs."""
+    lists: list[ListName] = []
+    if before.description != after.description:
+        lists.append("tools")
+    names: tuple[ListName, ListName] = ("resources", "prompts")
+    pairs = zip(fingerprint_lists(before.catalogue), fingerprint_lists(after.catalogue), strict=True)
+    for name, (old, new) in zip(names, pairs, strict=True):
+        if list(old) != list(new):
+            lists.append(name)
+    return lists
+
+
+def _load_watcher() -> Any:
+    from watchfiles import awatch  # noqa: PLC0415 - not needed to start
+
+    return awatch

@@ -1,0 +1,151 @@
+"""Metrics of the running server in Prometheus' text format."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from time import monotonic
+from typing import TypeAlias
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.registry import Registry
+from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.runtime.background_writer import PROCESS_JOURNAL
+from cleats.runtime.server_status import DURATION_BOUNDS_SECONDS, UNKNOWN_TOOL_NAME, ServerStatus
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+MetricSample = tuple[str, float]
+"""The text after a family's name (the end of the series name, its labels), and a value."""
+
+COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""The methods that are counted separately; a caller must not be able to create more series."""
+
+
+class HttpTraffic:
+    """Requests by route and status, with their duration. Written by the guard."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.seconds: Counter[tuple[str, str]] = Counter()
+        self.open_requests = 0
+
+    def record_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        method = method if method in COUNTED_METHODS else "other"
+        self.requests[method, route, status] += 1
+        self.seconds[method, route] += seconds  # type: ignore[assignment] # a Counter adds floats
+
+    def count_samples(self) -> Iterator[MetricSample]:
+        for (method, route, status), number in sorted(self.requests.items()):
+            yield format_labels(method=method, route=route, status=str(status)), number
+
+    def time_samples(self) -> Iterator[MetricSample]:
+        for (method, route), seconds in sorted(self.seconds.items()):
+            yield format_labels(method=method, route=route), seconds
+
+
+def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registry) -> str:
+    """Render all metrics as visible to a caller with these tools."""
+    queue = vitals.get_queue_load()
+    version = format_labels(tooling=TOOLING_VERSION, schema=SCHEMA_VERSION)
+    call_counts = [
+        (format_labels(tool=name, outcome=outcome), number)
+        for name, outcome, number in vitals.count_outcomes_by_tool()
+        if name == UNKNOWN_TOOL_NAME or registry.has_tool(name)
+    ]
+    times = [
+        sample
+        for name, (counts, seconds) in vitals.get_duration_histograms().items()
+        if name == UNKNOWN_TOOL_NAME or registry.has_tool(name)
+        for sample in _histogram_samples(name, counts, seconds)
+    ]
+    families = (
+        ("cleats_info", "gauge", "The versions of this server.", [(version, 1)]),
+        ("cleats_uptime_seconds", "gauge", "Seconds since the start.", [("", vitals.uptime)]),
+        ("cleats_calls_running", "gauge", "Calls that run now.", [("", queue["running"])]),
+        ("cleats_calls_waiting", "gauge", "Calls in the queue.", [("", queue["waiting"])]),
+        ("cleats_calls_running_max", "gauge", "Most that run.", [("", queue["maxRunning"])]),
+        ("cleats_calls_waiting_max", "gauge", "Most that wait.", [("", queue["maxWaiting"])]),
+        ("cleats_calls_total", "counter", "Calls that ended, by tool and how.", call_counts),
+        ("cleats_call_seconds", "histogram", "Seconds that calls took, by tool.", times),
+        ("cleats_http_open", "gauge", "Requests being answered.", [("", traffic.open_requests)]),
+        ("cleats_http_requests_total", "counter", "Requests answered.", traffic.count_samples()),
+        ("cleats_http_seconds_total", "counter", "Seconds spent on them.", traffic.time_samples()),
+        ("cleats_lines_dropped_total", "counter", "Log lines lost.", [("", PROCESS_JOURNAL.dropped)]),
+    )
+    return "".join(line for family in families for line in _format_family(*family))
+
+
+def _histogram_samples(tool: str, counts: Sequence[int], seconds: float) -> Iterator[MetricSample]:
+    for bound, number in zip((*map(str, DURATION_BOUNDS_SECONDS), "+Inf"), accumulate(counts), strict=True):
+        yield "_bucket" + format_labels(tool=tool, le=bound), number
+    yield "_sum" + format_labels(tool=tool), seconds
+    yield "_count" + format_labels(tool=tool), sum(counts)
+
+
+def _format_family(name: str, kind: str, description: str, samples: Iterable[MetricSample]) -> Iterator[str]:
+    yield f"# HELP {name} {description}\n# TYPE {name} {kind}\n"
+    for suffix, value in samples:
+        yield f"{name}{suffix} {round(value, 6)}\n"
+
+
+def format_labels(**pairs: str) -> str:
+    joined = ",".join(f'{name}="{_escape_value(value)}"' for name, value in pairs.items())
+    return f"{{{joined}}}"
+
+
+def _escape_value(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+log = logging.getLogger(__name__)
+
+CHECK_TIMEOUT_SECONDS = 2.0
+"""The time that one check may take."""
+
+RESULT_CACHE_SECONDS = 1.0
+"""The time that a result is reused, so that probes do not become a load themselves."""
+
+ReadinessCheck: TypeAlias = Callable[[], Awaitable[None]]
+"""A function that returns if a dependency can be reached, and raises otherwise."""
+
+
+class ReadinessChecker:
+    """The checker behind `/ready`. Only the log names the failed check; callers do not learn it."""
+
+    def __init__(self, checks: Mapping[str, ReadinessCheck]) -> None:
+        self.stopping = False
+        self._checks = dict(checks)
+        self._checked_at = -RESULT_CACHE_SECONDS
+        self._failed_checks: list[str] = []
+        self._lock = asyncio.Lock()
+
+    async def check(self) -> None:
+        """Return if the server accepts requests.
+
+        Raises:
+            ToolError: UNAVAILABLE.
+        """
+        if self.stopping:
+            raise ToolError(ErrorCode.UNAVAILABLE, "The server is about to stop.")
+        async with self._lock:
+            if monotonic() - self._checked_at >= RESULT_CACHE_SECONDS:
+                failures = await asyncio.gather(*map(self._has_failed, self._checks))
+                self._failed_checks = [name for name, failed in zip(self._checks, failures, strict=True) if failed]
+                self._checked_at = monotonic()
+        if self._failed_checks:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                "Something that the server needs cannot be reached.",
+                hint="Its log says what.",
+            )
+
+    async def _has_failed(self, name: str) -> bool:
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
+                await self._checks[name]()
+        except Exception as error:  # noqa: BLE001 - any error means not ready
+            log.warning("ready.missing check=%s: %s: %s", name, type(error).__name__, error)
+            return True
+        return False

@@ -1,0 +1,276 @@
+"""The SDK's `Dispatcher` over our own wire.
+
+Owns request ids, the one answer to each request, cancellation and the drain at the end. It replaces
+the SDK's stream dispatcher because that one drops malformed lines, loses answers at the end of
+input and spends most of a call's time in memory streams. The SDK's runner above still defines what
+each method means.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.shared.dispatcher import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp.shared.transport_context import TransportContext
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.call import InFlightRequests, ToolCall
+from cleats.runtime.shutdown import Shutdown
+from cleats.transports import jsonrpc, lifecycle
+from cleats.transports.framing import LineFramer, OversizedFrame
+from cleats.transports.mcp import messages
+from cleats.transports.mcp.messages import add_error_code, error_from_exception
+from cleats.transports.stdio import Wire
+
+_TRANSPORT_CONTEXT = TransportContext(kind="stdio", can_send_request=False)
+
+
+class NotificationSender(ABC):
+    """A channel that sends notifications but no requests: we never send requests to a client."""
+
+    @abstractmethod
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Send a notification."""
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,  # noqa: ARG002 - the SDK's signature
+        opts: CallOptions | None = None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+
+class InboundMessage(NotificationSender):
+    """The SDK's `DispatchContext` with support for cancellation."""
+
+    transport = _TRANSPORT_CONTEXT
+    can_send_request = False
+    message_metadata = None
+
+    def __init__(self, channel: NotificationSender, request_id: Any, params: Mapping[str, Any] | None) -> None:
+        self.request_id = request_id
+        self.task: asyncio.Task[None] | None = None
+        self.running = False
+        self.cancelled = False
+        self.closed = False
+        self._channel = channel
+        self._params = params
+        self._call: ToolCall | None = None
+        self._cancel_requested: anyio.Event | None = None
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        if self._cancel_requested is None:  # created on demand, because it is rarely used
+            self._cancel_requested = anyio.Event()
+            if self.cancelled:
+                self._cancel_requested.set()
+        return self._cancel_requested
+
+    def begin_call(self, call: ToolCall) -> None:
+        """Attach the tool call of this request, so that cancelling the request cancels the call."""
+        self._call = call
+        if self.cancelled:
+            call.cancel()
+
+    def cancel(self) -> None:
+        """Cancel the request for the client: stop the work and send nothing more about it."""
+        self.cancelled = True
+        if self._cancel_requested is not None:
+            self._cancel_requested.set()
+        self.stop_work()
+
+    def stop_work(self) -> None:
+        """Stop the work."""
+        if self._call is not None:
+            self._call.cancel()
+        elif self.task is not None and self.running:
+            # A task that has not started has no work to stop, and would never run if cancelled now.
+            self.task.cancel()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        if not self.closed and not self.cancelled:
+            await self._channel.notify(method, params, opts)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        token = progress_token_from_params(self._params)
+        if token is not None:
+            params = {"progressToken": token, "progress": progress}
+            optional = {"total": total, "message": message}
+            present = {key: value for key, value in optional.items() if value is not None}
+            await self.notify("notifications/progress", {**params, **present})
+
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_ERROR = MCPError(
+    -32000,
+    "The server is shutting down and could not finish this in time.",
+    {"code": ErrorCode.CANCELLED.name, "hint": "Raise CLEATS_DRAIN to give calls longer."},
+)
+
+
+class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
+    """The dispatcher of one connection: frames in, answers out."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        limit: int,
+        drain: float,
+        shutdown: Shutdown,
+        on_stopping: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wire = wire
+        self._framer = LineFramer(limit)
+        self._drain_seconds = drain
+        self._shutdown = shutdown
+        self._on_stopping = on_stopping
+        self._open_requests: InFlightRequests[InboundMessage] = InFlightRequests()
+        self._notification_tasks: set[asyncio.Task[None]] = set()
+        self._pending_writes: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+        self._on_request: OnRequest
+        self._on_notify: OnNotify
+        self._intercept: OnNotifyIntercept | None = None
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until the input ends or a shutdown is requested, then drain."""
+        self._on_request = on_request
+        self._on_notify = on_notify
+        self._intercept = on_notify_intercept
+        task_status.started()
+        self._wire.receive(self._receive_chunk)
+        await self._shutdown.requested.wait()
+        self._wire.stop()
+        self._on_stopping()
+        await self._drain_requests()
+
+    async def notify(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,  # noqa: ARG002 - no option applies to a plain wire
+    ) -> None:
+        self._queue_write(jsonrpc.encode_notification(method, params))
+
+    def _receive_chunk(self, chunk: bytes) -> None:
+        frames = self._framer.feed(chunk) if chunk else self._framer.close()
+        for frame in frames:
+            if isinstance(frame, OversizedFrame):
+                self._handle_message(messages.malformed_request(f"over the limit of {frame.limit} bytes"))
+            else:
+                self._handle_message(messages.parse_message(frame))
+        if not chunk:
+            self._shutdown.request("end of input")
+
+    def _handle_message(self, message: jsonrpc.RpcMessage) -> None:
+        match message:
+            case jsonrpc.Request():
+                self._start_request(message)
+            case jsonrpc.Notification():
+                self._start_notification(message)
+            case jsonrpc.MalformedMessage():
+                self._queue_write(messages.encode_refusal(message))
+            case jsonrpc.Response():
+                # We send no requests, so this answers none. It is dropped rather than refused, so
+                # that two confused peers cannot exchange errors for ever.
+                log.debug("response.dropped id=%r", message.id)
+
+    def _start_request(self, request: jsonrpc.Request) -> None:
+        inbound = InboundMessage(self, request.id, request.params)
+        try:
+            self._open_requests.add(request.id, inbound)
+        except ToolError as error:
+            self._handle_message(messages.malformed_request(error.message, request.id))
+            return
+        inbound.task = self._loop.create_task(self._run_request(inbound, request))
+
+    def _start_notification(self, message: jsonrpc.Notification) -> None:
+        if message.method == "notifications/cancelled":
+            request_id = (message.params or {}).get("requestId")
+            if jsonrpc.is_request_id(request_id):
+                self._open_requests.cancel(request_id)
+        if not run_notify_intercept(self._intercept, message.method, message.params):
+            work = self._run_notification(InboundMessage(self, None, message.params), message)
+            task = self._loop.create_task(work)
+            self._notification_tasks.add(task)
+            task.add_done_callback(self._notification_tasks.discard)
+
+    async def _run_request(self, inbound: InboundMessage, request: jsonrpc.Request) -> None:
+        """Run a request and answer it: the only place where a request becomes an answer."""
+        inbound.running = True
+        try:
+            if inbound.cancelled:
+                raise asyncio.CancelledError  # noqa: TRY301 - cancelled before it began
+            result = await self._on_request(inbound, request.method, request.params)
+            answer = jsonrpc.encode_result(request.id, result)
+        except asyncio.CancelledError:
+            answer = _encode_error(request.id, _SHUTDOWN_ERROR)  # not written when the client cancelled
+        except Exception as crash:  # noqa: BLE001 - the boundary
+            answer = _encode_error(request.id, error_from_exception(crash, request.method))
+        inbound.closed = True
+        self._open_requests.discard(request.id)
+        if not inbound.cancelled:
+            self._queue_write(answer)
+
+    async def _run_notification(self, inbound: InboundMessage, message: jsonrpc.Notification) -> None:
+        try:
+            await self._on_notify(inbound, message.method, message.params)
+        except Exception:
+            log.exception("notification.crash method=%s", message.method)
+
+    def _queue_write(self, body: bytes) -> None:
+        """Send a lone answer at once; combine those that come together into one write."""
+        if not self._pending_writes and not self._open_requests:
+            self._wire.write(body + b"\n")
+            return
+        if not self._pending_writes:
+            self._loop.call_soon(self._flush_writes)
+        self._pending_writes += (body, b"\n")
+
+    def _flush_writes(self) -> None:
+        if self._pending_writes:
+            self._wire.write(b"".join(self._pending_writes))
+            self._pending_writes = []
+
+    async def _drain_requests(self) -> None:
+        """Finish open requests, answer those that do not finish in time, and flush the output."""
+        await lifecycle.finish_work(
+            self._wire, self._list_tasks, self._stop_requests, timeout_seconds=self._drain_seconds
+        )
+        self._flush_writes()
+        await lifecycle.flush_wire(self._wire, timeout_seconds=self._drain_seconds)
+
+    def _stop_requests(self) -> None:
+        for request in self._open_requests:
+            request.stop_work()
+
+    def _list_tasks(self) -> set[asyncio.Task[None]]:
+        return self._notification_tasks | {inbound.task for inbound in self._open_requests if inbound.task is not None}
+
+
+def _encode_error(request_id: jsonrpc.RequestId, error: MCPError) -> bytes:
+    data = add_error_code(error.error.code, error.error.data)
+    return jsonrpc.encode_error(request_id, error.error.code, error.error.message, data)

@@ -1,0 +1,212 @@
+"""Our tools over MCP: `tools/list` from a cache, `tools/call` through the dispatcher.
+
+One instance serves every connection of both protocol eras, over stdio and over HTTP; the
+differences are arguments of two methods.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import methods as mcp_methods
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.outcome import Failed, Outcome, Rejected
+from cleats.contract.payload import AnswerMeta
+from cleats.contract.tools import Tool
+from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.runtime.call import ToolCall
+from cleats.runtime.dispatcher import Dispatcher
+from cleats.runtime.progress import ProgressReport, ProgressReporter
+from cleats.transports.mcp.messages import invalid_request_error, mistyped_param_error, protocol_error
+
+log = logging.getLogger(__name__)
+
+VENDOR_META_PREFIX = "pairofcleats/"
+"""The namespace of our keys in the `_meta` of a tool definition."""
+
+ValidationMode = Literal["protocol", "tool"]
+"""Report bad arguments as a JSON-RPC error (`protocol`) or as a tool result (`tool`)."""
+
+
+class NotificationChannel(Protocol):
+    """A channel back to the client that sent a request."""
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Send a notification about the request, unless it has ended."""
+
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class ToolSurface:
+    """The methods `tools/list` and `tools/call`."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        server_info: Mapping[str, Any],
+        validation: ValidationMode = "protocol",
+    ) -> None:
+        self.dispatcher = dispatcher
+        self._validation = validation
+        self._server_stamp = {SERVER_INFO_META_KEY: dict(server_info)}
+        self._listings: dict[bool, dict[str, Any]] = {}
+
+    def invalidate_listings(self) -> None:
+        """Discard the cached listings after a change of a tool."""
+        self._listings = {}
+
+    def list_tools(self, params: Mapping[str, Any] | None, *, modern: bool) -> dict[str, Any]:
+        """Return every tool, in one page.
+
+        Raises:
+            MCPError: The request has a cursor; we never return one.
+        """
+        if params and params.get("cursor") is not None:
+            raise invalid_request_error("There is no such page: the list is whole.")
+        listing = self._listings.get(modern)
+        if listing is None:
+            listing = self._listings[modern] = self._build_listing(modern=modern)
+        return listing
+
+    async def call_tool(
+        self,
+        params: Mapping[str, Any] | None,
+        *,
+        request_id: str,
+        channel: NotificationChannel,
+        modern: bool,
+        raw: bool,
+        on_begin: Callable[[ToolCall], None] | None = None,
+    ) -> dict[str, Any]:
+        """Run one call and return its answer as a `CallToolResult`.
+
+        `raw` leaves the structured part encoded, for a surface that writes the bytes itself.
+
+        Raises:
+            MCPError: The call never ran.
+        """
+        call = _parse_call(params, request_id, channel)
+        if on_begin is not None:
+            on_begin(call)
+        outcome = await self.dispatcher.dispatch(call)
+        if isinstance(outcome, Rejected) and not self._is_tool_result(outcome):
+            raise protocol_error(outcome.error)
+        try:
+            tool = self.dispatcher.registry.find(call.tool)
+            result = _render_result(tool, outcome, call.meta, raw=raw)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            log.exception("answer.unspeakable tool=%s", call.tool)
+            internal_error = ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")
+            result = _render_result(tool, Failed(internal_error), call.meta, raw=raw)
+        if modern:
+            result["resultType"] = "complete"
+            result["_meta"] = self._server_stamp
+        return result
+
+    def find_input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return a tool's input schema for the SDK's header checks, or None for an unknown tool."""
+        try:
+            return self.dispatcher.registry.find(name).input
+        except ToolError:
+            return None
+
+    def _is_tool_result(self, outcome: Rejected) -> bool:
+        return self._validation == "tool" and outcome.error.code is ErrorCode.INVALID_REQUEST
+
+    def _build_listing(self, *, modern: bool) -> dict[str, Any]:
+        result: dict[str, Any] = {"tools": [describe_tool(tool) for tool in self.dispatcher.registry]}
+        if modern:
+            result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        version = LATEST_MODERN_VERSION if modern else LATEST_HANDSHAKE_VERSION
+        # The SDK's own rules for what may be on the wire at this version, applied once.
+        listing: dict[str, Any] = mcp_methods.serialize_server_result("tools/list", version, result)
+        if modern:
+            listing["_meta"] = self._server_stamp
+        return listing
+
+
+def describe_tool(tool: Tool) -> dict[str, Any]:
+    """Return a tool as `tools/list` lists it."""
+    fields: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.current_description,
+        "inputSchema": dict(tool.input),
+        "annotations": tool.hints.as_json(),
+        "_meta": {
+            VENDOR_META_PREFIX + "schemaVersion": tool.version,
+            VENDOR_META_PREFIX + "contractVersion": SCHEMA_VERSION,
+            VENDOR_META_PREFIX + "toolingVersion": TOOLING_VERSION,
+        },
+    }
+    if tool.title:
+        fields["title"] = tool.title
+    if tool.listed_schema is not None:
+        fields["outputSchema"] = dict(tool.listed_schema)
+    return fields
+
+
+def _parse_call(params: Mapping[str, Any] | None, request_id: str, channel: NotificationChannel) -> ToolCall:
+    """Return the call in the params of `tools/call`.
+
+    Raises:
+        MCPError: The params are invalid.
+    """
+    params = params or {}
+    name = params.get("name")
+    arguments = params.get("arguments")
+    meta = params.get("_meta")
+    if not isinstance(name, str):
+        raise mistyped_param_error("name", "string")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise mistyped_param_error("arguments", "object")
+    if meta is not None and not isinstance(meta, dict):
+        raise mistyped_param_error("_meta", "object")
+    reporter = traceparent = None
+    if meta:
+        token = meta.get("progressToken")
+        if isinstance(token, str | int) and not isinstance(token, bool):
+            reporter = ProgressReporter(_build_reporter(name, token, channel))
+        if isinstance(parent := meta.get("traceparent"), str):
+            traceparent = parent
+    return ToolCall(
+        tool=name,
+        arguments=arguments or {},
+        id=request_id,
+        surface="mcp",
+        reporter=reporter,
+        traceparent=traceparent,
+        meta=AnswerMeta(request_id=request_id),
+    )
+
+
+def _build_reporter(
+    tool: str, token: str | int, channel: NotificationChannel
+) -> Callable[[ProgressReport], Awaitable[None]]:
+    async def send_progress(report: ProgressReport) -> None:
+        params: dict[str, Any] = {"progressToken": token, "progress": report.number}
+        if report.total is not None:
+            params["total"] = report.total
+        params["message"] = f"[{tool}][phase={report.phase}] {report.message}"
+        await channel.notify("notifications/progress", params)
+
+    return send_progress
+
+
+def _render_result(tool: Tool, outcome: Outcome, meta: AnswerMeta, *, raw: bool) -> dict[str, Any]:
+    answer = tool.payload.render_outcome(outcome, meta)
+    result: dict[str, Any] = {"isError": not answer.ok}
+    encoded = None if answer.body is None else _encode(answer.body)
+    if answer.content is not None:
+        result["content"] = list(answer.content)
+    else:
+        text = "" if encoded is None else encoded.decode()
+        result["content"] = [{"type": "text", "text": text}]
+    if encoded is not None:
+        result["structuredContent"] = msgspec.Raw(encoded) if raw else msgspec.json.decode(encoded)
+    return result

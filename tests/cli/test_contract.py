@@ -1,0 +1,444 @@
+"""Tests of `cleats contract`: on Cleats itself, on files and on other servers."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+
+from cleats.cli.main import cli
+from cleats.contract.compat import RULES
+from cleats.contract.snapshot import encode_snapshot
+from cleats.transports.mcp.client import ServerFaultError, read_surface
+from tests.support.paths import REPOSITORY_ROOT, TESTS_FOLDER
+
+STOCK_SERVER_PATH = TESTS_FOLDER / "fixtures" / "stock_server.py"
+COMMAND_TIMEOUT_SECONDS = 60
+"""The time that a process may take to end; a busy machine needs a few seconds."""
+
+ADD_TOOL = {
+    "name": "add",
+    "description": "Add two numbers.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    },
+    "annotations": {"readOnlyHint": True},
+}
+LIST_TOOL = {"name": "list", "description": "List them.", "inputSchema": {"type": "object"}}
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """The exit code and the output of a command."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "ContractShell":
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY_ROOT))
+    return ContractShell(tmp_path)
+
+
+@dataclass(frozen=True)
+class ContractShell:
+    """A runner of `cleats contract` in a temporary folder."""
+
+    folder: Path
+
+    def run(self, *words: str) -> CommandResult:
+        """Run the command in a child process, as a user would."""
+        process = subprocess.run(
+            [sys.executable, "-m", "cleats", "contract", *words],
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=COMMAND_TIMEOUT_SECONDS,
+            check=False,
+        )
+        return CommandResult(process.returncode, process.stdout, process.stderr)
+
+    def call(self, *words: str) -> CommandResult:
+        """Run the command in this process, which has already imported the SDK."""
+        result = CliRunner().invoke(cli, ["contract", *words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return CommandResult(result.exit_code, result.stdout, result.stderr)
+
+    def write_json(self, name: str, value: Any) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode_snapshot(value))
+        return name
+
+    def read_json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_bytes())
+
+    def build_server_command(self, *tools: Any) -> str:
+        """Return the command that starts the stand-in for another server with these tools."""
+        path = self.folder / "stock.json"
+        path.write_text(json.dumps(tools))
+        return f"'{sys.executable}' '{STOCK_SERVER_PATH}' '{path}'"
+
+
+# On ourselves
+
+
+def test_the_committed_contract_is_the_current_one_to_the_byte(shell: ContractShell) -> None:
+    accepted = shell.run("check", "--accept")
+    again = shell.run("check")
+
+    assert (accepted.code, again.code) == (0, 0), again.stderr
+    assert "nothing changed" in again.stdout
+    assert shell.run("snapshot").stdout.encode() == ((shell.folder / "contracts/tools.json").read_bytes())
+
+
+def test_without_a_committed_contract_there_is_nothing_to_check(shell: ContractShell) -> None:
+    result = shell.run("check")
+
+    assert result.code == 2
+    assert "there is no contracts/tools.json here; --against says where" in result.stderr
+
+
+def test_a_missing_bump_is_refused_and_cannot_be_accepted(shell: ContractShell) -> None:
+    shell.run("snapshot", "-o", "contracts/tools.json")
+    old = shell.read_json("contracts/tools.json")
+    old["tools"]["gone"] = {"inputSchema": {"type": "object"}, "schemaVersion": 1}
+    shell.write_json("contracts/tools.json", old)
+
+    refusal = shell.run("check")
+    unaccepted = shell.run("check", "--accept")
+
+    assert (refusal.code, unaccepted.code) == (1, 1)
+    assert "TOOL_REMOVED" in refusal.stdout
+    assert "the contract needs version" in refusal.stdout
+    assert shell.read_json("contracts/tools.json") == old
+
+
+def test_a_right_bump_has_to_be_written_down_before_it_passes(shell: ContractShell) -> None:
+    shell.run("snapshot", "-o", "contracts/tools.json")
+    old = shell.read_json("contracts/tools.json")
+    old["schemaVersion"] = "1.0.0"
+    old["tools"]["gone"] = {"inputSchema": {"type": "object"}, "schemaVersion": 1}
+    shell.write_json("contracts/tools.json", old)
+
+    stale = shell.run("check")
+    accepted = shell.run("check", "--accept")
+    after = shell.run("check")
+
+    assert stale.code == 1
+    assert "cleats contract check --accept" in stale.stderr
+    assert (accepted.code, after.code) == (0, 0)
+
+
+def test_the_bump_can_be_measured_against_a_commit(shell: ContractShell) -> None:
+    shell.run("snapshot", "-o", "contracts/tools.json")
+    current = shell.read_json("contracts/tools.json")
+    before = {**current, "tools": {**current["tools"], "gone": {"inputSchema": {}}}}
+    shell.write_json("contracts/tools.json", before)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "before"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *words], check=True)
+    shell.write_json("contracts/tools.json", current)
+
+    against_file = shell.run("check")
+    against_commit = shell.run("check", "--against-ref", "HEAD")
+    nowhere = shell.run("check", "--against-ref", "nowhere")
+
+    assert against_file.code == 0
+    assert against_commit.code == 1
+    assert "`gone` is gone." in against_commit.stdout
+    assert nowhere.code == 2
+
+
+# On files
+
+
+def test_two_files_are_compared_in_every_format(shell: ContractShell) -> None:
+    base = {"snapshot": 1, "schemaVersion": "1.0.0"}
+    old = shell.write_json("old.json", {**base, "tools": {"add": {"inputSchema": {}}}})
+    new = shell.write_json("new.json", {**base, "tools": {}})
+
+    runs = {shape: shell.call("diff", old, new, "--format", shape) for shape in REPORT_FORMATS}
+
+    assert {shape: result.code for shape, result in runs.items()} == dict.fromkeys(REPORT_FORMATS, 1)
+    assert json.loads(runs["json"].stdout)["required"] == "major"
+    assert json.loads(runs["sarif"].stdout)["version"] == "2.1.0"
+    assert "| major | `TOOL_REMOVED` |" in runs["markdown"].stdout
+    assert "  major  TOOL_REMOVED" in runs["text"].stdout
+
+
+REPORT_FORMATS = ("text", "json", "markdown", "sarif")
+
+
+def test_an_ignored_rule_does_not_fail_a_comparison(shell: ContractShell) -> None:
+    old = shell.write_json("old.json", {"snapshot": 1, "tools": {"add": {"inputSchema": {}}}})
+    new = shell.write_json("new.json", {"snapshot": 1, "tools": {}})
+
+    assert shell.call("diff", old, new, "--ignore", "TOOL_REMOVED").code == 0
+    assert shell.call("diff", old, new, "--ignore", "NO_SUCH_RULE").code == 2
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"snapshot": 9, "tools": {}}'])
+def test_a_file_that_is_no_snapshot_is_exit_code_2(shell: ContractShell, content: str | None) -> None:
+    old = shell.write_json("old.json", {"snapshot": 1, "tools": {}})
+    if content is not None:
+        (shell.folder / "new.json").write_text(content)
+
+    result = shell.call("diff", old, "new.json")
+
+    assert result.code == 2
+    assert result.stderr.startswith("Error: ")
+
+
+# On a server of somebody else
+
+
+REWORDED_ADD_TOOL = {**ADD_TOOL, "description": "Add two numbers. Always call this first."}
+
+
+def test_a_server_is_locked_and_its_drift_is_caught(shell: ContractShell) -> None:
+    locked = shell.run("check", "--server", shell.build_server_command(ADD_TOOL, LIST_TOOL), "--accept")
+    drifted = shell.run("check", "--server", shell.build_server_command(REWORDED_ADD_TOOL, LIST_TOOL))
+
+    assert (locked.code, drifted.code) == (0, 1)
+    assert "DESCRIPTION_CHANGED" in drifted.stdout
+    assert "mcp-contract.json" in drifted.stderr
+
+
+def test_how_much_drift_is_too_much_can_be_chosen_and_agreed_to(shell: ContractShell) -> None:
+    shell.call("snapshot", "--server", shell.build_server_command(ADD_TOOL, LIST_TOOL), "-o", "mcp-contract.json")
+
+    same = shell.call("check", "--server", shell.build_server_command(ADD_TOOL, LIST_TOOL))
+    reworded = shell.call(
+        "check", "--server", shell.build_server_command(REWORDED_ADD_TOOL, LIST_TOOL), "--fail-on", "major"
+    )
+    removed = shell.call("check", "--server", shell.build_server_command(LIST_TOOL), "--fail-on", "major")
+    agreed = shell.call("check", "--server", shell.build_server_command(LIST_TOOL), "--accept")
+
+    assert [result.code for result in (same, reworded, removed, agreed)] == [0, 0, 1, 0]
+    assert "`add` is gone." in removed.stdout
+    assert list(shell.read_json("mcp-contract.json")["tools"]) == ["list"]
+
+
+def test_drift_comes_with_a_call_that_worked_before(shell: ContractShell) -> None:
+    stricter = {**ADD_TOOL, "inputSchema": {**ADD_INPUT, "required": ["a", "b", "c"]}}
+    shell.call("check", "--server", shell.build_server_command(ADD_TOOL), "--accept")
+
+    result = shell.call("check", "--server", shell.build_server_command(stricter), "--format", "json")
+
+    [finding] = json.loads(result.stdout)["findings"]
+    assert (finding["rule"], finding["witness"]) == ("INPUT_REQUIRED_ADDED", {"a": 0, "b": 0})
+
+
+ADD_INPUT: Any = ADD_TOOL["inputSchema"]
+
+
+def test_a_server_without_a_lock_file_cannot_be_checked(shell: ContractShell) -> None:
+    result = shell.call("check", "--server", shell.build_server_command(ADD_TOOL))
+
+    assert result.code == 2
+    assert "--accept" in result.stderr
+
+
+def test_a_snapshot_has_everything_that_a_server_lists(shell: ContractShell) -> None:
+    result = shell.call("snapshot", "--server", shell.build_server_command(ADD_TOOL, LIST_TOOL))
+
+    assert json.loads(result.stdout) == {
+        "snapshot": 1,
+        "server": {"name": "stock", "version": "1.0.0"},
+        "tools": {
+            name: {key: value for key, value in tool.items() if key != "name"}
+            for name, tool in (("add", ADD_TOOL), ("list", LIST_TOOL))
+        },
+    }
+
+
+def test_we_are_such_a_server_too(shell: ContractShell) -> None:
+    command = f"'{sys.executable}' -m cleats serve"
+
+    result = shell.call("snapshot", "--server", command)
+
+    own_tools = json.loads(shell.call("snapshot").stdout)["tools"]
+    server_tools = json.loads(result.stdout)["tools"]
+    assert server_tools.keys() == own_tools.keys()
+    assert all(server_tools[name]["inputSchema"] == own_tools[name]["inputSchema"] for name in own_tools)
+
+
+def test_a_server_at_an_address_is_read_the_same_way(shell: ContractShell) -> None:
+    with serve_http(shell.build_server_command(ADD_TOOL, LIST_TOOL)) as url:
+        by_url = shell.call("snapshot", "--url", url, "--header", "Authorization: Bearer x")
+        unknown = shell.call("snapshot", "--url", url)
+
+    by_command = shell.call("snapshot", "--server", shell.build_server_command(ADD_TOOL, LIST_TOOL))
+    assert by_url.code == 0, by_url.stderr
+    assert by_url.stdout == by_command.stdout
+    assert unknown.code == 2
+
+
+@contextmanager
+def serve_http(command: str) -> Iterator[str]:
+    """Serve the stand-in over HTTP; it inherits our socket, so there is nothing to wait for."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        words = [word.strip("'") for word in command.split("' '")]
+        with subprocess.Popen([*words, str(listener.fileno())], pass_fds=[listener.fileno()]) as server:
+            try:
+                yield f"http://127.0.0.1:{port}/mcp"
+            finally:
+                server.terminate()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--server", "no-such-command-anywhere"], "cannot be started"),
+        (["--server", f"'{sys.executable}' -c 'raise SystemExit(3)'"], "exit code 3"),
+        (["--server", "'unfinished"], "No closing quotation"),
+        (["--server", ""], "no command"),
+        (["--url", "http://127.0.0.1:1/mcp"], "connection"),
+        (["--url", "no address"], "no address"),
+        (["--server", "a", "--url", "b"], "give one"),
+        (["--url", "b", "--header", "no colon"], "NAME: VALUE"),
+    ],
+)
+def test_a_server_that_cannot_be_read_is_exit_code_2(shell: ContractShell, words: list[str], why: str) -> None:
+    result = shell.call("snapshot", *words)
+
+    assert result.code == 2
+    assert why in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def build_python_command(script: str) -> str:
+    return f"'{sys.executable}' -c '{script}'"
+
+
+HANGING_SCRIPT = "import sys; sys.stdin.read()"
+BABBLING_SCRIPT = 'import sys; print("hello, this is no JSON", flush=True); sys.stdin.read()'
+
+
+@pytest.mark.anyio
+async def test_a_server_that_hangs_is_given_up_and_ended() -> None:
+    with pytest.raises(ServerFaultError, match=r"did not answer within 0\.5 s"):
+        await read_surface(command=build_python_command(HANGING_SCRIPT), timeout=0.5)
+
+
+def test_a_server_that_takes_its_time_to_end_has_the_grace_that_is_set(
+    shell: ContractShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer_than_usual = "trap 'sleep 3; touch ended' TERM"
+    stays = "tail -f /dev/null & wait"
+    (shell.folder / "server.sh").write_text(f"{longer_than_usual}\n{shell.build_server_command(ADD_TOOL)}\n{stays}\n")
+    monkeypatch.setenv("CLEATS_GRACE", str(COMMAND_TIMEOUT_SECONDS))
+
+    result = shell.call("snapshot", "--server", "sh server.sh")
+
+    assert result.code == 0
+    assert (shell.folder / "ended").exists()
+
+
+@pytest.mark.anyio
+async def test_a_server_that_speaks_something_else_is_quoted() -> None:
+    for patience in (1, 4, 16, 64):  # a busy machine takes a while to start it
+        with pytest.raises(ServerFaultError, match="did not answer within") as caught:
+            await read_surface(command=build_python_command(BABBLING_SCRIPT), timeout=patience)
+        if "stdout" in str(caught.value):
+            break
+
+    assert "hello, this is no JSON" in str(caught.value)
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_does_not_fit_mcp_is_told_with_its_place(tmp_path: Path) -> None:
+    unfit = {"tools": [ADD_TOOL, {"name": "read", "inputSchema": {}}, {"name": "write"}]}
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+    greeting |= {"serverInfo": {"name": "unfit", "version": "1"}}
+    answers = {"initialize": greeting, "tools/list": unfit}
+    server = tmp_path / "server.py"
+    server.write_text(
+        f"import json, sys\n"
+        f"for line in sys.stdin:\n"
+        f"    asked = json.loads(line)\n"
+        f"    if (result := {answers}.get(asked['method'])) is not None:\n"
+        f"        answer = {{'jsonrpc': '2.0', 'id': asked['id'], 'result': result}}\n"
+        f"        print(json.dumps(answer), flush=True)\n"
+    )
+
+    with pytest.raises(ServerFaultError) as caught:
+        await read_surface(command=f"'{sys.executable}' '{server}'")
+
+    assert "/tools/1/inputSchema/type: Field required (and 1 more)" in str(caught.value)
+
+
+@pytest.mark.anyio
+async def test_a_stray_line_on_stdout_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([ADD_TOOL]))
+    noisy = f"echo starting && exec '{sys.executable}' '{STOCK_SERVER_PATH}' '{tmp_path}/tools.json'"
+
+    with anyio.fail_after(COMMAND_TIMEOUT_SECONDS):
+        read_contract = await read_surface(command=f'sh -c "{noisy}"')
+
+    assert list(read_contract["tools"]) == ["add"]
+
+
+@pytest.mark.anyio
+async def test_two_tools_with_one_name_are_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([ADD_TOOL, ADD_TOOL]))
+
+    with pytest.raises(ServerFaultError, match="two tools called 'add'"):
+        await read_surface(command=f"'{sys.executable}' '{STOCK_SERVER_PATH}' '{tmp_path}/tools.json'")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["snapshot", "--header", "A: b"],
+        ["snapshot", "--timeout", "3"],
+        ["check", "--lock", "x.json"],
+        ["check", "--fail-on", "major"],
+        ["check", "--server", "x", "--against", "x.json"],
+        ["check", "--server", "x", "--against-ref", "main"],
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(shell: ContractShell, words: list[str]) -> None:
+    result = shell.call(*words)
+
+    assert result.code == 2
+    assert "is only for" in result.stderr
+
+
+# Help
+
+
+def test_every_rule_can_be_listed_and_explained(shell: ContractShell) -> None:
+    rules_text = shell.call("rules").stdout
+    explained = shell.call("rules", "INPUT_NARROWED").stdout
+
+    assert all(rule in rules_text for rule in RULES)
+    assert "needs a major bump" in explained
+    assert shell.call("--explain", "INPUT_NARROWED").stdout == explained
+    assert shell.call("rules", "NO_SUCH_RULE").code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "diff", "snapshot", "rules"])
+def test_help_teaches_by_example(shell: ContractShell, command: str) -> None:
+    result = shell.call(command, "--help")
+
+    assert "Example" in result.stdout
+    assert f"cleats contract {command}" in result.stdout

@@ -1,0 +1,107 @@
+"""A test of a launch as an agent does it: the sample package, the real workers, a real server."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.support.launch_client import REAL_SERVER_COMMAND, open_launch_client
+from tests.support.launch_sites import EXAMPLES_FOLDER, commit_folder
+from tests.support.model_server import ModelServer, serve_model
+from tests.support.requirements import requirement
+from tests.support.spans import EndedSpan, read_home_spans
+
+BROKEN_LINK_TEXT = "\nSee [the missing page](/docs/measurekit/not-there/).\n"
+
+
+@requirement("e:start", "e:resume", "e:validate", "e:fix", "e:pr", "e:get-artifact", "e:accept:schemas")
+def test_a_package_becomes_pages_that_are_checked_repaired_and_requested(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("source", "site"):
+        shutil.copytree(EXAMPLES_FOLDER / name, tmp_path / name)
+    config: dict[str, Any] = {
+        "profile": "plain",
+        "family": "measurekit",
+        "target_platform": "python",
+        "required_sections": ["docs", "reference"],
+        "allow_manual_edits": True,
+        "drive": {"mode": "stepwise"},  # a call for each part: a busy machine is slow
+        "github_repo_url": str(tmp_path / "source"),
+        "github_ref": commit_folder(tmp_path / "source"),
+        "site_repo_url": f"file://{tmp_path / 'site'}",
+    }
+    commit_folder(tmp_path / "site")
+    with (
+        serve_model(ModelServer()) as model,
+        open_launch_client(
+            home, *REAL_SERVER_COMMAND, PATH=os.environ["PATH"], CLEATS_LAUNCH_MODELS="on"
+        ) as launch_client,
+    ):
+        config["llm"] = {"api_base_url": model.url, "model": "m"}
+        run_id = launch_client.call("launch_start_run", run_config=config)["run_id"]
+        for _ in range(3):
+            status = launch_client.call_for_run(run_id, "resume")["status"]
+        folder = home / f".local/share/cleats/launch/runs/{run_id}"
+        page = folder / "work/site/content/docs/measurekit/_index.md"
+        page.write_text(page.read_text() + BROKEN_LINK_TEXT)
+        broken = launch_client.call_for_run(run_id, "validate")["validation_report"]
+        refusal = launch_client.call_for_run(run_id, "open_pr")
+        fix_result = launch_client.call_for_run(run_id, "fix_next")
+        request = launch_client.call_for_run(run_id, "open_pr")
+        final_status = launch_client.call_for_run(run_id, "get_status")["status"]
+        artifact_texts = [
+            launch_client.read_artifact_text(run_id, entry["name"]) for entry in final_status["artifacts"]
+        ]
+        log = launch_client.read_artifact_text(run_id, "events.ndjson")
+        described = launch_client.read_artifact_text(run_id, "run_config.yaml")
+        launch_client.peer.close_input()
+        launch_client.peer.wait_for_exit()
+
+    assert status["state"] == "READY_FOR_PR"
+    assert status["section_states"] == {"docs": "DONE", "reference": "DONE"}
+    assert {"page_plan.json", "evidence_map.json", "reports/diff_report.md"} <= {
+        entry["name"] for entry in status["artifacts"]
+    }
+    [issue] = [entry for entry in broken["issues"] if entry["severity"] in ("blocker", "error")]
+    assert (broken["ok"], issue["gate"]) == (False, "internal_links")
+    assert refusal["error"]["code"] == "ILLEGAL_STATE"
+    assert fix_result["fixed_issue_id"] == issue["issue_id"]
+    assert (fix_result["remaining_blockers"], fix_result["validation_report"]["ok"]) == (0, True)
+    assert request["branch"] == f"launch/{run_id}/measurekit"
+    assert final_status["state"] == "DONE"
+    assert str(tmp_path) not in "".join([*artifact_texts, log, described, json.dumps(final_status)])
+    branch = (tmp_path / "site/.git/refs/heads" / request["branch"]).read_text().strip()
+    assert branch == request["commit_sha"]
+    check_spans(read_home_spans(home), [json.loads(line) for line in log.splitlines()])
+
+
+def check_spans(spans: list[EndedSpan], events: list[dict[str, Any]]) -> None:
+    """Check that every step, gate, model call and publication of the run is a span in its place."""
+    names = {entry.span_id: entry.name for entry in spans}
+    parent_names: dict[str, set[str]] = {}
+    for span in spans:
+        parent_names.setdefault(span.name.split()[0], set()).add(names.get(span.parent_id, ""))
+    event_ids = {kind: _collect_event_ids(events, kind) for kind in {entry["type"] for entry in events}}
+    span_ids = {kind: {entry.ids for entry in spans if entry.name.startswith(kind)} for kind in parent_names}
+    call_names = {"call launch_resume", "call launch_validate", "call launch_fix_next"}
+    assert parent_names == {
+        "call": {""},
+        "step": call_names | {"publication"},
+        "gate": {"step validate"},
+        "chat": {"step draft"},
+        "publication": {"call launch_open_pr"},
+    }
+    assert event_ids["WORK_ITEM_STARTED"] == event_ids["WORK_ITEM_FINISHED"] == span_ids["step"]
+    assert event_ids["GATE_RUN_STARTED"] == event_ids["GATE_RUN_FINISHED"] == span_ids["gate"]
+    assert event_ids["LLM_CALL_STARTED"] == event_ids["LLM_CALL_FINISHED"] == span_ids["chat"]
+    assert event_ids["PR_OPENED"] == span_ids["publication"]
+
+
+def _collect_event_ids(events: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str]]:
+    return {
+        (event["trace_id"], event["span_id"], event["parent_span_id"])
+        for event in events
+        if event["type"] == kind and "parent_span_id" in event
+    }
