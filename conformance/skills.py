@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from cleats.settings import make_settings
 from conformance.exclusions import HTTP_TRANSPORT, STDIO_TRANSPORT
 from conformance.npm import ConformanceTools
 from conformance.processes import BrokenProcessError, run_command, run_listener
@@ -63,10 +64,9 @@ async def _run_scenario(tools: ConformanceTools, url: str, name: str, transport:
 async def _serve_skills() -> None:
     from cleats import app  # noqa: PLC0415
     from cleats.runtime.server_status import ServerStatus  # noqa: PLC0415
-    from cleats.settings import Settings  # noqa: PLC0415
     from conformance.listening import MCP_PATH, serve_app  # noqa: PLC0415
 
-    settings = Settings(telemetry="off", log_level="warning", skill_dirs=(SKILLS_FOLDER,))
+    settings = make_settings(telemetry="off", log_level="warning", skill_dirs=(SKILLS_FOLDER,))
     vitals = ServerStatus()
     toolsets = app.load_toolsets(settings, ["skills"], vitals)
     async with app.open_mcp_server(settings, toolsets, vitals) as server:

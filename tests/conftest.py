@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from cleats.runtime.background_writer import PROCESS_JOURNAL
 from tests.support import postgres
 from tests.support.held_locks import close_test_resources
 
@@ -29,6 +31,19 @@ providers._get_local_constants = Constants
 
 def pytest_sessionfinish() -> None:
     postgres.stop_server()
+    discard_log_lines()
+
+
+def discard_log_lines() -> None:
+    """Write the last log lines of calls in this process to nowhere, so that a report ends with its summary."""
+    stderr = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            PROCESS_JOURNAL.close()
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
 
 
 @pytest.fixture(autouse=True)

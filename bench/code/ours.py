@@ -18,6 +18,7 @@ from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 
 BUILD_TIMEOUT_SECONDS = 900.0
 """Seconds for one build."""
@@ -90,7 +91,7 @@ def search_code(
 ) -> list[dict[str, Any]]:
     """Return the hits in code; hits in tests are demoted, as in a server with default settings."""
     search_arguments = {"query": question, "mode": "code", "top": MAX_RESULTS, **arguments}
-    answer = render_answer(engine, engine.search(parse_request(search_arguments, demote_tests=tests_lower)))
+    answer = render_answer(engine, search_generation(engine, parse_request(search_arguments, demote_tests=tests_lower)))
     hits: list[dict[str, Any]] = answer["code"]
     return hits
 

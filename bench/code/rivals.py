@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.calls.servers import CACHE_FOLDER, INSTALL_TIMEOUT_SECONDS, PeerNotInstalledError
 from bench.code.ours import ProgramCost, run_measured
-from cleats.toolsets.code.analysis.embedding.words import DATA_FOLDER
+from cleats.toolsets.code.analysis.embedding.table import DATA_FOLDER
 
 PEERS_FOLDER = Path(__file__).parent / "peers"
 SEMBLE_VERSION, RIPGREP_VERSION = "0.7.0", "15.2.0"

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.code.word_pairs import GatheredWords, gather_packages, load_gathered
-from cleats.toolsets.code.analysis.embedding.words import DATA_FOLDER, REPEAT_WEIGHTS, find_rows
+from cleats.toolsets.code.analysis.embedding.table import DATA_FOLDER, REPEAT_WEIGHTS, find_rows
 
 WORD_PATTERN = re.compile(r"[a-z]{2,24}")
 MIN_WORD_PACKAGES, MIN_WORD_BLOCKS = 2, 4

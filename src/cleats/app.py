@@ -3,11 +3,11 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cleats.contract import snapshot as snapshots
 from cleats.contract.payload import format_timestamp
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     import socket
 
     from cleats.transports.mcp.server import McpServer
+    from cleats.transports.stdio import StdioWire
 
 log = logging.getLogger(__name__)
+
+ServerT = TypeVar("ServerT")
 
 
 def _load_code_toolset(settings: Settings, status: ServerStatus) -> Toolset:
@@ -129,10 +132,7 @@ async def open_dispatcher(
         concurrency=settings.concurrency,
         queue=settings.queue,
         timeouts=settings.timeouts,
-        telemetry=CallTelemetry(
-            spans.get_tracer(settings),
-            log_calls=settings.log_level in {"debug", "info"},
-        ),
+        telemetry=CallTelemetry(spans.get_tracer(settings), log_calls=settings.log_level in {"debug", "info"}),
         status=status,
     )
     async with AsyncExitStack() as stack:
@@ -211,6 +211,27 @@ def run_server(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> No
     anyio.run(main, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
+@contextmanager
+def _log_serving(wire: str, served_toolsets: Sequence[Toolset], stop: shutdown.Shutdown) -> Iterator[None]:
+    """Log that a server is ready, and why it ends."""
+    log.info("serve.ready wire=%s toolsets=%s", wire, ",".join(toolset.name for toolset in served_toolsets))
+    yield
+    log.info("serve.end reason=%s", stop.reason)
+
+
+@asynccontextmanager
+async def _open_stdio(
+    opening: AbstractAsyncContextManager[ServerT], descriptors: tuple[int, int]
+) -> AsyncIterator[tuple[ServerT, "StdioWire", shutdown.Shutdown]]:
+    """Open a server and its wire on two descriptors, and watch for signals, until the block ends."""
+    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415 - only when it is served
+
+    with shutdown.watch_signals() as stop:
+        async with opening as server, open_stdio_wire(*descriptors) as wire:
+            _freeze_startup_objects()
+            yield server, wire, stop
+
+
 async def serve_stdio(
     settings: Settings,
     served_toolsets: Sequence[Toolset],
@@ -220,16 +241,11 @@ async def serve_stdio(
 ) -> None:
     """Serve MCP on two descriptors until the client disconnects or a signal arrives."""
     from cleats.transports.mcp import connection as mcp_stdio  # noqa: PLC0415 - imports the SDK
-    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.watch_signals() as stop:
-        async with (
-            open_mcp_server(settings, served_toolsets, status) as server,
-            open_stdio_wire(*descriptors) as wire,
-        ):
-            extend(server)
-            _freeze_startup_objects()
-            log.info("serve.ready wire=mcp toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
+    opening = open_mcp_server(settings, served_toolsets, status)
+    async with _open_stdio(opening, descriptors) as (server, wire, stop):
+        extend(server)
+        with _log_serving("mcp", served_toolsets, stop):
             await mcp_stdio.serve_client(
                 server,
                 wire,
@@ -238,7 +254,6 @@ async def serve_stdio(
                 drain=settings.drain,
                 protocol=settings.protocol,
             )
-            log.info("serve.end reason=%s", stop.reason)
 
 
 async def serve_rpc(
@@ -246,24 +261,13 @@ async def serve_rpc(
 ) -> None:
     """Serve the rpc wire on two descriptors until the client disconnects or a signal arrives."""
     from cleats.transports import lifecycle, rpc  # noqa: PLC0415 - only when it is served
-    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.watch_signals() as stop:
-        async with (
-            open_dispatcher(settings, served_toolsets, status) as dispatcher,
-            open_stdio_wire(*descriptors) as wire,
-        ):
-            _freeze_startup_objects()
-            with lifecycle.announce_ready(
-                settings.ready_file, format_timestamp(time()), _collect_ready_facts(settings, served_toolsets)
-            ):
-                await rpc.serve_client(
-                    dispatcher,
-                    wire,
-                    limit=settings.rpc_frame_limit,
-                    drain=settings.drain,
-                    shutdown=stop,
-                )
+    opening = open_dispatcher(settings, served_toolsets, status)
+    async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
+        facts = _collect_ready_facts(settings, served_toolsets)
+        with lifecycle.announce_ready(settings.ready_file, format_timestamp(time()), facts):
+            limit, drain = settings.rpc_frame_limit, settings.drain
+            await rpc.serve_client(dispatcher, wire, limit=limit, drain=drain, shutdown=stop)
 
 
 async def serve_legacy(
@@ -271,15 +275,10 @@ async def serve_legacy(
 ) -> None:
     """Serve the legacy wire on two descriptors until the client disconnects or a signal arrives."""
     from cleats.transports.legacy import wire as legacy  # noqa: PLC0415 - only when it is served
-    from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415
 
-    with shutdown.watch_signals() as stop:
-        async with (
-            open_dispatcher(settings, served_toolsets, status) as dispatcher,
-            open_stdio_wire(*descriptors) as wire,
-        ):
-            _freeze_startup_objects()
-            log.info("serve.ready wire=legacy toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
+    opening = open_dispatcher(settings, served_toolsets, status)
+    async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
+        with _log_serving("legacy", served_toolsets, stop):
             await legacy.serve_client(
                 dispatcher,
                 wire,
@@ -288,7 +287,6 @@ async def serve_legacy(
                 drain=settings.drain,
                 shutdown=stop,
             )
-            log.info("serve.end reason=%s", stop.reason)
 
 
 async def serve_http(
@@ -299,11 +297,11 @@ async def serve_http(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve the HTTP API, and MCP over it, on a listening socket until a signal arrives."""
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.transports.http import caller_access, service  # noqa: PLC0415 - only when it is served
     from cleats.transports.mcp.http import open_endpoint  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     accesses = caller_access.build_accesses(
         settings,
         served_toolsets,
@@ -323,22 +321,22 @@ async def serve_http(
                     server.close_streams()
                 await sessions.aclose()
 
+            caller_apps = [
+                service.CallerApp(access, server.tools.dispatcher, endpoint)
+                for access, server, endpoint in zip(accesses, servers, endpoints, strict=True)
+            ]
             _freeze_startup_objects()
-            log.info("serve.ready wire=http toolsets=%s", ",".join(toolset.name for toolset in served_toolsets))
-            on_ready()
-            await service.serve_api(
-                settings,
-                [
-                    service.CallerApp(access, server.tools.dispatcher, endpoint)
-                    for access, server, endpoint in zip(accesses, servers, endpoints, strict=True)
-                ],
-                listener,
-                vitals=status,
-                ready_checks=service.collect_ready_checks(served_toolsets),
-                close_sessions=close_sessions,
-                shutdown=stop,
-            )
-            log.info("serve.end reason=%s", stop.reason)
+            with _log_serving("http", served_toolsets, stop):
+                on_ready()
+                await service.serve_api(
+                    settings,
+                    caller_apps,
+                    listener,
+                    vitals=status,
+                    ready_checks=service.collect_ready_checks(served_toolsets),
+                    close_sessions=close_sessions,
+                    shutdown=stop,
+                )
 
 
 async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
@@ -353,9 +351,10 @@ async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
 
             tasks.append(asyncio.create_task(build_worker(settings, concurrency).run()))
         if index:
+            from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415 - only here
             from cleats.toolsets.code.sharing.shared_index import publish_changes  # noqa: PLC0415 - only here
 
-            tasks.append(asyncio.create_task(publish_changes(settings)))
+            tasks.append(asyncio.create_task(publish_changes(open_indexes(settings), settings.code.index_poll)))
         stop_task = asyncio.create_task(stop.requested.wait())
         _freeze_startup_objects()
         log.info("work.ready runs=%s index=%s", drives_runs, index)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleats.cli.call import ProgressPrinter, _parse_pair
+from cleats.cli.call import _parse_pair
+from cleats.cli.output import ProgressPrinter
 from cleats.runtime.progress import ProgressReport
+from cleats.toolsets.code.index.progress import BuildProgress
 from tests.support.shell import EXIT_TIMEOUT_SECONDS, LAW_SETTINGS, Shell
 
 
@@ -220,3 +222,28 @@ async def test_progress_in_a_terminal_is_one_line_that_goes_away(
     assert second == "x" * 58 + "…"
     assert screen.last_line == ""
     assert "\n" not in screen.getvalue()
+
+
+def test_the_progress_of_a_build_is_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = FakeTerminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    with ProgressPrinter(outside_terminal=False) as bar:
+        bar.show_build(BuildProgress("look", "looking"))
+        first = screen.last_line
+        bar.show_build(BuildProgress("read", "reading", 5, 20))
+        second = screen.last_line
+
+    assert (first, second) == ("looking", "[#####...............] 25% reading")
+    assert screen.last_line == ""
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_quiet_progress_prints_nothing(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
+    screen = FakeTerminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    with ProgressPrinter(quiet=True) as bar:
+        bar.print_line("hidden")
+
+    assert screen.getvalue() == ""

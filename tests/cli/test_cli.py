@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from cleats.cli import output
 from cleats.cli.main import COMMANDS_BY_NAME, cli
+from cleats.cli.tool_command import json_command
 from cleats.cli.tools import describe_type, first_sentence
+from cleats.settings import Settings
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.requirements import requirement
 from tests.support.shell import EXIT_TIMEOUT_SECONDS, LAW_SETTINGS, Shell
@@ -422,3 +424,29 @@ def test_a_duration_reads_as_people_say_it(seconds: float | None, words: str) ->
 @pytest.mark.parametrize(("amount", "words"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 40, "5.0 TiB")])
 def test_a_size_reads_as_people_say_it(amount: int, words: str) -> None:
     assert output.format_bytes(amount) == words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rendered", "expected"),
+    [
+        ([], "one line", "one line\n"),
+        ([], ["first", "second"], "first\nsecond\n"),
+        (["--json"], "one line", '{\n  "answer": 1\n}\n'),
+    ],
+)
+def test_an_answer_is_printed_for_a_person_or_for_a_program(
+    arguments: list[str], rendered: str | list[str], expected: str
+) -> None:
+    @click.command()
+    @json_command
+    def command(_settings: Settings) -> None:
+        output.print_answer({"answer": 1}, lambda _answer: rendered)
+
+    assert CliRunner().invoke(command, arguments, obj=Settings()).output == expected
+
+
+def test_examples_and_exit_codes_are_not_wrapped_in_a_help_text() -> None:
+    lines = CliRunner().invoke(cli, ["workspace", "--help"]).output.splitlines()
+
+    assert "    cleats workspace all.jsonc" in lines
+    assert "  Exits 0  when every repository that is enabled can be searched," in lines

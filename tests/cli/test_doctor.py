@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cleats.cli import doctor_checks
+from cleats.cli import doctor
 from tests.support.shell import Shell
 
 
@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem_with_a_remedy(shell: Shell
 def test_a_full_disk_is_a_problem(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=4096))
 
-    findings = doctor_checks.examine_machine(shell.environ, shell.folder)
+    findings = doctor.examine_machine(shell.environ, shell.folder)
 
     assert not findings.ok
     assert [problem.what.partition(":")[0] for problem in findings.problems] == ["cache_dir", "data_dir"]
@@ -102,7 +102,7 @@ def test_a_missing_library_is_a_problem_and_comes_with_its_command(
 
     monkeypatch.setattr(metadata, "version", find_version)
 
-    findings = doctor_checks.examine_machine(shell.environ, shell.folder)
+    findings = doctor.examine_machine(shell.environ, shell.folder)
 
     assert not findings.ok
     assert findings.problems[0].what == "mcp is not installed"

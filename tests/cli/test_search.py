@@ -14,7 +14,7 @@ from cleats.cli import search as command
 from cleats.cli.main import cli
 from cleats.cli.search import PARAMETER_PREFIX, build_options, collect_arguments
 from cleats.contract.arguments import RESERVED_KEYWORD
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME, SEARCH_ARGUMENTS, TOPIC_TITLES, make_input_schema
 from cleats.toolsets.code.query.request import parse_request
 from tests.specs import b
@@ -45,7 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> IndexedRepository:
 
 
 def run_search(world: IndexedRepository, *words: str, color: bool = False) -> Result:
-    settings = Settings(cache_dir=world.cache, project_dir=world.root, index_lint="off")
+    settings = make_settings(cache_dir=world.cache, project_dir=world.root, index_lint="off")
     return CliRunner().invoke(command.search, list(words), obj=settings, color=color)
 
 

@@ -12,7 +12,7 @@ from cleats.cli import hits, output
 from cleats.cli import index as indexing
 from cleats.cli import search as command
 from cleats.cli.output import escape_controls, format_count
-from cleats.settings import Settings
+from cleats.settings import make_settings
 from tests.support.indexes import IndexedRepository
 
 LONG_LINE = "x = '" + "very " * 60 + "long'"
@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> IndexedRepository:
 
 
 def invoke_command(world: IndexedRepository, command_object: click.Command, *words: str) -> Result:
-    settings = Settings(cache_dir=world.cache, project_dir=world.root, index_lint="off")
+    settings = make_settings(cache_dir=world.cache, project_dir=world.root, index_lint="off")
     return CliRunner().invoke(command_object, list(words), obj=settings)
 
 

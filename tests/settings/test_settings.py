@@ -17,6 +17,7 @@ from cleats.settings import (
     SettingError,
     Settings,
     SettingsSource,
+    get_setting,
     list_setting_rows,
     resolve_settings,
 )
@@ -58,7 +59,7 @@ def test_without_any_source_every_setting_has_its_default(home: UserHome) -> Non
 
     for row in list_setting_rows():
         if row.kind != "folder":
-            assert getattr(settings, row.name) == getattr(defaults, row.name)
+            assert get_setting(settings, row.name) == get_setting(defaults, row.name)
 
 
 def test_folders_default_to_the_xdg_ones(home: UserHome) -> None:
@@ -269,7 +270,7 @@ def test_the_strongest_source_that_has_a_setting_decides_it(
 
     for name in VALID_VALUES:
         candidates = [values[name] for values in layers if name in values]
-        assert getattr(settings, name) == (candidates[0] if candidates else getattr(Settings(), name))
+        assert get_setting(settings, name) == (candidates[0] if candidates else get_setting(Settings(), name))
 
 
 @LAW_SETTINGS

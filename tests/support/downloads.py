@@ -14,7 +14,7 @@ from cleats.contract.violations import Validator
 from cleats.runtime.call import ToolCall
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 
 
 @dataclass
@@ -40,7 +40,7 @@ class DownloadClient:
 
     @property
     def settings(self) -> Settings:
-        return Settings(cache_dir=self.cache, project_dir=self.root, telemetry="off", **self.extra_settings)
+        return make_settings(cache_dir=self.cache, project_dir=self.root, telemetry="off", **self.extra_settings)
 
     def call_tool(self, tool: str, **arguments: Any) -> Outcome:
         async def send(report: ProgressReport) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.model import LaunchSite
 from cleats.toolsets.launch.gates.registry import locate_program
 from cleats.toolsets.launch.gates.runner import GateVerdict, run_gate
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.patching.patches import make_bundle, make_create_patch
 from cleats.toolsets.launch.profiles.model import load_named_profile

@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cleats.settings import Settings
+from cleats.settings import make_settings
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.config.normalise import normalise_config
-from cleats.toolsets.launch.git.client import filter_git_environment
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.runs.storage import RunFolder
 from tests.support.launch_sites import commit_folder
@@ -36,7 +36,7 @@ class Pipeline:
                 "target_platform": "python",
                 **config_values,
             },
-            Settings(launch_profiles=profiles),
+            make_settings(launch_profiles=profiles),
         )
         self.settings = {
             "git_env": filter_git_environment(os.environ),

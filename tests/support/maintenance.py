@@ -14,7 +14,7 @@ from cleats.contract.violations import Validator
 from cleats.runtime.call import ToolCall
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from cleats.toolsets.code.search import tool as searching
 from tests.support.indexes import IndexedRepository
 
@@ -56,7 +56,7 @@ class MaintenanceClient:
             "telemetry": "off",
             **self.extra_settings,
         }
-        return Settings(**values)
+        return make_settings(**values)
 
     def call_tools(self, *requests: tuple[str, dict[str, Any]]) -> list[Outcome]:
         """Call tools one after the other on one server."""

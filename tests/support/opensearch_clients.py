@@ -8,9 +8,8 @@ import anyio
 
 from cleats.toolsets.code.query.request import SearchRequest, parse_request
 from cleats.toolsets.code.sharing.opensearch.cluster import Cluster, ClusterAddress
-from cleats.toolsets.code.sharing.opensearch.federation import RemoteIndexGroup
 from cleats.toolsets.code.sharing.opensearch.publishing import ClusterPublisher
-from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex
+from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex, RemoteIndexGroup
 from tests.support.opensearch_server import FakeOpenSearch
 
 

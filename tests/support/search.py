@@ -15,11 +15,12 @@ from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import ChunkRow, FileRow, Relations
 from cleats.toolsets.code.index.digest import digest_file
 from cleats.toolsets.code.index.file_reader import make_headline
+from cleats.toolsets.code.index.full_text import write_fts_index
 from cleats.toolsets.code.index.shard_writer import write_shards
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
-from cleats.toolsets.code.search.sqlite_backend import write_fts_index
+from cleats.toolsets.code.search.retrieval import search_generation
 
 encode_msgpack = msgspec.msgpack.encode
 
@@ -138,7 +139,7 @@ def build_generation(
 
 def search_names(engine: SearchEngine, query: str, **arguments: Any) -> list[str]:
     """Return the names of the hits of all modes, best first."""
-    answer = render_answer(engine, engine.search(parse_request({"query": query, **arguments})))
+    answer = render_answer(engine, search_generation(engine, parse_request({"query": query, **arguments})))
     modes = ("code", "prose", "extractedProse", "records")
     return [hit["name"] for mode in modes for hit in answer[mode]]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from tests.support.mcp_client import ServerPeer, start_server
 
 SERVE_COMMAND = (sys.executable, "-m", "cleats", "serve", "skills")
@@ -59,7 +59,7 @@ class SkillFolders:
             "project_dir": self.project,
             "data_dir": self.folder / "data",
         }
-        return Settings(**{**defaults, **overrides})
+        return make_settings(**{**defaults, **overrides})
 
     def write_user_skill(self, name: str, *words: str, **fields: str) -> Path:
         """Write a skill of the user."""

@@ -16,10 +16,10 @@ from cleats.contract.outcome import Done, Failed, Rejected
 from cleats.contract.violations import Validator
 from cleats.runtime.call import ToolCall
 from cleats.runtime.server_status import ServerStatus
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
+from cleats.toolsets.code.records.archive import RecordArchive
+from cleats.toolsets.code.records.model import TriageRecord
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage.archive import RecordArchive
-from cleats.toolsets.code.triage.records import TriageRecord
 from tests.support.indexes import IndexedRepository
 from tests.support.paths import TESTS_FOLDER
 from tests.support.postgres import create_database
@@ -80,7 +80,7 @@ class TriageShop(IndexedRepository):
 
     @property
     def settings(self) -> Settings:
-        return Settings(
+        return make_settings(
             cache_dir=self.cache,
             data_dir=self.data_dir,
             project_dir=self.root,

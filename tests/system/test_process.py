@@ -20,7 +20,7 @@ from anyio.lowlevel import checkpoint
 
 import cleats
 from cleats.settings import Settings
-from cleats.system.processes import process, supervisor, tree
+from cleats.system.processes import command, process, supervisor, tree
 from tests.support import process_trees as trees
 from tests.support.requirements import requirement
 
@@ -78,7 +78,7 @@ def alter_supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         assert separator
         altered = tmp_path / "altered.py"
         altered.write_text(f"{before}\n{change}\n{entry}{after}")
-        monkeypatch.setattr(tree, "find_supervisor", lambda: str(altered))
+        monkeypatch.setattr(command, "find_supervisor", lambda: str(altered))
 
     return write_altered
 
@@ -757,6 +757,7 @@ def test_no_other_module_starts_or_ends_processes() -> None:
     }
 
     assert module_names == {
+        "system/processes/command.py",
         "system/processes/fork.py",
         "system/processes/process.py",
         "system/processes/shared_supervisor.py",

@@ -451,8 +451,16 @@ def test_no_ready_file_is_made_when_the_folders_are_not_there(tmp_path: Path) ->
     assert peer.stderr.decode() == "Error: SYN_SCHEMAS_DIR: there is no folder 'nowhere'\n"
 
 
+@pytest.fixture
+def announcements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keep the lines that this process would print, so that they do not end up in the report of the tests."""
+    lines: list[str] = []
+    monkeypatch.setattr(lifecycle, "_print_line", lines.append)
+    return lines
+
+
 @requirement("d:ready:fatal")
-def test_the_ready_file_is_removed_when_the_server_fails(tmp_path: Path) -> None:
+def test_the_ready_file_is_removed_when_the_server_fails(tmp_path: Path, announcements: list[str]) -> None:
     file = tmp_path / "ready"
 
     def fail_while_ready() -> None:
@@ -463,11 +471,11 @@ def test_the_ready_file_is_removed_when_the_server_fails(tmp_path: Path) -> None
     with pytest.raises(RuntimeError):
         fail_while_ready()
     assert not file.exists()
+    assert announcements == ["mcp:ready mode=stdio timestamp=now", "mcp:shutdown mode=stdio timestamp=now"]
 
 
-def test_a_link_in_the_place_of_the_ready_file_is_replaced_and_not_followed(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.usefixtures("announcements")
+def test_a_link_in_the_place_of_the_ready_file_is_replaced_and_not_followed(tmp_path: Path) -> None:
     precious, link = tmp_path / "precious", tmp_path / "ready"
     precious.write_text("mine")
     link.symlink_to(precious)
@@ -479,6 +487,7 @@ def test_a_link_in_the_place_of_the_ready_file_is_replaced_and_not_followed(
     assert not link.exists()
 
 
+@pytest.mark.usefixtures("announcements")
 def test_the_ready_file_of_another_server_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "ready"
 

@@ -15,7 +15,7 @@ from cleats.app import serve_stdio
 from cleats.contract.payload import CONTENT
 from cleats.contract.tools import Context, ListChangeCallback, Tool, Toolset, arguments
 from cleats.runtime.server_status import ServerStatus
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.tools import toolset
 from cleats.transports.stdio import claim_stdio
@@ -63,7 +63,7 @@ class RefreshProbe:
 
 def main() -> None:
     """Serve the folder; `alone` leaves out the tools that only the benchmark needs."""
-    settings = Settings(
+    settings = make_settings(
         data_dir=Path.cwd(),
         telemetry="off",
         log_level="warning",

@@ -5,21 +5,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from cleats.cli import completion
-from cleats.cli.output import echo_json, format_columns, style_heading
-from cleats.settings import Settings
+from cleats.cli.output import UnusableInput, echo_json, format_columns, style_heading
+from cleats.settings import Settings, replace_settings
 
-
-class UnusableInput(click.ClickException):
-    """Raised for a file or folder that a command cannot use."""
-
-    exit_code = 2
+if TYPE_CHECKING:
+    from cleats.toolsets.assets.tools import AssetTools
 
 
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
@@ -36,24 +32,23 @@ def assets() -> None:
     Schemas are the *.schema.json files of one folder. Without an option or a variable they are
     looked for in libs/synesthetic-schemas.
 
-    \b
     Examples:
       cleats assets validate my.json --schema schemas/tone.schema.json
       cleats assets validate assets/ --schemas schemas/
       cleats assets diff old.json new.json
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
-def _override_folders(settings: Settings, schemas: str | None, examples: str | None = None) -> Settings:
-    """Return the settings with the folders given on the command line."""
+def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> "AssetTools":
+    """Load schemas and examples, from the folders given on the command line or those of the settings."""
+    from cleats.toolsets.assets.tools import load_assets  # noqa: PLC0415 - help needs none of it
+
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
         if folder and not Path(folder).expanduser().is_dir():
             raise UnusableInput(f"{option}: there is no folder {folder!r}")
-    return replace(
-        settings,
-        schemas_dir=settings.schemas_dir if schemas is None else schemas,
-        examples_dir=settings.examples_dir if examples is None else examples,
-    )
+    schemas_dir = settings.assets.schemas_dir if schemas is None else schemas
+    examples_dir = settings.assets.examples_dir if examples is None else examples
+    return load_assets(replace_settings(settings, schemas_dir=schemas_dir, examples_dir=examples_dir))
 
 
 @assets.command("list")
@@ -64,14 +59,11 @@ def _override_folders(settings: Settings, schemas: str | None, examples: str | N
 def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_json: bool) -> None:
     """List the schemas and the examples.
 
-    \b
     Examples:
       cleats assets list
       cleats assets list --schemas schemas/ --examples examples/
-    """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415 - help needs none of it
-
-    asset_tools = load(_override_folders(settings, schemas, examples))
+    """
+    asset_tools = _load_assets(settings, schemas, examples)
     answer = {**_call_handler(asset_tools.list_schemas), **_call_handler(asset_tools.list_examples, component="all")}
     if as_json:
         _print_json_line({"schemas": answer["schemas"], "examples": answer["examples"]})
@@ -96,15 +88,13 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 
     Exits 0 when there is one, 1 when there is none.
 
-    \b
     Examples:
       cleats assets show tone
       cleats assets show tone --schemas schemas/
-    """  # noqa: D301 - click reads the backspace
+    """
     from cleats.contract.errors import ToolError  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
-    asset_tools = load(_override_folders(settings, schemas, examples))
+    asset_tools = _load_assets(settings, schemas, examples)
     for tool, argument, key in (
         (asset_tools.get_schema, "name", "schema"),
         (asset_tools.get_example, "path", "example"),
@@ -136,12 +126,7 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 @JSON_OPTION
 @click.pass_obj
 def validate(
-    settings: Settings,
-    paths: Sequence[str],
-    *,
-    schema: str | None,
-    schemas: str | None,
-    as_json: bool,
+    settings: Settings, paths: Sequence[str], *, schema: str | None, schemas: str | None, as_json: bool
 ) -> None:
     """Check files, or every .json file below a folder.
 
@@ -150,22 +135,19 @@ def validate(
     like the folder that the file is in. Below a folder, files without a schema are left out and
     counted.
 
-    \b
     Examples:
       cleats assets validate assets/ --schemas schemas/
       cleats assets validate my.json --schema schemas/tone.schema.json
 
-    \b
     Exits 0  when every file is valid,
           1  when one is not, none has a schema, or there is none,
           2  when one, or a folder, cannot be read.
-    """  # noqa: D301 - click reads the backspace
+    """
     from cleats.cli import asset_validation  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
     if schema is not None and schemas is None and schema.endswith(".json"):
         schemas, schema = asset_validation.split_schema_path(schema)
-    judge = load(_override_folders(settings, schemas)).validator
+    judge = _load_assets(settings, schemas).validator
     files = list(asset_validation.find_files(paths))
     live = sys.stderr.isatty() and not as_json
     with click.progressbar(files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2) as bar:
@@ -189,11 +171,10 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
 
     Exits 0 when they are the same, 1 when they differ, 2 when one cannot be read.
 
-    \b
     Examples:
       cleats assets diff old.json new.json
       cleats assets diff old.json new.json --json > change.patch.json
-    """  # noqa: D301 - click reads the backspace
+    """
     from cleats.toolsets.assets.patch import diff_values as compare  # noqa: PLC0415
 
     patch = compare(_read_document(base), _read_document(new))
@@ -217,14 +198,11 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
 
     Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
 
-    \b
     Examples:
       SYN_BACKEND_URL=http://localhost:8000 cleats assets publish my.json
-    """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
-
+    """
     asset = _read_document(file)
-    asset_tools = load(_override_folders(settings, schemas))
+    asset_tools = _load_assets(settings, schemas)
     answer = _call_handler(asset_tools.populate_backend, asset=asset, validate_first=not no_validate)
     _print_json_line(answer)
     if answer.get("detail") == "backend disabled":
@@ -236,10 +214,9 @@ def validate_file(settings: Settings, path: str) -> int:
     """Validate one file for `--validate PATH`: print one line of JSON and return the exit code."""
     from cleats.cli import asset_validation  # noqa: PLC0415
     from cleats.settings import SettingError  # noqa: PLC0415
-    from cleats.toolsets.assets.tools import load_assets as load  # noqa: PLC0415
 
     try:
-        judge = load(settings).validator
+        judge = _load_assets(settings, None).validator
     except SettingError as error:
         _print_json_line({"ok": False, "reason": "io_error", "detail": str(error)})
         return 2
@@ -267,9 +244,7 @@ def _read_document(path: str) -> Any:
 
 def _format_operation(operation: Mapping[str, Any]) -> str:
     sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(operation["op"], ("~", "yellow"))
-    value = ""
-    if "value" in operation:
-        value = " " + msgspec.json.encode(operation["value"]).decode()
+    value = " " + msgspec.json.encode(operation["value"]).decode() if "value" in operation else ""
     return click.style(f"{sign} {operation['path'] or '(root)'}", fg=colour) + value
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from cleats.cli import completion
-from cleats.cli.output import clip_text, line_width
+from cleats.cli.output import ProgressPrinter
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
@@ -24,7 +24,6 @@ from cleats.transports.json_text import InvalidJsonError, decode_json
 
 if TYPE_CHECKING:
     from cleats.runtime.call import ToolCall
-    from cleats.runtime.progress import ProgressReport
     from cleats.runtime.shutdown import Shutdown
 
 log = logging.getLogger(__name__)
@@ -37,21 +36,12 @@ log = logging.getLogger(__name__)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON, in a terminal too.")
 @click.option("-v", "--verbose", count=True, help="Show the log of the call; -vv shows all of it.")
 @click.pass_obj
-def call(
-    settings: Settings,
-    tool: str,
-    json_text: str,
-    *,
-    pairs: tuple[str, ...],
-    as_json: bool,
-    verbose: int,
-) -> None:
+def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...], as_json: bool, verbose: int) -> None:
     """Call TOOL once, as an agent would, and print its answer.
 
     JSON is the object of arguments; `-` reads it from stdin and `@FILE` from a file. Each --arg
     adds to it: VALUE is read as JSON where it is JSON, and is text otherwise.
 
-    \b
     Examples:
       cleats call check_status
       cleats call search '{"query": "parse config", "top": 5}'
@@ -60,11 +50,10 @@ def call(
 
     The answer goes to stdout, progress and warnings to stderr. Ctrl-C cancels the call.
 
-    \b
     Exits 0  when the tool is done,
           1  when it ran and failed, timed out or was cancelled,
           2  when it never ran: no such tool, or arguments that do not fit.
-    """  # noqa: D301 - click reads the backspace
+    """
     arguments = {**_parse_arguments(json_text), **dict(map(_parse_pair, pairs))}
     settings = structs.replace(settings, log_level=_choose_log_level(settings, verbose))
     result = run_call(settings, tool, arguments, ProgressPrinter(), show_traces=bool(verbose))
@@ -88,7 +77,7 @@ def run_call(
     settings: Settings,
     tool: str,
     arguments: Mapping[str, Any],
-    progress_printer: "ProgressPrinter",
+    progress_printer: ProgressPrinter,
     *,
     show_traces: bool = False,
 ) -> CallResult:
@@ -111,7 +100,7 @@ def run_call(
 
 
 async def _dispatch_call(
-    settings: Settings, name: str, arguments: Mapping[str, Any], progress_printer: "ProgressPrinter"
+    settings: Settings, name: str, arguments: Mapping[str, Any], progress_printer: ProgressPrinter
 ) -> CallResult:
     import asyncio  # noqa: PLC0415
 
@@ -160,42 +149,10 @@ def _has_tool(toolset: Toolset, name: str) -> bool:
     return any(name in list_tool_names(tool) for tool in toolset.tools)
 
 
-async def _cancel_on_shutdown(stop: "Shutdown", request: "ToolCall", progress_printer: "ProgressPrinter") -> None:
+async def _cancel_on_shutdown(stop: "Shutdown", request: "ToolCall", progress_printer: ProgressPrinter) -> None:
     await stop.requested.wait()
     progress_printer.print_line("cancelling; Ctrl-C again leaves at once")
     request.cancel()
-
-
-class ProgressPrinter:
-    """Progress on stderr: one changing line in a terminal, a line per report or none elsewhere."""
-
-    def __init__(self, *, outside_terminal: bool = True) -> None:
-        self._stream = sys.stderr
-        self._is_terminal = self._stream.isatty()
-        self._is_silent = not self._is_terminal and not outside_terminal
-        self._has_output = False
-
-    async def show(self, report: "ProgressReport") -> None:
-        """Print a report with its phase and, if the total is known, its percentage."""
-        phase = "" if report.phase == "progress" else f"{report.phase}: "
-        percentage = f" ({report.number / report.total:.0%})" if report.total else ""
-        self.print_line(phase + report.message + percentage)
-
-    def print_line(self, text: str) -> None:
-        """Print a text to the progress stream."""
-        if self._is_silent:
-            return
-        line = "".join(character if character.isprintable() else " " for character in clip_text(text, line_width() - 1))
-        self.clear()
-        self._stream.write(line if self._is_terminal else f"{line}\n")
-        self._stream.flush()
-        self._has_output = True
-
-    def clear(self) -> None:
-        """Erase the progress line in a terminal."""
-        if self._is_terminal and self._has_output:
-            self._stream.write("\r" + " " * (line_width() - 1) + "\r")
-            self._stream.flush()
 
 
 class _LogFormatter(logging.Formatter):

@@ -141,26 +141,20 @@ CLIENTS_BY_NAME: Mapping[str, McpClient] = {
 @click.option("--command", metavar="PATH", help="The `cleats` to start, if not this one.")
 @click.option("--json", "as_json", is_flag=True, help="Print block, files and commands as JSON.")
 def client_config(
-    client: str | None,
-    *,
-    toolsets: tuple[str, ...],
-    repo: str | None,
-    command: str | None,
-    as_json: bool,
+    client: str | None, *, toolsets: tuple[str, ...], repo: str | None, command: str | None, as_json: bool
 ) -> None:
     """Print the block that registers this server in CLIENT; without one, list the clients.
 
     Only the block goes to stdout. Where it belongs is said on stderr, and nothing is changed:
     most of these files hold other servers too.
 
-    \b
     Examples:
       cleats client-config                           the clients we know
       cleats client-config claude-code
       cleats client-config vscode > .vscode/mcp.json
       cleats client-config cursor --toolset code --toolset skills
       cleats client-config claude-desktop --repo ~/src/app
-    """  # noqa: D301 - click reads the backspace
+    """
     if toolsets:
         from cleats.cli.tools import check_toolsets  # noqa: PLC0415 - only for their names
 

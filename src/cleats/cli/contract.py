@@ -9,7 +9,6 @@ import click
 
 from cleats.cli import completion
 from cleats.cli.contract_options import (
-    CannotRunError,
     ContractServer,
     ReportStyle,
     check_rule_names,
@@ -17,7 +16,7 @@ from cleats.cli.contract_options import (
     with_server_options,
     with_style_options,
 )
-from cleats.cli.output import format_columns
+from cleats.cli.output import UnusableInput, format_columns
 from cleats.contract.compat import RULES, BumpLevel, explain_rule
 from cleats.contract.snapshot import encode_snapshot
 from cleats.settings import Settings
@@ -42,7 +41,6 @@ def contract() -> None:
     timeouts, annotations. Two snapshots are compared rule by rule; the report says what changed,
     whom it breaks (with a value that proves it), and which version bump it needs.
 
-    \b
     Our own contract, against the committed file:
       cleats contract check
       cleats contract check --accept          write the file, once the bump is right
@@ -53,7 +51,7 @@ def contract() -> None:
       cleats contract check --server 'npx some-server'
     Two files:
       cleats contract diff old.json new.json
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
 @contract.command()
@@ -63,13 +61,12 @@ def contract() -> None:
 def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer | None, output: Path | None) -> None:
     """Print a snapshot: ours, a toolset's, or any MCP server's.
 
-    \b
     Examples:
       cleats contract snapshot
       cleats contract snapshot --toolset todo -o contracts/tools.json
       cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
       cleats contract snapshot --url https://example.org/mcp
-    """  # noqa: D301 - click reads the backspace
+    """
     current_snapshot = _take_own_snapshot(settings, toolset) if server is None else server.take_snapshot()
     if output is None:
         click.echo(encode_snapshot(current_snapshot), nl=False)
@@ -87,9 +84,8 @@ def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
     Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
     cannot be read.
 
-    \b
     Example: cleats contract diff before.json after.json --format markdown
-    """  # noqa: D301 - click reads the backspace
+    """
     if not style.print_report(_load_snapshot(old), _load_snapshot(new), new).ok:
         sys.exit(1)
 
@@ -104,9 +100,7 @@ def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
     help="The committed snapshot of our own contract, or of the toolset's.",
 )
 @click.option(
-    "--against-ref",
-    metavar="REF",
-    help="Measure the bump against that file as it is in a git commit, say origin/main.",
+    "--against-ref", metavar="REF", help="Measure the bump against that file as it is in a git commit, say origin/main."
 )
 @click.option(
     "--lock",
@@ -152,13 +146,12 @@ def check(
 
     Exits 0 when all is well, 1 when there is a contract problem, 2 when the check could not run.
 
-    \b
     Examples:
       cleats contract check
       cleats contract check --against-ref origin/main --format markdown
       cleats contract check --toolset todo
       cleats contract check --server 'uvx mcp-server-git' --fail-on major
-    """  # noqa: D301 - click reads the backspace
+    """
     if server is None:
         _check_own_contract(settings, toolset, against, against_ref, style, accept=accept)
     else:
@@ -166,20 +159,14 @@ def check(
 
 
 def _check_own_contract(
-    settings: Settings,
-    toolset: str | None,
-    path: Path,
-    ref: str | None,
-    style: ReportStyle,
-    *,
-    accept: bool,
+    settings: Settings, toolset: str | None, path: Path, ref: str | None, style: ReportStyle, *, accept: bool
 ) -> None:
     current_snapshot = _take_own_snapshot(settings, toolset)
     if accept and ref is None and not path.exists():
         _write_snapshot(path, current_snapshot)
         return
     if ref is None and not path.exists():
-        raise CannotRunError(f"there is no {path} here; --against says where, --accept writes it")
+        raise UnusableInput(f"there is no {path} here; --against says where, --accept writes it")
     base_snapshot = _load_snapshot(path) if ref is None else _load_snapshot_at_ref(ref, path)
     if not style.print_report(base_snapshot, current_snapshot, path).ok:
         sys.exit(1)
@@ -197,15 +184,15 @@ def _check_server_contract(
 ) -> None:
     if not path.exists():
         if not accept:
-            raise CannotRunError(f"there is no {path}; write it with --accept")
+            raise UnusableInput(f"there is no {path}; write it with --accept")
         _write_snapshot(path, current_snapshot)
         return
     report = style.print_report(_load_snapshot(path), current_snapshot, path)
     if accept:
         _write_snapshot(path, current_snapshot)
     elif change_count := len(report.filter_by_level(fail_on)):
-        changes = "change" if change_count == 1 else "changes"
-        _exit_with_problem(f"the server is not what {path} says ({change_count} {changes}); --accept agrees to it")
+        changes = f"{change_count} change{'s' if change_count > 1 else ''}"
+        _exit_with_problem(f"the server is not what {path} says ({changes}); --accept agrees to it")
 
 
 @contract.command()
@@ -215,11 +202,10 @@ def _check_server_contract(
 def rules(rule: str | None) -> None:
     """List the rules, or explain one.
 
-    \b
     Examples:
       cleats contract rules
       cleats contract rules INPUT_NARROWED
-    """  # noqa: D301 - click reads the backspace
+    """
     if rule is not None:
         click.echo(explain_rule(RULES[rule]))
         return
@@ -249,7 +235,7 @@ def _load_snapshot(path: Path) -> Any:
     try:
         return _parse_snapshot(path.read_bytes(), str(path))
     except OSError as error:
-        raise CannotRunError(f"{path}: {error.strerror}") from None
+        raise UnusableInput(f"{path}: {error.strerror}") from None
 
 
 def _load_snapshot_at_ref(ref: str, path: Path) -> Any:
@@ -261,9 +247,9 @@ def _load_snapshot_at_ref(ref: str, path: Path) -> Any:
     try:
         completed = anyio.run(process.run, ["git", "show", "--end-of-options", object_name])
     except process.StartError as error:
-        raise CannotRunError(str(error)) from None
+        raise UnusableInput(str(error)) from None
     if completed.exit_code != 0:
-        raise CannotRunError(completed.stderr.decode(errors="replace").strip())
+        raise UnusableInput(completed.stderr.decode(errors="replace").strip())
     return _parse_snapshot(completed.stdout, object_name)
 
 
@@ -271,7 +257,7 @@ def _parse_snapshot(data: bytes, name: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise CannotRunError(f"{name} is not JSON") from None
+        raise UnusableInput(f"{name} is not JSON") from None
 
 
 def _write_snapshot(path: Path, current_snapshot: dict[str, Any]) -> None:
@@ -279,7 +265,7 @@ def _write_snapshot(path: Path, current_snapshot: dict[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(encode_snapshot(current_snapshot))
     except OSError as error:
-        raise CannotRunError(f"{path}: {error.strerror}") from None
+        raise UnusableInput(f"{path}: {error.strerror}") from None
     click.echo(f"Wrote {path}.", err=True)
 
 

@@ -3,14 +3,15 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import asdict, dataclass
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 from click.core import ParameterSource
 
+from cleats.cli.output import UnusableInput
 from cleats.contract.compat import (
     RULES,
     ContractReport,
@@ -26,12 +27,6 @@ REPORT_FORMATS = ("text", "json", "markdown", "sarif")
 LEVEL_COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
 
 CommandFunction: TypeAlias = Callable[..., None]
-
-
-class CannotRunError(click.ClickException):
-    """Raised when there is nothing to compare; a contract problem exits with code 1 instead."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +45,11 @@ class ContractServer:
 
         from cleats.transports.mcp import client  # noqa: PLC0415 - imports the SDK
 
-        async def read_surface() -> dict[str, Any]:
-            return await client.read_surface(
-                command=self.command,
-                url=self.url,
-                env=dict(os.environ),
-                headers=self.headers,
-                timeout=self.timeout,
-                grace=self.grace,
-            )
-
+        read_surface = partial(client.read_surface, env=dict(os.environ), **asdict(self))
         try:
             return anyio.run(read_surface)
         except client.ServerFaultError as error:
-            raise CannotRunError(str(error)) from None
+            raise UnusableInput(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +64,7 @@ class ReportStyle:
         try:
             report = compare_snapshots(old, new, ignore=self.ignore)
         except SnapshotError as error:
-            raise CannotRunError(str(error)) from None
+            raise UnusableInput(str(error)) from None
         # Reports for programs are written as bytes, so that they are UTF-8 in every locale.
         text = self._render_report(report, path).rstrip("\n")
         click.echo(text if self.shape == "text" else text.encode())
@@ -109,12 +95,7 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
     @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
     @wraps(action)
     def run_action(
-        *args: Any,
-        command: str | None,
-        url: str | None,
-        header: tuple[str, ...],
-        timeout: float,
-        **options: Any,
+        *args: Any, command: str | None, url: str | None, header: tuple[str, ...], timeout: float, **options: Any
     ) -> None:
         if command is not None and url is not None:
             raise click.UsageError("--server and --url are two servers; give one")

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
-from cleats.cli.output import echo_json, format_bytes, format_columns
-from cleats.cli.tool_command import call_tool, json_option
-from cleats.settings import Settings
+from cleats.cli.output import format_bytes, format_columns, print_answer
+from cleats.cli.tool_command import call_tool, json_command
+from cleats.settings import Settings, replace_settings
 
 _repo_option = click.option("--repo", metavar="DIR", help="The repository, instead of the one here.")
 _update_option = click.option("--update", is_flag=True, help="Take another version, if there is one.")
@@ -30,46 +29,36 @@ def download() -> None:
     come. A download that broke off goes on where it stopped, and what is in place stays as it is
     until the new one is whole and checked.
 
-    \b
     Examples:
       cleats download models
       cleats download dictionaries --url de=https://example.org/de.txt
       cleats download extensions --url ./sqlite-vec.tar.gz
       cleats download verify
 
-    \b
     Exits 0  when all of it is there,
           1  when something could not be had, or does not work,
           2  when it was asked wrongly.
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
 @download.command()
 @click.option("--model", help="The model that is wanted.")
 @click.option("--cache-dir", metavar="DIR", help="For a model that has to be downloaded.")
 @_repo_option
-@json_option
-@click.pass_obj
-def models(settings: Settings, /, *, as_json: bool, **option_values: Any) -> None:
+@json_command
+def models(settings: Settings, /, **option_values: Any) -> None:
     """Say which model searches by meaning use.
 
     It comes with this program, so nothing is downloaded.
 
-    \b
     Examples:
       cleats download models
-    """  # noqa: D301 - click reads the backspace
-    answer = call_tool(
-        _allow_user_downloads(settings),
-        "download_models",
-        model=option_values["model"],
-        cacheDir=_absolute_path(option_values["cache_dir"]),
-        repoPath=option_values["repo"],
-    )
-    if as_json:
-        echo_json(answer)
-        return
-    click.echo(
+    """
+    print_answer(_call_download_tool(settings, "download_models", option_values), _describe_model)
+
+
+def _describe_model(answer: Mapping[str, Any]) -> str:
+    return (
         f"{answer['model']} comes with this program: {answer['words']:,} words, "
         f"{answer['dims']} dimensions, {format_bytes(answer['bytes'])}, in {answer['output']}."
     )
@@ -82,35 +71,25 @@ def models(settings: Settings, /, *, as_json: bool, **option_values: Any) -> Non
 @_update_option
 @_force_option
 @_repo_option
-@json_option
-@click.pass_obj
-def dictionaries(settings: Settings, /, *, as_json: bool, **option_values: Any) -> None:
+@json_command
+def dictionaries(settings: Settings, /, **option_values: Any) -> None:
     """Download word lists and keep them.
 
     A dictionaries.json beside them describes them.
 
-    \b
     Examples:
       cleats download dictionaries --url de=https://example.org/de.txt
       cleats download dictionaries --url de=./de.txt --update
-    """  # noqa: D301 - click reads the backspace
-    urls = [_resolve_named_source(entry) for entry in option_values["urls"]]
-    answer = call_tool(
-        _allow_user_downloads(settings),
-        "download_dictionaries",
-        lang=option_values["lang"],
-        url=urls or None,
-        dir=_absolute_path(option_values["folder"]),
-        update=option_values["update"],
-        force=option_values["force"],
-        repoPath=option_values["repo"],
-    )
-    if as_json:
-        echo_json(answer)
-        return
-    rows = [(entry["name"], f"{entry['words']:,} words", entry["path"]) for entry in answer["downloaded"]]
-    rows += [(entry["name"], f"{entry['words']:,} words", entry["reason"]) for entry in answer["skipped"]]
-    click.echo(format_columns(rows))
+    """
+    urls = [_resolve_named_source(entry) for entry in option_values.pop("urls")]
+    answer = _call_download_tool(settings, "download_dictionaries", option_values, url=urls or None)
+    print_answer(answer, _render_word_lists)
+
+
+def _render_word_lists(answer: Mapping[str, Any]) -> str:
+    entries = [(entry, entry["path"]) for entry in answer["downloaded"]]
+    entries += [(entry, entry["reason"]) for entry in answer["skipped"]]
+    return format_columns([(entry["name"], f"{entry['words']:,} words", note) for entry, note in entries])
 
 
 @download.command()
@@ -123,34 +102,21 @@ def dictionaries(settings: Settings, /, *, as_json: bool, **option_values: Any) 
 @_update_option
 @_force_option
 @_repo_option
-@json_option
-@click.pass_obj
-def extensions(settings: Settings, /, *, as_json: bool, **option_values: Any) -> None:
+@json_command
+def extensions(settings: Settings, /, **option_values: Any) -> None:
     """Download an extension of SQLite; searches need none.
 
-    \b
     Examples:
       cleats download extensions --url ./sqlite-vec.tar.gz
       cleats download extensions --url https://example.org/vec0.so#sha256=…
-    """  # noqa: D301 - click reads the backspace
-    answer = call_tool(
-        _allow_user_downloads(settings),
-        "download_extensions",
-        provider=option_values["provider"],
-        url=_resolve_source(option_values["url"]),
-        dir=_absolute_path(option_values["folder"]),
-        out=_absolute_path(option_values["out"]),
-        platform=option_values["platform"],
-        arch=option_values["arch"],
-        update=option_values["update"],
-        force=option_values["force"],
-        repoPath=option_values["repo"],
-    )
-    if as_json:
-        echo_json(answer)
-        return
+    """
+    url = _resolve_source(option_values.pop("url"))
+    print_answer(_call_download_tool(settings, "download_extensions", option_values, url=url), _describe_extension)
+
+
+def _describe_extension(answer: Mapping[str, Any]) -> str:
     outcome = answer["skipped"][0]["reason"] if answer["skipped"] else "downloaded"
-    click.echo(f"{answer['provider']} is {outcome}: {answer['extensionPath']}")
+    return f"{answer['provider']} is {outcome}: {answer['extensionPath']}"
 
 
 @download.command()
@@ -167,37 +133,26 @@ def extensions(settings: Settings, /, *, as_json: bool, **option_values: Any) ->
 @click.option("--ann-mode", help="extension, or built-in to load nothing.")
 @click.option("--load/--no-load", default=True, help="Load it, or only look for it.")
 @_repo_option
-@json_option
-@click.pass_obj
-def verify(settings: Settings, /, *, as_json: bool, **option_values: Any) -> None:
+@json_command
+def verify(settings: Settings, /, **option_values: Any) -> None:
     """Load an extension of SQLite and try it.
 
     It is loaded in a process of its own, which a bad one may end.
 
-    \b
     Examples:
       cleats download verify
       cleats download verify --path ./vec0.so
-    """  # noqa: D301 - click reads the backspace
-    unchanged_names = ("provider", "platform", "arch", "module", "table", "column", "encoding", "options")
-    answer = call_tool(
-        _allow_user_downloads(settings),
-        "verify_extensions",
-        **{name: option_values[name] for name in unchanged_names},
-        dir=_absolute_path(option_values["folder"]),
-        path=_absolute_path(option_values["path"]),
-        annMode=option_values["ann_mode"],
-        load=option_values["load"],
-        repoPath=option_values["repo"],
-    )
-    if as_json:
-        echo_json(answer)
-    else:
-        steps = [(name, _describe_step(answer[name])) for name in ("load", "smoke")]
-        existence = "there" if answer["exists"] else "not there"
-        click.echo(format_columns([("library", f"{answer['path']} ({existence})"), *steps]))
+    """
+    answer = _call_download_tool(settings, "verify_extensions", option_values)
+    print_answer(answer, _render_verification)
     works = answer["exists"] and all(answer[name]["ok"] or not answer[name]["attempted"] for name in ("load", "smoke"))
     sys.exit(0 if works else 1)
+
+
+def _render_verification(answer: Mapping[str, Any]) -> str:
+    steps = [(name, _describe_step(answer[name])) for name in ("load", "smoke")]
+    existence = "there" if answer["exists"] else "not there"
+    return format_columns([("library", f"{answer['path']} ({existence})"), *steps])
 
 
 def _describe_step(step: Mapping[str, Any]) -> str:
@@ -206,13 +161,21 @@ def _describe_step(step: Mapping[str, Any]) -> str:
     return f"{'fails' if step['attempted'] else 'not tried'}: {step['reason']}"
 
 
-def _allow_user_downloads(settings: Settings) -> Settings:
-    """Allow an interactive user every local file, and every host unless some are configured."""
-    return replace(
-        settings,
-        download_roots=(Path(Path.cwd().anchor),),
-        download_hosts=settings.download_hosts or ("*",),
+def _call_download_tool(
+    settings: Settings, tool: str, option_values: Mapping[str, Any], **arguments: Any
+) -> dict[str, Any]:
+    """Call a tool as an interactive user: with every local file, and every host unless some are configured."""
+    user_settings = replace_settings(
+        settings, download_roots=(Path(Path.cwd().anchor),), download_hosts=settings.code.download_hosts or ("*",)
     )
+    for name, value in option_values.items():
+        path = _absolute_path(value) if name in _PATH_OPTIONS else value
+        arguments[_ARGUMENT_NAMES.get(name, name)] = path
+    return call_tool(user_settings, tool, **arguments)
+
+
+_ARGUMENT_NAMES = {"folder": "dir", "repo": "repoPath"}
+_PATH_OPTIONS = ("cache_dir", "folder", "out", "path")
 
 
 def _absolute_path(path: str | None) -> str | None:

@@ -12,22 +12,23 @@ import click
 
 from cleats.cli import completion
 from cleats.cli.output import (
-    clip_text,
+    INTERRUPTED_EXIT_CODE,
+    ProgressPrinter,
     echo_json,
     format_bytes,
     format_columns,
     format_count,
-    line_width,
+    is_json_requested,
     style_heading,
 )
-from cleats.cli.tool_command import INTERRUPTED_EXIT_CODE, exit_with_error, json_option, path_argument
+from cleats.cli.tool_command import exit_with_error, json_command, mode_choice, path_argument
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cleats.toolsets.code.index.progress import BuildProgress, BuildReport
+    from cleats.toolsets.code.index.progress import BuildReport
 
 RECORDS_LANGUAGE = "records"
 """The language under which an index counts findings and decisions among its files."""
@@ -94,33 +95,29 @@ def index() -> None:
     far as no .gitignore and no .cleatsignore excludes them. `cleats index status` says what was
     left out, and why.
 
-    \b
     Examples:
       cleats index                   the repository here, up to date
       cleats index ~/src/app --full  all of it again
       cleats index --mode prose      only documents, comments and docstrings
       cleats index status            what is in the index, and how fresh it is
 
-    \b
     Exits 0  when the index is whole and up to date,
           1  when it could not be built; the earlier one still answers,
           2  when there is no such folder.
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
 @index.command()
 @path_argument
 @click.option(
     "--mode",
-    type=click.Choice(["all", "code", "prose", "extracted-prose", "records"]),
+    type=mode_choice,
     default="all",
     show_default=True,
     help="What to index. What the index has besides is kept up to date too.",
 )
 @click.option(
-    "--incremental/--full",
-    default=True,
-    help="Read only what has changed, as by default, or everything again.",
+    "--incremental/--full", default=True, help="Read only what has changed, as by default, or everything again."
 )
 @click.option("--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index.")
 @click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
@@ -132,43 +129,35 @@ def index() -> None:
 )
 @click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@json_option
-@click.pass_obj
-def build(
-    settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, as_json: bool, **option_values: Any
-) -> None:
+@json_command
+def build(settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, **option_values: Any) -> None:
     """Build or update the index; the same as without `build`.
 
-    \b
     Examples:
       cleats index build
       cleats index build ~/src/app --full --sqlite
-    """  # noqa: D301 - click reads the backspace
+    """
     import msgspec  # noqa: PLC0415 - help needs none of these
 
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
-    from cleats.toolsets.code.index.build import build_index as run  # noqa: PLC0415
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index.build import build_index  # noqa: PLC0415
     from cleats.toolsets.code.index.options import expand_mode  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     overrides = {name: value for name, value in option_values.items() if value is not None}
     options = msgspec.structs.replace(indexes.options, modes=expand_mode(mode), **overrides)
-    bar = ProgressBar(quiet=quiet)
     try:
         repository = indexes.find_repository(path)
-        records_warning = indexes.update_records(repository)
-        with pause_garbage_collection():
-            report = run(repository.root, indexes.open_store(repository), options, bar.show)
+        records_warning = indexes.records.update(repository)
+        with pause_garbage_collection(), ProgressPrinter(outside_terminal=False, quiet=quiet) as bar:
+            report = build_index(repository.root, indexes.open_store(repository), options, bar.show_build)
         report.warnings += [records_warning] if records_warning else []
     except ToolError as error:
-        bar.clear()
         exit_with_error(error)
     except KeyboardInterrupt:
-        bar.clear()
         click.echo("Cancelled; the index is as it was.", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
-    bar.clear()
-    if as_json:
+    if is_json_requested():
         echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(report)})
     elif not quiet:
         click.echo(_render_summary(str(repository.root), report))
@@ -185,15 +174,14 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
 
     There, `cleats index --from FOLDER` begins with it and reads only what differs.
 
-    \b
     Examples:
       cleats index export ../app-index
       cleats index --from ../app-index    on the other machine
-    """  # noqa: D301 - click reads the backspace
+    """
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.toolsets.code.index import portable  # noqa: PLC0415
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     try:
         with indexes.lease_index(indexes.find_repository(path)) as lease:
             count = portable.export_generation(lease, Path(folder))
@@ -207,43 +195,37 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
 @index.command()
 @path_argument
 @click.option("--skipped", is_flag=True, help="List what was left out, and why.")
-@json_option
-@click.pass_obj
-def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool) -> None:
+@json_command
+def status(settings: Settings, path: str | None, *, skipped: bool) -> None:
     """Say what is in the index, where it is and how fresh it is.
 
-    \b
     Examples:
       cleats index status
       cleats index status ~/src/app --skipped
       cleats index status --json | jq .freshness
 
-    \b
     Exits 0  when there is an index and it is up to date,
           1  when it is not, or there is none,
           2  when there is no such folder.
-    """  # noqa: D301
+    """
     import anyio  # noqa: PLC0415
 
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.toolsets.code.index.tool import IndexTools  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     try:
         repository = indexes.find_repository(path)
     except ToolError as error:
         exit_with_error(error)
     answer = anyio.run(IndexTools(indexes).describe_index, repository)
-    if as_json:
+    if is_json_requested():
         echo_json(answer)
     elif not answer["index"]["exists"]:
         old = " that this version can read" if answer["index"]["outdated"] else ""
         click.echo(f"{repository.root} has no index{old}. `cleats index` makes one.")
     elif skipped:
-        rows = [
-            (skipped_file["reason"], skipped_file["path"], skipped_file["detail"])
-            for skipped_file in answer["index"]["skipped"]
-        ]
+        rows = [(file["reason"], file["path"], file["detail"]) for file in answer["index"]["skipped"]]
         table = format_columns([("WHY", "WHAT", ""), *rows], indent="", cut=True)
         click.echo(table if rows else "Nothing was left out but what ignore files exclude.")
     else:
@@ -252,35 +234,6 @@ def status(settings: Settings, path: str | None, *, skipped: bool, as_json: bool
             click.echo(f"Note: {warning}", err=True)
     freshness = answer["freshness"]
     sys.exit(1 if freshness is None or freshness["stale"] else 0)
-
-
-class ProgressBar:
-    """A progress bar on stderr: one changing line in a terminal, nothing elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._stream = sys.stderr
-        self._is_enabled = self._stream.isatty() and not quiet
-        self._has_output = False
-
-    def show(self, progress: "BuildProgress") -> None:
-        """Draw the current progress."""
-        if not self._is_enabled:
-            return
-        bar_text = f"{self._render_bar(progress.done / progress.total)} " if progress.total else ""
-        line = clip_text(f"{bar_text}{progress.message}", line_width() - 1)
-        self._stream.write("\r" + line.ljust(line_width() - 1))
-        self._stream.flush()
-        self._has_output = True
-
-    def clear(self) -> None:
-        """Erase the progress bar."""
-        if self._has_output:
-            self._stream.write("\r" + " " * (line_width() - 1) + "\r")
-            self._stream.flush()
-
-    def _render_bar(self, fraction: float) -> str:
-        filled = round(20 * fraction)
-        return f"[{'#' * filled}{'.' * (20 - filled)}] {fraction:4.0%}"
 
 
 def _render_summary(root: str, report: "BuildReport") -> str:

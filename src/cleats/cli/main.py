@@ -1,6 +1,8 @@
 """The `cleats` command. Each subcommand is imported when it is used, so that help is instant."""
 
+import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,9 +29,9 @@ class CommandEntry(NamedTuple):
 
 COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
-    "http": CommandEntry("cleats.cli.http", "Serve toolsets over HTTP: REST, streams and MCP."),
-    "worker": CommandEntry("cleats.cli.worker", "Work for a fleet: drive runs, publish an index."),
-    "token": CommandEntry("cleats.cli.token", "Make a token for a caller of the HTTP API."),
+    "http": CommandEntry("cleats.cli.serve", "Serve toolsets over HTTP: REST, streams and MCP."),
+    "worker": CommandEntry("cleats.cli.serve", "Work for a fleet: drive runs, publish an index."),
+    "token": CommandEntry("cleats.cli.serve", "Make a token for a caller of the HTTP API."),
     "tools": CommandEntry("cleats.cli.tools", "Show the tools this server has."),
     "call": CommandEntry("cleats.cli.call", "Call one tool and print its answer."),
     "index": CommandEntry("cleats.cli.index", "Index a repository, so that it can be searched."),
@@ -38,34 +40,22 @@ COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "artifacts": CommandEntry("cleats.cli.cache", "Say what the indexes of this machine cost."),
     "cache": CommandEntry("cleats.cli.cache", "Make the cache of indexes smaller, or remove indexes."),
     "download": CommandEntry("cleats.cli.download", "Fetch word lists and extensions, and try them."),
-    "sqlite": CommandEntry("cleats.cli.sqlite", "Make the SQLite index of a repository, or pack it."),
-    "bootstrap": CommandEntry("cleats.cli.bootstrap", "Make a fresh checkout searchable, step by step."),
-    "workspace": CommandEntry("cleats.cli.workspace", "Show the repositories that a file names."),
-    "config": CommandEntry("cleats.cli.config", "Show the settings and what they lead to."),
+    "sqlite": CommandEntry("cleats.cli.repository", "Make the SQLite index of a repository, or pack it."),
+    "bootstrap": CommandEntry("cleats.cli.repository", "Make a fresh checkout searchable, step by step."),
+    "workspace": CommandEntry("cleats.cli.repository", "Show the repositories that a file names."),
+    "config": CommandEntry("cleats.cli.repository", "Show the settings and what they lead to."),
     "triage": CommandEntry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
     "skills": CommandEntry("cleats.cli.skills", "List, find, check, switch and write skills."),
     "assets": CommandEntry("cleats.cli.assets", "Validate, compare and publish assets."),
     "launch": CommandEntry("cleats.cli.launch.commands", "Write, check and publish the pages of a product."),
     "contract": CommandEntry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
     "doctor": CommandEntry(
-        "cleats.cli.doctor",
-        "Say what is installed, what is missing, how to get it.",
-        settings=False,
+        "cleats.cli.doctor", "Say what is installed, what is missing, how to get it.", settings=False
     ),
     "client-config": CommandEntry(
         "cleats.cli.client_config", "Print the block that registers this server.", settings=False
     ),
 }
-
-
-USAGE_EXIT_CODE = 2
-"""The exit code of an invalid invocation, as in click."""
-
-
-class UnusableSettings(click.ClickException):
-    """Raised when the settings, or what they refer to, prevent a command from starting."""
-
-    exit_code = USAGE_EXIT_CODE
 
 
 _JSON_META_KEY = "cleats.json"
@@ -86,8 +76,8 @@ def print_error_as_json(message: str, *, is_usage_error: bool) -> None:
     echo_json({"ok": False, "error": ToolError(code, message).as_json()})
 
 
-BROKEN_PIPE_EXIT_CODE, INTERRUPTED_EXIT_CODE = 141, 130
-"""The exit codes that a shell expects when the reader of the output has gone, and after Ctrl-C."""
+BROKEN_PIPE_EXIT_CODE = 141
+"""The exit code that a shell expects when the reader of the output has gone."""
 
 
 @contextmanager
@@ -102,6 +92,8 @@ def _exit_quietly() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BROKEN_PIPE_EXIT_CODE)
     except KeyboardInterrupt:
+        from cleats.cli.output import INTERRUPTED_EXIT_CODE  # noqa: PLC0415 - only here
+
         sys.exit(INTERRUPTED_EXIT_CODE)
 
 
@@ -111,10 +103,14 @@ def _report_errors(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except (SettingError, click.ClickException) as error:
-        click_error = error if isinstance(error, click.ClickException) else UnusableSettings(str(error))
+        from cleats.cli.output import UnusableInput  # noqa: PLC0415 - only failures need it
+
+        click_error = error if isinstance(error, click.ClickException) else UnusableInput(str(error))
         if not as_json:
             raise click_error from None
-        print_error_as_json(click_error.format_message(), is_usage_error=click_error.exit_code == USAGE_EXIT_CODE)
+        print_error_as_json(
+            click_error.format_message(), is_usage_error=click_error.exit_code == click.UsageError.exit_code
+        )
         sys.exit(click_error.exit_code)
 
 
@@ -137,6 +133,7 @@ class LazyCommandGroup(click.Group):
             return None
         module = import_module(entry.module)
         command: click.Command = getattr(module, name.replace("-", "_"))
+        _mark_blocks(command)
         return command
 
     def resolve_command(
@@ -159,6 +156,16 @@ class LazyCommandGroup(click.Group):
             formatter.write_dl([(name, entry.about) for name, entry in COMMANDS_BY_NAME.items()])
 
 
+def _mark_blocks(command: click.Command) -> None:
+    """Mark the examples and the indented lines in the help of a command, which click must not wrap."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(f"\b\n{text}" if _BLOCK_PATTERN.match(text) else text for text in paragraphs)
+    for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+        _mark_blocks(subcommand)
+
+
+_BLOCK_PATTERN = re.compile(r"Example: |.*\n  ")
+
 _ONE_PATH_MESSAGE = "--validate takes one PATH and nothing else; `cleats assets validate` takes many."
 
 
@@ -171,10 +178,7 @@ _ONE_PATH_MESSAGE = "--validate takes one PATH and nothing else; `cleats assets 
 )
 @click.version_option(TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})")
 @click.option(
-    "--validate",
-    metavar="PATH",
-    multiple=True,
-    help="Check one asset, print one line of JSON, and exit 0, 1 or 2.",
+    "--validate", metavar="PATH", multiple=True, help="Check one asset, print one line of JSON, and exit 0, 1 or 2."
 )
 @click.pass_context
 def cli(ctx: click.Context, validate: Sequence[str]) -> None:
@@ -224,7 +228,7 @@ def main() -> None:
             print_error_as_json(f"{type(cause).__name__}: {cause}", is_usage_error=False)
         click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
         click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
-        sys.exit(USAGE_EXIT_CODE)
+        sys.exit(click.UsageError.exit_code)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,22 @@ Nothing but click is imported, because `cleats doctor` has to work when other li
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import TextWrapper, wrap
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from cleats.runtime.progress import ProgressReport
+    from cleats.toolsets.code.index.progress import BuildProgress
+
+AnswerT = TypeVar("AnswerT")
+
+INTERRUPTED_EXIT_CODE = 130
+"""The exit code that a shell expects of a program ended by Ctrl-C."""
+
+_JSON_META_KEY = "cleats.json-option"
 
 MIN_LINE_COLUMNS, DEFAULT_LINE_COLUMNS, MAX_LINE_COLUMNS = 60, 100, 120
 """The columns of a line: the minimum for aligned text, the default for a pipe, and the maximum for
@@ -28,10 +40,35 @@ def echo_json(value: object) -> None:
     click.echo(text.encode(errors="backslashreplace"))
 
 
+class UnusableInput(click.ClickException):
+    """Raised when settings, a file or a folder prevent a command from doing its work."""
+
+    exit_code = click.UsageError.exit_code
+
+
+json_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, _option, value: ctx.meta.__setitem__(_JSON_META_KEY, value),
+    help="Print JSON, for programs.",
+)
+"""The option that makes `is_json_requested` true."""
+
+
 def is_json_requested() -> bool:
     """Return whether the running command has the option --json."""
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.params.get("as_json"))
+    return context is not None and bool(context.params.get("as_json") or context.meta.get(_JSON_META_KEY))
+
+
+def print_answer(answer: AnswerT, render: Callable[[AnswerT], str | Iterable[str]]) -> None:
+    """Print an answer: as JSON with --json, otherwise as the text or the lines that `render` makes."""
+    if is_json_requested():
+        echo_json(answer)
+        return
+    text = render(answer)
+    click.echo(text if isinstance(text, str) else "\n".join(text))
 
 
 def escape_controls(text: str) -> str:
@@ -130,3 +167,48 @@ def _fill_lines(text: str, indent: str) -> Iterator[str]:
 
 def _visible_length(cell: str) -> int:
     return len(click.unstyle(cell))
+
+
+class ProgressPrinter:
+    """Progress on stderr: one changing line in a terminal, a line per report or none elsewhere."""
+
+    def __init__(self, *, outside_terminal: bool = True, quiet: bool = False) -> None:
+        self._stream = sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._is_silent = quiet or not (self._is_terminal or outside_terminal)
+        self._has_output = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.clear()
+
+    async def show(self, report: "ProgressReport") -> None:
+        """Print a report with its phase and, if the total is known, its percentage."""
+        phase = "" if report.phase == "progress" else f"{report.phase}: "
+        percentage = f" ({report.number / report.total:.0%})" if report.total else ""
+        self.print_line(phase + report.message + percentage)
+
+    def show_build(self, progress: "BuildProgress") -> None:
+        """Draw a bar if the total is known, and the message."""
+        fraction = progress.done / progress.total if progress.total else 0.0
+        filled = round(20 * fraction)
+        bar = f"[{'#' * filled}{'.' * (20 - filled)}] {fraction:4.0%} " if progress.total else ""
+        self.print_line(bar + progress.message)
+
+    def print_line(self, text: str) -> None:
+        """Print a text to the progress stream."""
+        if self._is_silent:
+            return
+        line = "".join(character if character.isprintable() else " " for character in clip_text(text, line_width() - 1))
+        self.clear()
+        self._stream.write(line if self._is_terminal else f"{line}\n")
+        self._stream.flush()
+        self._has_output = True
+
+    def clear(self) -> None:
+        """Erase the progress line in a terminal."""
+        if self._is_terminal and self._has_output:
+            self._stream.write("\r" + " " * (line_width() - 1) + "\r")
+            self._stream.flush()

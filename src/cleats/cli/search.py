@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.output import ProgressPrinter, echo_json, is_json_requested
 from cleats.cli.tool_command import replace_argument_names
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
@@ -19,7 +19,7 @@ from cleats.toolsets.code.query.arguments import (
 )
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.index.access import Indexes
+    from cleats.toolsets.code.index.service import Indexes
     from cleats.toolsets.code.repository import Repository
 
 PARAMETER_PREFIX = "given_"
@@ -73,11 +73,7 @@ def _build_argument_options(argument: SearchArgument) -> Iterator[click.Option]:
 
 def _describe_argument(argument: SearchArgument) -> str:
     """Return the description of an argument, with flags instead of argument names."""
-    flags = {
-        other_argument.name: other_argument.flag.split("/")[-1]
-        for other_argument in SEARCH_ARGUMENTS
-        if other_argument.flag
-    }
+    flags = {other.name: other.flag.split("/")[-1] for other in SEARCH_ARGUMENTS if other.flag}
     return CLI_DESCRIPTIONS.get(argument.name) or replace_argument_names(argument.description, flags)
 
 
@@ -105,22 +101,13 @@ def collect_arguments(option_values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in option_values.items():
         if name.startswith(PARAMETER_PREFIX) and value not in (None, ()):
             tool_arguments[name.removeprefix(PARAMETER_PREFIX)] = list(value) if isinstance(value, tuple) else value
-    if "metaJson" in tool_arguments:
-        tool_arguments["metaJson"] = (
-            tool_arguments["metaJson"][0] if len(tool_arguments["metaJson"]) == 1 else _join_json_texts(tool_arguments)
-        )
+    if json_texts := tool_arguments.get("metaJson"):
+        # Several JSON texts become one array, which the tool validates.
+        tool_arguments["metaJson"] = json_texts[0] if len(json_texts) == 1 else f"[{','.join(json_texts)}]"
     return tool_arguments
 
 
-def _join_json_texts(tool_arguments: Mapping[str, Any]) -> str:
-    """Join several JSON texts into one array, which the tool validates."""
-    return "[" + ",".join(tool_arguments["metaJson"]) + "]"
-
-
-@click.command(
-    cls=GroupedOptionsCommand,
-    params=[click.Argument(["query"], nargs=-1, required=True), *build_options()],
-)
+@click.command(cls=GroupedOptionsCommand, params=[click.Argument(["query"], nargs=-1, required=True), *build_options()])
 @click.pass_obj
 def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
@@ -131,7 +118,6 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
     search and are combined with AND; without `cleats index` before, or --refresh, there is
     nothing to search.
 
-    \b
     Examples:
       cleats search "where are sessions closed?"
       cleats search Session.close --context 3
@@ -139,11 +125,10 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
       cleats search '"not found" -test' --path '!tests/**' --lang py --compact
       cleats search parse --refresh --json --compact
 
-    \b
     Exits 0  when something was found,
           1  when nothing was,
           2  when the query is wrong or there is no index.
-    """  # noqa: D301 - click reads the backspace
+    """
     from cleats.cli.hits import HitPrinter  # noqa: PLC0415 - help needs none of it
 
     tool_arguments = collect_arguments(option_values) | {"query": " ".join(query)}
@@ -169,31 +154,31 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
 
 def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """Return the answer, and a warning if the index is stale."""
-    if tool_arguments.get("workspacePath") or settings.opensearch_url:
+    if tool_arguments.get("workspacePath") or settings.code.opensearch_url:
         from cleats.cli.tool_command import call_tool  # noqa: PLC0415
 
         return call_tool(settings, "search", **tool_arguments), ""
     from cleats.contract.arguments import ArgumentBinder  # noqa: PLC0415
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.toolsets.code.index.freshness import check_generation  # noqa: PLC0415
     from cleats.toolsets.code.query.arguments import make_input_schema  # noqa: PLC0415
     from cleats.toolsets.code.query.parser import parse_query  # noqa: PLC0415
-    from cleats.toolsets.code.query.path_filters import SearchRoots  # noqa: PLC0415
-    from cleats.toolsets.code.query.request import parse_request  # noqa: PLC0415
+    from cleats.toolsets.code.query.request import SearchRoots, parse_request  # noqa: PLC0415
     from cleats.toolsets.code.search.engine import SearchEngine  # noqa: PLC0415
     from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
+    from cleats.toolsets.code.search.retrieval import search_generation  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     parse_query(tool_arguments["query"])  # report an empty query as such, not as a schema violation
     bound_arguments = ArgumentBinder("search", make_input_schema()).bind(tool_arguments)
     repository = indexes.find_repository(tool_arguments.get("repoPath"))
     roots = SearchRoots(repository.root)
-    request = parse_request(bound_arguments, demote_tests=settings.search_tests == "lower", roots=roots)
+    request = parse_request(bound_arguments, demote_tests=settings.code.search_tests == "lower", roots=roots)
     if tool_arguments.get("refresh"):
         _refresh_index(indexes, repository)
     with indexes.lease_index(repository) as lease:
         engine = SearchEngine.open(lease.folder)
-        answer = render_answer(engine, engine.search(request))
+        answer = render_answer(engine, search_generation(engine, request))
         engine.close()
         freshness, _ = check_generation(repository.root, lease, indexes.options)
     if not freshness.is_stale:
@@ -204,17 +189,13 @@ def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dic
 def _refresh_index(indexes: "Indexes", repository: "Repository") -> None:
     from msgspec.structs import replace  # noqa: PLC0415
 
-    from cleats.cli.index import ProgressBar  # noqa: PLC0415
     from cleats.toolsets.code.index.build import build_index  # noqa: PLC0415
 
     generation_store, options = indexes.open_store(repository), indexes.options
     if generation_store.read_current_name() is not None:
         options = replace(options, modes=())  # update only the modes that the index has
-    bar = ProgressBar(quiet=False)
-    try:
-        build_index(repository.root, generation_store, options, bar.show)
-    finally:
-        bar.clear()
+    with ProgressPrinter(outside_terminal=False) as bar:
+        build_index(repository.root, generation_store, options, bar.show_build)
 
 
 EMPTY_RESULT_CODES: Final = frozenset({"index_empty", "filtered_out"})

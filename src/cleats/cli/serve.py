@@ -1,68 +1,58 @@
-"""The `cleats serve` command."""
+"""The commands that serve: `serve`, `http` and `worker`, and `token`, which makes tokens for callers."""
 
+import errno
 import gc
+import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from msgspec.structs import replace
 
 from cleats.cli import completion
-from cleats.cli.skill_options import apply_skill_options, skill_options
+from cleats.cli.skill_options import skill_options
 from cleats.runtime import early_signals
-from cleats.settings import Settings
+from cleats.settings import SettingError, Settings, replace_settings
+
+if TYPE_CHECKING:
+    import socket
+
+    from cleats.runtime.server_status import ServerStatus
 
 LEGACY_WIRE_WARNING = (
     "Deprecated: the legacy wire has no new features and goes in a later release; `cleats serve` without it speaks MCP."
 )
 
+DEFAULT_PORT = 7345
 
-@click.command()
-@click.argument("toolsets", nargs=-1, shell_complete=completion.complete_toolsets)
-@click.option(
-    "--wire",
-    type=click.Choice(["mcp", "rpc", "legacy"]),
-    help="MCP (the default); plain JSON-RPC lines whose method is the tool; or the deprecated "
-    "Content-Length frames of clients that know nothing newer.",
-)
-@click.option(
+_folder_type = click.Path(path_type=Path, exists=True, file_okay=False)
+_toolsets_argument = click.argument("toolsets", nargs=-1, shell_complete=completion.complete_toolsets)
+_repo_option = click.option(
     "--repo",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=_folder_type,
     help="The repository that calls are about which name none; this folder by default.",
 )
-@skill_options
-@click.pass_obj
-def serve(
-    settings: Settings,
-    /,
-    toolsets: tuple[str, ...],
-    wire: str | None,
-    repo: Path | None,
-    **options: Any,
-) -> None:
-    """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
-    The agent starts this command itself; `cleats client-config` prints the block that tells it to.
-    Frames go to stdout, one log line a call to stderr. The server ends with exit code 0 when its
-    input ends or on SIGINT or SIGTERM, after answering what is in flight.
 
-    \b
-    Examples:
-      cleats serve code
-      cleats serve code --repo ~/src/app
-      cleats serve skills --skill-dir ./skills --no-plugins
-      cleats serve assets --wire rpc
-      cleats serve code --wire legacy
-    """  # noqa: D301 - click reads the backspace
-    early_signals.handle_signals(sys.exit)
+class _ServerStart(NamedTuple):
+    """The parts of a server that is about to start."""
+
+    settings: Settings
+    status: "ServerStatus"
+    descriptors: tuple[int, int]
+
+
+@contextmanager
+def _start_server(settings: Settings, toolsets: tuple[str, ...], repo: Path | None) -> Iterator[_ServerStart]:
+    """Claim stdin and stdout for a server, check its toolsets and start its log, until the block ends."""
     from cleats.transports.stdio import claim_stdio  # noqa: PLC0415
 
-    settings = apply_skill_options(settings, **options)
     if repo is not None:
         settings = replace(settings, project_dir=repo.absolute())
-    wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
     with claim_stdio() as descriptors:
         gc.disable()  # until the app has imported and built everything
         from cleats import app  # noqa: PLC0415
@@ -73,19 +63,234 @@ def serve(
             toolset_names = ", ".join(app.list_toolset_names())
             raise click.UsageError(f"there is no toolset {name!r}; there are: {toolset_names}")
         log_to_stderr(settings.log_level)
-        if os.isatty(descriptors[0]):
-            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
-        server_status = ServerStatus()
-        served = app.load_toolsets(settings, toolsets, server_status)
         try:
-            if wire == "rpc":
-                import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
-
-                asyncio.run(app.serve_rpc(settings, served, server_status, descriptors))
-            elif wire == "legacy":
-                click.echo(LEGACY_WIRE_WARNING, err=True)
-                app.run_server(app.serve_legacy, settings, served, server_status, descriptors)
-            else:
-                app.run_server(app.serve_stdio, settings, served, server_status, descriptors)
+            yield _ServerStart(settings, ServerStatus(), descriptors)
         finally:
             PROCESS_JOURNAL.close()
+
+
+@click.command()
+@_toolsets_argument
+@click.option(
+    "--wire",
+    type=click.Choice(["mcp", "rpc", "legacy"]),
+    help="MCP (the default); plain JSON-RPC lines whose method is the tool; or the deprecated "
+    "Content-Length frames of clients that know nothing newer.",
+)
+@_repo_option
+@skill_options
+def serve(settings: Settings, toolsets: tuple[str, ...], wire: str | None, repo: Path | None) -> None:
+    """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
+
+    The agent starts this command itself; `cleats client-config` prints the block that tells it to.
+    Frames go to stdout, one log line a call to stderr. The server ends with exit code 0 when its
+    input ends or on SIGINT or SIGTERM, after answering what is in flight.
+
+    Examples:
+      cleats serve code
+      cleats serve code --repo ~/src/app
+      cleats serve skills --skill-dir ./skills --no-plugins
+      cleats serve assets --wire rpc
+      cleats serve code --wire legacy
+    """
+    early_signals.handle_signals(sys.exit)
+    wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
+    with _start_server(settings, toolsets, repo) as (server_settings, status, descriptors):
+        from cleats import app  # noqa: PLC0415
+
+        if os.isatty(descriptors[0]):
+            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
+        served = app.load_toolsets(server_settings, toolsets, status)
+        if wire == "rpc":
+            import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
+
+            asyncio.run(app.serve_rpc(server_settings, served, status, descriptors))
+        elif wire == "legacy":
+            click.echo(LEGACY_WIRE_WARNING, err=True)
+            app.run_server(app.serve_legacy, server_settings, served, status, descriptors)
+        else:
+            app.run_server(app.serve_stdio, server_settings, served, status, descriptors)
+
+
+@click.command()
+@_toolsets_argument
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Where to listen; 0 for any free port.",
+)
+@_repo_option
+@click.option("--json", "as_json", is_flag=True, help="Say on stdout, in JSON, where it listens.")
+@skill_options
+def http(
+    settings: Settings, toolsets: tuple[str, ...], host: str, port: int, repo: Path | None, *, as_json: bool
+) -> None:
+    """Serve TOOLSETS (all of them by default) over HTTP: REST, event streams, and MCP at /mcp.
+
+    /docs is a page about every route and tool, /openapi.json the same for programs. With
+    CLEATS_HTTP_TOKEN set, every request must bring the token; without it the server listens on
+    this machine only. The server ends with exit code 0 on SIGINT or SIGTERM, after answering what
+    is in flight.
+
+    Examples:
+      cleats http
+      cleats http code --port 0 --json
+      CLEATS_HTTP_TOKEN=… cleats http --host 0.0.0.0
+    """
+    early_signals.handle_signals(sys.exit)
+    _check_bind(settings, host)
+    with _start_server(settings, toolsets, repo) as (server_settings, status, (_, out)):
+        from cleats import app  # noqa: PLC0415
+
+        served = app.load_toolsets(server_settings, toolsets, status)
+        with _bind_socket(host, port) as listener:
+
+            def announce_ready() -> None:
+                _announce_address(out if as_json else None, listener, server_settings)
+
+            app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
+
+
+def _check_bind(settings: Settings, host: str) -> None:
+    from cleats.transports.http.policy import is_local_host  # noqa: PLC0415
+
+    if not settings.http.token and not settings.http.tokens and not is_local_host(host):
+        raise SettingError(
+            f"--host {host} can be reached from other machines: "
+            "set CLEATS_HTTP_TOKEN, which callers then must send, or CLEATS_HTTP_TOKENS"
+        )
+
+
+def _bind_socket(host: str, port: int) -> "socket.socket":
+    from cleats.transports.http.server import bind_socket  # noqa: PLC0415
+
+    try:
+        return bind_socket(host, port)
+    except OSError as error:
+        is_in_use = error.errno == errno.EADDRINUSE
+        # The text of the error repeats the address, in Python's notation.
+        reason = "it is in use; --port 0 takes a free one" if is_in_use else error.strerror
+        raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
+
+
+def _announce_address(out: int | None, listener: "socket.socket", settings: Settings) -> None:
+    """Announce the address of the server: to a program as JSON on stdout, or to a person."""
+    from cleats.transports.http.server import base_url  # noqa: PLC0415
+
+    host, port = listener.getsockname()[:2]
+    url = base_url(listener)
+    if out is None:
+        # A browser cannot send a token, so /docs would be refused.
+        needs_token = settings.http.token or settings.http.tokens
+        note = "callers need a token" if needs_token else f"{url}/docs says what is there"
+        click.echo(f"Listening on {url}; {note}. Ctrl-C stops it.", err=True)
+        return
+    line = {"ok": True, "host": host, "port": port, "repo": str(settings.project_dir), "baseUrl": url}
+    os.write(out, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+@click.command()
+@click.option(
+    "--concurrency",
+    type=click.IntRange(0, 64),
+    default=2,
+    show_default=True,
+    help="Runs that are driven at the same time; 0 for a machine that drives none.",
+)
+@click.option(
+    "--repo",
+    type=_folder_type,
+    help="A repository whose index is built and published, and kept up to date.",
+)
+@click.pass_obj
+def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
+    """Work for a fleet until SIGINT or SIGTERM.
+
+    With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and
+    those whose worker was lost. All of them need the same CLEATS_LAUNCH_RUNS_DIR, on storage that
+    they share.
+
+    With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again
+    whenever its files change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it.
+    With CLEATS_OPENSEARCH_URL it is published there, and servers with the same search in it.
+
+    Examples:
+      cleats worker --concurrency 4       with CLEATS_DATABASE_URL=postgresql://db/cleats
+      cleats worker --repo ~/src/project  with CLEATS_INDEX_URL=/shared/indexes
+    """
+    if repo is not None:
+        if not (settings.code.index_url or settings.code.opensearch_url):
+            raise SettingError("index_url: say where to publish the index (CLEATS_INDEX_URL, or CLEATS_OPENSEARCH_URL)")
+        settings = replace_settings(settings, project_dir=repo.absolute(), index_share="publish")
+    if not (settings.database_url and concurrency) and repo is None:
+        raise SettingError("database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo")
+    from cleats import app  # noqa: PLC0415
+    from cleats.runtime.background_writer import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr(settings.log_level)
+    app.run_server(app.run_worker, settings, concurrency, repo is not None)
+
+
+@click.group()
+def token() -> None:
+    """Tokens of the HTTP API, kept as hashes in the file that CLEATS_HTTP_TOKENS names.
+
+    Examples:
+      cleats token new ci --toolset code --per-minute 120
+    """
+
+
+@token.command()
+@click.argument("name")
+@click.option("--toolset", "toolsets", multiple=True, help="A toolset it may use; all without.")
+@click.option(
+    "--repository",
+    "repositories",
+    multiple=True,
+    type=_folder_type,
+    help="A repository, or a folder of them, that it may name; the server's own without.",
+)
+@click.option("--per-minute", type=click.FloatRange(0, min_open=True), help="Requests a minute.")
+@click.option("--burst", type=click.IntRange(1), help="How many of them at once.")
+@click.option("--json", "as_json", is_flag=True, help="Print {token, entry}.")
+def new(
+    name: str,
+    toolsets: tuple[str, ...],
+    repositories: tuple[Path, ...],
+    per_minute: float | None,
+    burst: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Make a token for NAME, and print it with its entry.
+
+    It is shown this once and kept nowhere; the entry, for the file of tokens, has its hash only.
+    Servers read the file when they start. To take a token back, remove its entry and restart them.
+
+    Examples:
+      cleats token new ci --toolset code --repository /srv/repos --per-minute 120
+    """
+    from cleats.transports.http.tokens import AccessToken, format_entry, generate_token, hash_token, is_token_name  # noqa: PLC0415
+
+    if not is_token_name(name):
+        raise click.UsageError("NAME may have 64 letters, digits and any of _ . @ -")
+    secret = generate_token()
+    entry_text = format_entry(
+        AccessToken(
+            name=name,
+            sha256=hash_token(secret),
+            toolsets=toolsets or None,
+            repositories=tuple(folder.resolve() for folder in repositories) or None,
+            per_minute=per_minute,
+            burst=burst,
+        )
+    )
+    if as_json:
+        click.echo(json.dumps({"token": secret, "entry": entry_text}))
+        return
+    click.echo(f"{secret}\n")
+    click.echo("# That is the token, shown this once. Add this to the file of tokens:")
+    click.echo(entry_text, nl=False)

@@ -10,7 +10,9 @@ from cleats.settings import (
     SettingError,
     Settings,
     SettingsSource,
-    SettingsWithEnvironment,
+    add_environment,
+    get_setting,
+    replace_settings,
     resolve_settings,
 )
 
@@ -35,9 +37,8 @@ def load_settings(environ: Mapping[str, str], start: Path | None = None) -> Sett
         "claude_dir": home / ".claude",
         "project_dir": start,
     }
-    unset = {name: path for name, path in defaults.items() if getattr(settings, name) == Path()}
-    values = {name: getattr(settings, name) for name in SETTINGS_BY_NAME}
-    return SettingsWithEnvironment(**{**values, **unset}, environ=environ)
+    unset = {name: path for name, path in defaults.items() if get_setting(settings, name) == Path()}
+    return add_environment(replace_settings(settings, **unset), environ)
 
 
 def read_sources(environ: Mapping[str, str], start: Path | None = None) -> list[SettingsSource]:

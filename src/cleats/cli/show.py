@@ -9,63 +9,47 @@ from typing import Any
 import click
 
 from cleats.cli import completion
-from cleats.cli.output import echo_json, style_heading
-from cleats.cli.tool_command import call_tool, json_option
+from cleats.cli.output import echo_json, is_json_requested, style_heading
+from cleats.cli.tool_command import call_tool, json_command, repo_option
 from cleats.settings import Settings
 
 _LOCATION_PATTERN = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
 
-_ARGUMENT_FLAGS = {
-    "repoPath": "--repo",
-    "maxBytes": "--max-bytes",
-    "startLine": "LINE",
-    "endLine": "END",
-}
+_ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine": "LINE", "endLine": "END"}
 
 
 @click.command()
 @click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=completion.complete_files)
 @click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
-@click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
-@json_option
-@click.pass_obj
-def show(settings: Settings, /, place: str, *, as_json: bool, repo: str | None, **option_values: Any) -> None:
+@repo_option
+@json_command
+def show(settings: Settings, /, place: str, *, repo: str | None, **option_values: Any) -> None:
     """Show a file of a repository, or some of its lines.
 
     A LINE alone is shown by itself, with --context around it. PATH is from here, or from the root
     of the repository, as `cleats search` prints it. Files outside of the repository are not shown.
 
-    \b
     Examples:
       cleats show src/app.py:10-40
       cleats show src/app.py:25 -C 5
       cleats show README.md --json
 
-    \b
     Exits 0  when there is something to show,
           1  when there is no such file, or it may not be shown,
           2  when the lines make no sense, or it is no text.
-    """  # noqa: D301 - click reads the backspace
+    """
     path, start, end = _parse_location(place)
-    answer = call_tool(
-        settings,
-        "show_file",
-        _ARGUMENT_FLAGS,
-        path=_resolve_path(path, repo),
-        startLine=start,
-        endLine=end,
-        context=option_values["context"],
-        maxBytes=option_values["max_bytes"],
-        repoPath=repo,
-    )
-    if as_json:
+    location = {"path": _resolve_path(path, repo), "startLine": start, "endLine": end, "repoPath": repo}
+    answer = call_tool(settings, "show_file", _ARGUMENT_FLAGS, **location, **option_values)
+    if is_json_requested():
         echo_json(answer)
-    elif sys.stdout.isatty():
+        return
+    if sys.stdout.isatty():
         click.echo(_number_lines(answer))
     else:
         click.echo(answer["text"], nl=False)
-    if answer["truncated"] and not as_json:
+    if answer["truncated"]:
         click.echo(f"... cut after line {answer['endLine']:,}; --max-bytes gives more.", err=True)
 
 

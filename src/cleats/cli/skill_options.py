@@ -1,15 +1,13 @@
 """The options that select skills, for `serve`, `http` and `skills`."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
-from msgspec.structs import replace
 
-from cleats.settings import Settings
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+from cleats.settings import Settings, replace_settings
 
 SKILL_OPTIONS = (
     click.option(
@@ -31,32 +29,33 @@ SKILL_OPTIONS = (
 )
 
 
-def skill_options(command: CommandT) -> CommandT:
-    """Add the options to a command, which passes them to `apply_skill_options`."""
+def skill_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, and pass it the settings that they change."""
+
+    @click.pass_obj
+    @wraps(command)
+    def run_command(
+        settings: Settings,
+        /,
+        *args: Any,
+        skill_dirs: tuple[Path, ...],
+        no_plugins: bool,
+        include: tuple[str, ...],
+        exclude: tuple[str, ...],
+        **option_values: Any,
+    ) -> Any:
+        overrides: dict[str, Any] = {
+            "skill_dirs": tuple(folder.expanduser().absolute() for folder in skill_dirs),
+            "skill_plugins": "off" if no_plugins else "",
+            "skill_include": _split_patterns(include),
+            "skill_exclude": _split_patterns(exclude),
+        }
+        chosen = {name: value for name, value in overrides.items() if value}
+        return command(replace_settings(settings, **chosen), *args, **option_values)
+
     for option in reversed(SKILL_OPTIONS):
-        command = option(command)
-    return command
-
-
-def apply_skill_options(
-    settings: Settings,
-    *,
-    skill_dirs: tuple[Path, ...],
-    no_plugins: bool,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-) -> Settings:
-    """Return the settings with the values of the command line, which take precedence."""
-    overrides: dict[str, Any] = {}
-    if skill_dirs:
-        overrides["skill_dirs"] = tuple(folder.expanduser().absolute() for folder in skill_dirs)
-    if no_plugins:
-        overrides["skill_plugins"] = "off"
-    if include:
-        overrides["skill_include"] = _split_patterns(include)
-    if exclude:
-        overrides["skill_exclude"] = _split_patterns(exclude)
-    return replace(settings, **overrides)
+        run_command = option(run_command)
+    return run_command
 
 
 def _split_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The `cleats skills` command: the skill catalogue for people, and for authors of skills."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,11 @@ from cleats.cli.output import (
     format_count,
     format_paragraphs,
     is_json_requested,
+    json_option,
+    print_answer,
     style_heading,
 )
-from cleats.cli.skill_options import apply_skill_options, skill_options
+from cleats.cli.skill_options import skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
@@ -24,46 +26,40 @@ if TYPE_CHECKING:
     from cleats.toolsets.skills.catalogue import SkillCatalogue
     from cleats.toolsets.skills.skill import Skill, SkillProblem
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
 
 @click.group()
 @skill_options
-@click.pass_context
-def skills(ctx: click.Context, /, **options: Any) -> None:
+def skills(settings: Settings) -> None:
     """See, find, check and write the skills that agents get from this machine.
 
     They are looked for in the project (.agent, .agents, .claude, up to the root of its
     repository), in your home folder, in the folders of other agents, and in Claude plugins; of
     two with one name the first counts.
 
-    \b
     Examples:
       cleats skills list
       cleats skills search "fill in a form"
       cleats skills new release-notes
       cleats skills validate .agents/skills
-    """  # noqa: D301 - click reads the backspace
-    ctx.obj = apply_skill_options(ctx.obj, **options)
+    """
+    click.get_current_context().obj = settings
 
 
 @skills.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that are off or hidden.")
-@_json_option
+@json_option
 @skill_options
-@click.pass_obj
-def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: Any) -> None:
+def list_(settings: Settings, *, everything: bool) -> None:
     """List the skills, the strongest place first.
 
-    \b
     Examples:
       cleats skills list
       cleats skills list --all
       cleats skills list --no-plugins --json
-    """  # noqa: D301
-    catalogue = _load_catalogue(apply_skill_options(settings, **options))
+    """
+    catalogue = _load_catalogue(settings)
     skill_states = _list_states(catalogue) if everything else [(skill, "on") for skill in catalogue.skills]
-    if as_json:
+    if is_json_requested():
         echo_json([_skill_as_json(skill, state) for skill, state in skill_states])
         return
     if not skill_states:
@@ -85,32 +81,29 @@ def list_(settings: Settings, /, *, everything: bool, as_json: bool, **options: 
 @skills.command()
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The whole text, as an agent gets it.")
-@_json_option
+@json_option
 @skill_options
-@click.pass_obj
-def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **options: Any) -> None:
+def info(settings: Settings, name: str, *, full: bool) -> None:
     """Show one skill: where it is, what it says, what comes with it.
 
-    \b
     Examples:
       cleats skills info pdf
       cleats skills info example-skills:pdf --full
 
     Exits 1 when there is no such skill, or several.
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.files import list_files, load_skill_text  # noqa: PLC0415
     from cleats.toolsets.skills.publishing import render_skill  # noqa: PLC0415
 
-    skill = _find_skill(_load_catalogue(apply_skill_options(settings, **options)), name)
+    skill = _find_skill(_load_catalogue(settings), name)
     try:
         text = load_skill_text(skill)
     except (ToolError, OSError) as error:
         raise click.ClickException(str(error)) from None
     files = list_files(skill, 200)
-    if as_json:
-        echo_json(
-            {**_skill_as_json(skill, "on"), "files": [skill_file.relative_path for skill_file in files], "text": text}
-        )
+    paths = [file.relative_path for file in files]
+    if is_json_requested():
+        echo_json({**_skill_as_json(skill, "on"), "files": paths, "text": text})
         return
     if full:
         click.echo(render_skill(skill, text).encode(), nl=False)
@@ -122,7 +115,7 @@ def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **optio
         ("size", f"{format_bytes(skill.stamp.size)}, {format_count(len(files), 'file')}"),
     ]
     click.echo(f"{style_heading(skill.full_name)}\n{format_paragraphs(skill.description)}\n\n{format_columns(facts)}")
-    click.echo("\n" + style_heading("Files") + "\n" + "\n".join(f"  {file.relative_path}" for file in files))
+    click.echo("\n" + style_heading("Files") + "\n" + "\n".join(f"  {path}" for path in paths))
     preview = text.splitlines()
     click.echo("\n" + style_heading("Text") + "\n" + "\n".join(f"  {line}".rstrip() for line in preview[:20]))
     if len(preview) > 20:
@@ -133,31 +126,24 @@ def info(settings: Settings, /, name: str, *, full: bool, as_json: bool, **optio
 @skills.command()
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@_json_option
+@json_option
 @skill_options
-@click.pass_obj
-def search(settings: Settings, /, query: str, *, limit: int, as_json: bool, **options: Any) -> None:
+def search(settings: Settings, query: str, *, limit: int) -> None:
     """Find skills by what they are about.
 
     Names, descriptions and texts are looked through; the best fit comes first.
 
-    \b
     Examples:
       cleats skills search "fill in a PDF form"
       cleats skills search spreadsheets --limit 3 --json
 
     Exits 1 when nothing fits.
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.search import search_skills as find  # noqa: PLC0415
 
-    matches = find(_load_catalogue(apply_skill_options(settings, **options)).skills, query, limit)
-    if as_json:
-        echo_json(
-            [
-                {**_skill_as_json(skill_match.skill, "on"), "score": round(skill_match.score, 3)}
-                for skill_match in matches
-            ]
-        )
+    matches = find(_load_catalogue(settings).skills, query, limit)
+    if is_json_requested():
+        echo_json([{**_skill_as_json(match.skill, "on"), "score": round(match.score, 3)} for match in matches])
     elif matches:
         rows = [(match.skill.full_name, match.skill.description) for match in matches]
         click.echo(format_columns(rows, indent="", cut=True))
@@ -169,9 +155,9 @@ def search(settings: Settings, /, query: str, *, limit: int, as_json: bool, **op
 @skills.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--strict", is_flag=True, help="Let warnings fail as well.")
-@_json_option
+@json_option
 @click.pass_obj
-def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_json: bool) -> None:
+def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> None:
     """Check skills against the specification.
 
     That is the Agent Skills specification; every finding comes with its remedy.
@@ -179,14 +165,13 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_js
     PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills
     of the project and of yours are checked.
 
-    \b
     Examples:
       cleats skills validate
       cleats skills validate .agents/skills/release-notes
       cleats skills validate skills --strict --json
 
     Exits 1 when a rule is broken, 2 when there is nothing to check.
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.authoring import validate_skill as check  # noqa: PLC0415
 
     files = [file for path in paths for file in _find_skill_files(path)] if paths else _find_configured_files(settings)
@@ -196,18 +181,18 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_js
     all_problems = [problem for problems_of_file in findings.values() for problem in problems_of_file]
     failing = {"error", "warning"} if strict else {"error"}
     failed = any(problem.severity in failing for problem in all_problems)
-    if as_json:
-        valid = [
-            {"path": path_text, "findings": [finding.as_json() for finding in file_problems]}
-            for path_text, file_problems in findings.items()
-        ]
-        echo_json({"ok": not failed, "skills": valid})
-    else:
-        for file, problems in findings.items():
-            click.echo(f"{file}: " + ("ok" if not problems else format_count(len(problems), "finding")))
-            for problem in problems:
-                click.echo(f"  {problem.severity}: {problem.message}\n    {problem.fix}")
+    checked = [
+        {"path": file, "findings": [problem.as_json() for problem in problems]} for file, problems in findings.items()
+    ]
+    print_answer({"ok": not failed, "skills": checked}, lambda _answer: _render_findings(findings))
     sys.exit(1 if failed else 0)
+
+
+def _render_findings(findings: Mapping[str, Sequence["SkillProblem"]]) -> Iterator[str]:
+    for file, problems in findings.items():
+        yield f"{file}: " + ("ok" if not problems else format_count(len(problems), "finding"))
+        for problem in problems:
+            yield f"  {problem.severity}: {problem.message}\n    {problem.fix}"
 
 
 @skills.command()
@@ -216,9 +201,8 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool, as_js
 def disable(settings: Settings, names: tuple[str, ...]) -> None:
     """Hide skills from agents. Their files stay as they are.
 
-    \b
     Example: cleats skills disable pdf example-skills:docx
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.selection import switch_off  # noqa: PLC0415
 
     catalogue = _load_catalogue(settings)
@@ -244,9 +228,8 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
 def enable(settings: Settings, names: tuple[str, ...]) -> None:
     """Show skills to agents again.
 
-    \b
     Example: cleats skills enable pdf
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.selection import switch_on  # noqa: PLC0415
 
     catalogue = _load_catalogue(settings)
@@ -272,11 +255,10 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
     It goes to .agents/skills of the project, where most agents look; edit it and check it with
     `cleats skills validate`.
 
-    \b
     Examples:
       cleats skills new release-notes
       cleats skills new release-notes --user --description "Write release notes from a git log."
-    """  # noqa: D301
+    """
     from cleats.toolsets.skills.authoring import BadSkillError, write_skill  # noqa: PLC0415
 
     base = settings.home if user else settings.project_dir

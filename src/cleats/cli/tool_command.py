@@ -9,21 +9,26 @@ import click
 from msgspec.structs import replace
 
 from cleats.cli import completion
-from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.output import INTERRUPTED_EXIT_CODE, ProgressPrinter, echo_json, is_json_requested, json_option
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
 
-INTERRUPTED_EXIT_CODE = 130
-"""The exit code that a shell expects of a program ended by Ctrl-C."""
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _REPO_META_KEY: Final = "cleats.repo"
 """The key under which the value of --repo is kept until the PATH argument is resolved."""
+
+repo_option = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
+
+mode_choice = click.Choice(["all", "code", "prose", "extracted-prose", "records"])
+
+
+def json_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json to a command, as its last option, and pass it the settings."""
+    return json_option(click.pass_obj(command))
 
 
 def path_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add PATH to a command; as in the search commands, it may also be given as --repo."""
-    repo_option = click.option(
+    repo_alias = click.option(
         "--repo",
         metavar="DIR",
         shell_complete=completion.complete_folders,
@@ -35,7 +40,7 @@ def path_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     path_parameter = click.argument(
         "path", required=False, callback=_resolve_path, shell_complete=completion.complete_folders
     )
-    return path_parameter(repo_option(command))
+    return path_parameter(repo_alias(command))
 
 
 def _resolve_path(ctx: click.Context, _argument: click.Parameter, path: str | None) -> str | None:
@@ -50,13 +55,13 @@ def call_tool(
 ) -> dict[str, Any]:
     """Call a tool and return its result; print the error and exit if the call fails.
 
-    Arguments that are None are omitted. Error texts name the flag of an argument instead of its
-    name.
+    Names of options become names of arguments: `dry_run` is `dryRun`. Arguments that are None are
+    omitted. Error texts name the flag of an argument instead of its name.
     """
-    from cleats.cli.call import ProgressPrinter, run_call  # noqa: PLC0415 - help needs none of these
+    from cleats.cli.call import run_call  # noqa: PLC0415 - help needs none of these
     from cleats.contract.outcome import Cancelled, Done  # noqa: PLC0415
 
-    present_arguments = {name: value for name, value in arguments.items() if value is not None}
+    present_arguments = {_to_camel_case(name): value for name, value in arguments.items() if value is not None}
     quiet_settings = replace(settings, log_level="error")  # a person wants only the answer
     call_result = run_call(quiet_settings, tool, present_arguments, ProgressPrinter(outside_terminal=False))
     outcome = call_result.outcome
@@ -71,6 +76,11 @@ def call_tool(
     for warning in warnings:
         click.echo(f"Note: {warning['message']}", err=True)
     return dict(outcome.result)
+
+
+def _to_camel_case(name: str) -> str:
+    first_word, *other_words = name.split("_")
+    return first_word + "".join(map(str.title, other_words))
 
 
 def exit_with_error(error: ToolError, flags: Mapping[str, str] | None = None) -> NoReturn:
@@ -94,8 +104,3 @@ def replace_argument_names(text: str, flags: Mapping[str, str]) -> str:
         if not name.islower():
             text = re.sub(rf"(?<![\w/'\"-]){name}(?![\w/'\"-])", flag, text)
     return text
-
-
-def describe_root(answer: Mapping[str, Any]) -> str:
-    """Return the repository root of an answer, or a placeholder if the repository is unknown."""
-    return answer["root"] or f"{answer['path']} (of an unknown repository)"

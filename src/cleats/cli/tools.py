@@ -32,7 +32,6 @@ from cleats.settings import Settings
 def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Show the tools this server has: all of them, or those of each TOOLSET.
 
-    \b
     Examples:
       cleats tools                        every tool, one a line
       cleats tools code                   those of one toolset
@@ -41,7 +40,7 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
 
     The JSON has what `contracts/tools.json` has of each tool: both schemas, the version, the
     timeout, old names, error codes and examples.
-    """  # noqa: D301 - click reads the backspace
+    """
     from cleats import app  # noqa: PLC0415 - help needs none of it
     from cleats.contract.snapshot import build_snapshot  # noqa: PLC0415
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.output import echo_json, format_columns, format_count, style_heading
-from cleats.cli.tool_command import call_tool, exit_with_error, json_option
+from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, print_answer, style_heading
+from cleats.cli.tool_command import call_tool, exit_with_error, json_command, repo_option
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
 from cleats.toolsets.code.triage.tool_schemas import DECISION_ARGUMENTS, SOURCE_NAMES
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.triage.archive import RecordArchive
-    from cleats.toolsets.code.triage.records import TriageRecord
+    from cleats.toolsets.code.records.archive import RecordArchive
+    from cleats.toolsets.code.records.model import TriageRecord
 
 SEVERITY_ORDER = ("critical", "high", "medium", "low", "info", "none")
 
@@ -34,7 +34,6 @@ _ARGUMENT_FLAGS = {
 }
 """The names of the tools' arguments on the command line."""
 
-_repo_option = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
 _meta_option = click.option(
     "--meta", "pairs", multiple=True, metavar="KEY=TEXT", help="To note on the record; repeatable."
 )
@@ -47,13 +46,12 @@ def triage() -> None:
     Findings become records with lasting ids; to take in the same report again changes nothing.
     `cleats search --mode records` finds them once they are in the index.
 
-    \b
     Examples:
       cleats triage ingest sarif bandit.sarif --index
       cleats triage list --severity high
       cleats triage pack 0a4d55a8
       cleats triage decide 0a4d55a8 accept --because "not reachable" --expires 2027-01-31
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
 @triage.command()
@@ -61,35 +59,24 @@ def triage() -> None:
 @click.argument("file", type=click.Path())
 @_meta_option
 @click.option("--index", "build", is_flag=True, help="Bring the index up to date afterwards.")
-@_repo_option
-@json_option
-@click.pass_obj
+@repo_option
+@json_command
 def ingest(
-    settings: Settings,
-    /,
-    source: str,
-    file: str,
-    *,
-    pairs: tuple[str, ...],
-    build: bool,
-    repo: str | None,
-    as_json: bool,
+    settings: Settings, /, source: str, file: str, *, pairs: tuple[str, ...], build: bool, repo: str | None
 ) -> None:
     """Take in FILE, which SOURCE wrote: JSON, or JSON on each line.
 
     SOURCE is dependabot, aws_inspector, sarif, osv, pip_audit, npm_audit, cyclonedx, generic or
     manual.
 
-    \b
     Examples:
       cleats triage ingest sarif bandit.sarif --index
       pip-audit -f json > audit.json; cleats triage ingest pip_audit audit.json
 
-    \b
     Exits 0  when it was taken in, though perhaps not every line of it,
           1  when there is no such file, or no room for records,
           2  when it is not JSON, not what SOURCE writes, or records may not be written.
-    """  # noqa: D301
+    """
     answer = call_tool(
         settings,
         "triage_ingest",
@@ -100,16 +87,19 @@ def ingest(
         buildIndex=build or None,
         repoPath=repo,
     )
-    if as_json:
-        echo_json(answer)
+    print_answer(answer, _summarize_ingestion)
+    if is_json_requested():
         return
-    counts = ((answer[key], key) for key in ("created", "updated", "unchanged"))
-    counts_text = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
-    click.echo(f"{format_count(answer['total'], 'finding')}{f': {counts_text}' if answer['total'] else ''}.")
     for error in answer["errorDetails"]:
         click.echo(f"  {error['index']}: {error['message']}", err=True)
     if answer["errors"] > len(answer["errorDetails"]):
         click.echo(f"  ... {answer['errors']:,} errors in all", err=True)
+
+
+def _summarize_ingestion(answer: Mapping[str, Any]) -> str:
+    counts = ((answer[key], key) for key in ("created", "updated", "unchanged"))
+    counts_text = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
+    return f"{format_count(answer['total'], 'finding')}{f': {counts_text}' if answer['total'] else ''}."
 
 
 @triage.command()
@@ -121,81 +111,54 @@ def ingest(
 @click.option("--reviewer", help="Who decided.")
 @click.option("--expires", metavar="DATE", help="The last day on which it holds: 2027-01-31.")
 @_meta_option
-@_repo_option
-@json_option
-@click.pass_obj
+@repo_option
+@json_command
 def decide(
-    settings: Settings,
-    /,
-    finding: str,
-    status: str,
-    *,
-    pairs: tuple[str, ...],
-    repo: str | None,
-    as_json: bool,
-    **option_values: Any,
+    settings: Settings, /, finding: str, *, pairs: tuple[str, ...], repo: str | None, **option_values: Any
 ) -> None:
     """Record a decision about FINDING: an id, or its beginning.
 
-    \b
     Examples:
       cleats triage decide 0a4d55a8 fix
       cleats triage decide 0a4d55a8 accept --because "not reachable" --expires 2027-01-31
 
-    \b
     Exits 0  when it is recorded,
           1  when there is no such finding,
           2  when a date makes no sense.
-    """  # noqa: D301
+    """
     tool_arguments = {key: list(value) if isinstance(value, tuple) else value for key, value in option_values.items()}
     answer = call_tool(
         settings,
         "triage_decision",
         _ARGUMENT_FLAGS,
         finding=_resolve_record_id(settings, repo, finding),
-        status=status,
         meta=_parse_meta(pairs),
         repoPath=repo,
         **{key: value for key, value in tool_arguments.items() if value},
     )
-    if as_json:
-        echo_json(answer)
-        return
     until = f" until {answer['expiresAt']}" if answer["expiresAt"] else ""
-    click.echo(f"{answer['status']}{until}: recorded as {answer['recordId']}.")
+    print_answer(answer, lambda answer: f"{answer['status']}{until}: recorded as {answer['recordId']}.")
 
 
 @triage.command()
 @click.argument("finding")
 @click.option("--out", "out", metavar="FILE", help="Write it there too: a new .json file.")
 @click.option("--ann/--no-ann", default=None, help="Whether meaning counts in every question.")
-@_repo_option
-@json_option
-@click.pass_obj
-def pack(
-    settings: Settings,
-    /,
-    finding: str,
-    *,
-    out: str | None,
-    ann: bool | None,
-    repo: str | None,
-    as_json: bool,
-) -> None:
+@repo_option
+@json_command
+def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | None, repo: str | None) -> None:
     """Collect what there is to know about FINDING.
 
     FINDING is an id, or its beginning.
 
-    \b
     Examples:
       cleats triage pack 0a4d55a8
       cleats triage pack 0a4d55a8 --out pack.json
 
-    \b
     Exits 0  when there is such a finding, also without an index,
           1  when there is none, or --out may not be written,
           2  when it makes no sense.
-    """  # noqa: D301
+    """
     answer = call_tool(
         settings,
         "triage_context_pack",
@@ -205,26 +168,21 @@ def pack(
         ann=ann,
         repoPath=repo,
     )
-    if as_json:
-        echo_json(answer)
-    else:
-        click.echo("\n".join(_render_pack(answer)))
+    print_answer(answer, _render_pack)
 
 
 @triage.command(name="list")
 @click.option("--severity", type=click.Choice(SEVERITY_ORDER), help="At least as bad as this.")
 @click.option("--undecided", is_flag=True, help="Only those without a decision that holds.")
-@_repo_option
-@json_option
-@click.pass_obj
-def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None, as_json: bool) -> None:
+@repo_option
+@json_command
+def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None) -> None:
     """List findings, the worst first, with what was decided.
 
-    \b
     Examples:
       cleats triage list
       cleats triage list --severity high --undecided
-    """  # noqa: D301 - click reads the backspace
+    """
     archive = _open_archive(settings, repo)
     decisions = _current_decisions(archive)
     max_rank = SEVERITY_ORDER.index(severity) if severity else len(SEVERITY_ORDER)
@@ -234,8 +192,8 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
         if _severity_rank(record) <= max_rank and not (undecided and record.record_id in decisions)
     ]
     findings.sort(key=lambda record: (_severity_rank(record), record.name, record.record_id))
-    if as_json:
-        from cleats.toolsets.code.triage.records import collect_filter_fields  # noqa: PLC0415
+    if is_json_requested():
+        from cleats.toolsets.code.records.model import collect_filter_fields  # noqa: PLC0415
 
         echo_json(
             [
@@ -267,7 +225,7 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
 
 
 @triage.command()
-@_repo_option
+@repo_option
 @click.pass_obj
 def share(settings: Settings, /, *, repo: str | None) -> None:
     """Put the records of this machine into the shared database.
@@ -275,22 +233,21 @@ def share(settings: Settings, /, *, repo: str | None) -> None:
     CLEATS_DATABASE_URL names it. This is for whoever kept records before there was one. What the
     database knows already stays as it is there, and the files stay where they are.
 
-    \b
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
-    """  # noqa: D301 - click reads the backspace
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415 - help needs none
+    """
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415 - help needs none
     from cleats.toolsets.code.index.options import RECORDS_FOLDER  # noqa: PLC0415
-    from cleats.toolsets.code.triage.archive import RecordArchive  # noqa: PLC0415
-    from cleats.toolsets.code.triage.record_store import copy_records  # noqa: PLC0415
+    from cleats.toolsets.code.records.archive import RecordArchive  # noqa: PLC0415
+    from cleats.toolsets.code.records.record_store import copy_records  # noqa: PLC0415
 
     if not settings.database_url:
         raise SettingError("database_url: say which database gets them (CLEATS_DATABASE_URL)")
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     try:
         repository = indexes.find_repository(repo)
         local_archive = RecordArchive.from_repository(settings.data_dir / RECORDS_FOLDER, repository)
-        count = copy_records(local_archive, indexes.open_records(repository))
+        count = copy_records(local_archive, indexes.records.open(repository))
     except ToolError as error:
         exit_with_error(error)
     click.echo(f"{format_count(count, 'record')} put there.")
@@ -307,11 +264,11 @@ def _parse_meta(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 
 def _open_archive(settings: Settings, repo: str | None) -> "RecordArchive":
-    from cleats.toolsets.code.index.access import Indexes  # noqa: PLC0415
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
 
-    indexes = Indexes(settings)
+    indexes = open_indexes(settings)
     try:
-        return indexes.open_records(indexes.find_repository(repo)).refresh()
+        return indexes.records.open(indexes.find_repository(repo)).refresh()
     except ToolError as error:
         exit_with_error(error)
 

@@ -15,10 +15,10 @@ TOOL_ERROR = -32000
 
 class ErrorRow(NamedTuple):
     http: int
-    rpc: int
-    retryable: bool
     meaning: str
     remedy: str
+    rpc: int = TOOL_ERROR
+    retryable: bool = False
 
 
 @unique  # equal rows would silently become aliases of one another
@@ -28,206 +28,116 @@ class ErrorCode(Enum):
     # Requests that never reach a tool
     INVALID_REQUEST = ErrorRow(
         400,
-        INVALID_PARAMS,
-        False,
         "The request is malformed or does not fit the tool's schema.",
         "Fix the arguments; `details` names each one that is wrong.",
+        rpc=INVALID_PARAMS,
     )
     UNKNOWN_TOOL = ErrorRow(
-        404,
-        INVALID_PARAMS,
-        False,
-        "No tool has this name.",
-        "List the tools and use one of their names.",
+        404, "No tool has this name.", "List the tools and use one of their names.", rpc=INVALID_PARAMS
     )
     QUEUE_OVERLOADED = ErrorRow(
-        503,
-        -32001,
-        True,
-        "The server's queue is full.",
-        "Retry later, or send fewer calls at once.",
+        503, "The server's queue is full.", "Retry later, or send fewer calls at once.", rpc=-32001, retryable=True
     )
-    UNAUTHORIZED = ErrorRow(
-        401,
-        TOOL_ERROR,
-        False,
-        "The caller did not say who it is.",
-        "Send a valid token.",
-    )
+    UNAUTHORIZED = ErrorRow(401, "The caller did not say who it is.", "Send a valid token.")
     FORBIDDEN = ErrorRow(
-        403,
-        TOOL_ERROR,
-        False,
-        "The caller may not touch this.",
-        "Ask for access, or use a path or a tool that is allowed.",
+        403, "The caller may not touch this.", "Ask for access, or use a path or a tool that is allowed."
     )
     RATE_LIMITED = ErrorRow(
         429,
-        TOOL_ERROR,
-        True,
         "The caller has sent more requests than its token may.",
         "Wait as long as `Retry-After` says, then send it again.",
+        retryable=True,
     )
     UNAVAILABLE = ErrorRow(
         503,
-        TOOL_ERROR,
-        True,
         "The server is about to stop, or something that it needs cannot be reached.",
         "Retry later, or ask another instance.",
+        retryable=True,
     )
 
     # How any tool can end
     TOOL_TIMEOUT = ErrorRow(
         504,
-        TOOL_ERROR,
-        True,
         "The tool ran past its deadline and was stopped.",
         "Narrow the request, or raise the timeout.",
+        retryable=True,
     )
     CANCELLED = ErrorRow(
-        499,
-        TOOL_ERROR,
-        False,
-        "The caller withdrew the request, or the run was cancelled.",
-        "Nothing to do; this is what was asked for.",
+        499, "The caller withdrew the request, or the run was cancelled.", "Nothing to do; this is what was asked for."
     )
     INTERNAL = ErrorRow(
-        500,
-        INTERNAL_ERROR,
-        False,
-        "An unexpected error: a bug on our side.",
-        "Report it with the log line of the call.",
+        500, "An unexpected error: a bug on our side.", "Report it with the log line of the call.", rpc=INTERNAL_ERROR
     )
 
     # Code
     NOT_FOUND = ErrorRow(
         404,
-        TOOL_ERROR,
-        False,
         "The named file, index or resource does not exist.",
         "Check the name or path; build the index if it is one.",
     )
-    NO_INDEX = ErrorRow(
-        409,
-        TOOL_ERROR,
-        False,
-        "The repository has no index yet.",
-        "Build one with `build_index`.",
-    )
+    NO_INDEX = ErrorRow(409, "The repository has no index yet.", "Build one with `build_index`.")
     CAPABILITY_MISSING = ErrorRow(
         501,
-        TOOL_ERROR,
-        False,
         "An optional dependency or a capability of the platform is missing.",
         "Install it (`cleats doctor` says how), or change the configuration.",
     )
     DOWNLOAD_VERIFY_FAILED = ErrorRow(
-        502,
-        TOOL_ERROR,
-        True,
-        "A download does not match its checksum.",
-        "Retry; check the network and the proxy.",
+        502, "A download does not match its checksum.", "Retry; check the network and the proxy.", retryable=True
     )
     ARCHIVE_UNSAFE = ErrorRow(
-        422,
-        TOOL_ERROR,
-        False,
-        "An archive holds an entry that would escape its target or is not a plain file.",
-        "Use a safer archive.",
+        422, "An archive holds an entry that would escape its target or is not a plain file.", "Use a safer archive."
     )
     ARCHIVE_TOO_LARGE = ErrorRow(
-        413,
-        TOOL_ERROR,
-        False,
-        "An archive is over a size or entry limit.",
-        "Use a smaller archive, or raise the limit.",
+        413, "An archive is over a size or entry limit.", "Use a smaller archive, or raise the limit."
     )
 
     # Launch
     INVALID_INPUT = ErrorRow(
         400,
-        INVALID_PARAMS,
-        False,
         "A field of the request is missing or has no usable value.",
         "Fill in the fields that `details` names.",
+        rpc=INVALID_PARAMS,
     )
     SCHEMA_VALIDATION_FAILED = ErrorRow(
-        422,
-        TOOL_ERROR,
-        False,
-        "A configuration or an artifact does not fit its schema.",
-        "Fix what `details` points at.",
+        422, "A configuration or an artifact does not fit its schema.", "Fix what `details` points at."
     )
     INVALID_URL = ErrorRow(
         400,
-        TOOL_ERROR,
-        False,
         "The URL cannot be read, or fits none of the known patterns.",
         "Use a URL of one of the documented patterns.",
     )
     UNSUPPORTED_SITE = ErrorRow(
-        400,
-        TOOL_ERROR,
-        False,
-        "The URL's host belongs to no site of the profile.",
-        "Use a host that the profile lists.",
+        400, "The URL's host belongs to no site of the profile.", "Use a host that the profile lists."
     )
     REPO_NOT_FOUND = ErrorRow(
-        404,
-        TOOL_ERROR,
-        False,
-        "The repository does not exist or cannot be reached.",
-        "Check the URL and its access.",
+        404, "The repository does not exist or cannot be reached.", "Check the URL and its access."
     )
-    RUN_NOT_FOUND = ErrorRow(
-        404,
-        TOOL_ERROR,
-        False,
-        "No run has this id.",
-        "List the runs and use one of their ids.",
-    )
+    RUN_NOT_FOUND = ErrorRow(404, "No run has this id.", "List the runs and use one of their ids.")
     ILLEGAL_STATE = ErrorRow(
         409,
-        TOOL_ERROR,
-        False,
         "The run is in a state in which the tool cannot work.",
         "Read the run's status; `details` names the states that would do.",
     )
     TOOLCHAIN_MISSING = ErrorRow(
-        501,
-        TOOL_ERROR,
-        False,
-        "A tool that a gate needs is not installed.",
-        "Install it; `cleats doctor` says how.",
+        501, "A tool that a gate needs is not installed.", "Install it; `cleats doctor` says how."
     )
     GATE_FAILED = ErrorRow(
-        422,
-        TOOL_ERROR,
-        False,
-        "Validation finished and found blockers.",
-        "Fix them with `launch_fix_next`, or by hand.",
+        422, "Validation finished and found blockers.", "Fix them with `launch_fix_next`, or by hand."
     )
     FIX_EXHAUSTED = ErrorRow(
         409,
-        TOOL_ERROR,
-        False,
         "The run has used up its fix attempts, or no rule can fix what is left.",
         "At the limit the run has failed: start one with a higher limit. Where only no rule is "
         "left, fix the rest by hand and validate.",
     )
     ALLOWED_PATHS_VIOLATION = ErrorRow(
-        403,
-        TOOL_ERROR,
-        False,
-        "A write outside the allowed paths was refused.",
-        "Widen `allowed_paths`, or keep the change inside them.",
+        403, "A write outside the allowed paths was refused.", "Widen `allowed_paths`, or keep the change inside them."
     )
     COMMIT_SERVICE_ERROR = ErrorRow(
         502,
-        TOOL_ERROR,
-        True,
         "The publishing service refused or failed.",
         "Retry when `retryable` is true; else read `details`.",
+        retryable=True,
     )
 
     @property
@@ -258,13 +168,7 @@ class ToolError(Exception):
     """
 
     def __init__(
-        self,
-        code: ErrorCode,
-        message: str,
-        *,
-        hint: str = "",
-        retryable: bool | None = None,
-        details: Any = None,
+        self, code: ErrorCode, message: str, *, hint: str = "", retryable: bool | None = None, details: Any = None
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -275,11 +179,7 @@ class ToolError(Exception):
 
     def as_json(self) -> dict[str, Any]:
         """Return code, message and retryability as JSON, with hint and details if there are any."""
-        body: dict[str, Any] = {
-            "code": self.code.name,
-            "message": self.message,
-            "retryable": self.retryable,
-        }
+        body: dict[str, Any] = {"code": self.code.name, "message": self.message, "retryable": self.retryable}
         if self.hint:
             body["hint"] = self.hint
         if self.details:

@@ -4,15 +4,15 @@ A payload turns an outcome into an `Answer`; a surface only carries answers. Not
 into the top level of a shape.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from time import time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.outcome import Cancelled, Done, Outcome
+from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 
 
@@ -66,73 +66,51 @@ class Answer:
     content: Sequence[Mapping[str, Any]] | None = None
 
 
-class Payload(Protocol):
-    """One shape of answers."""
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One shape of answers: its name in the contract snapshot, and how results and errors look."""
 
-    @property
-    def name(self) -> str:
-        """The name of the shape in the contract snapshot."""
+    name: str
+    render_result: Callable[[Any, AnswerMeta], Answer]
+    render_error: Callable[[ToolError, AnswerMeta], Answer]
 
     def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
         """Convert an outcome to an answer of this shape."""
+        if isinstance(outcome, Done):
+            return self.render_result(outcome.result, meta)
+        return self.render_error(_make_error(outcome), meta)
 
 
 def get_outcome_error(outcome: Outcome) -> ToolError | None:
     """Return the error of an outcome, or None if the call succeeded."""
-    match outcome:
-        case Done():
-            return None
-        case Cancelled():
-            return ToolError(ErrorCode.CANCELLED, "The request was cancelled.")
-        case _:
-            return outcome.error
+    return None if isinstance(outcome, Done) else _make_error(outcome)
 
 
-class _EnvelopePayload:
-    """`{ok, result | error, _meta}`: the shape of the code toolset and of the HTTP API."""
-
-    name = "envelope"
-
-    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
-        if isinstance(outcome, Done):
-            return Answer(True, {"ok": True, "result": outcome.result, "_meta": meta.as_json()})
-        error = get_outcome_error(outcome)
-        assert error is not None  # noqa: S101 - for the type checker
-        return Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()})
+def _make_error(outcome: Failed | Rejected | Cancelled) -> ToolError:
+    if isinstance(outcome, Cancelled):
+        return ToolError(ErrorCode.CANCELLED, "The request was cancelled.")
+    return outcome.error
 
 
-class _ContentPayload:
-    """MCP content blocks as the tool returned them; a plain string becomes one text block."""
-
-    name = "content"
-
-    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:  # noqa: ARG002 - no place for it here
-        if isinstance(outcome, Done):
-            return Answer(True, content=_make_content_blocks(outcome.result))
-        error = get_outcome_error(outcome)
-        assert error is not None  # noqa: S101 - for the type checker
-        text = f"{error.message}\n{error.hint}" if error.hint else error.message
-        facts = error.details or {}
-        if not isinstance(facts, Mapping):  # the violations of a schema are a list
-            facts = {"details": facts}
-        body = {"code": error.code.name, "message": error.message, **facts}
-        return Answer(False, body, _make_content_blocks(text))
+def _render_envelope_result(result: Any, meta: AnswerMeta) -> Answer:
+    return Answer(True, {"ok": True, "result": result, "_meta": meta.as_json()})
 
 
-class _FlatPayload:
-    """`{ok, ...}`: the object that the tool returned, including `ok`, without any wrapping.
+def _render_envelope_error(error: ToolError, meta: AnswerMeta) -> Answer:
+    return Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()})
 
-    A failure is `{ok: false, reason}` with `errors` (each a path and a message) or a `detail`.
-    """
 
-    name = "flat"
+def _make_content_blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    return ({"type": "text", "text": result},) if isinstance(result, str) else result
 
-    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:  # noqa: ARG002 - no place for it here
-        if isinstance(outcome, Done):
-            return Answer(outcome.result["ok"], outcome.result)
-        error = get_outcome_error(outcome)
-        assert error is not None  # noqa: S101 - for the type checker
-        return Answer(False, _render_flat_failure(error))
+
+def _render_content_error(error: ToolError, _meta: AnswerMeta) -> Answer:
+    text = f"{error.message}\n{error.hint}" if error.hint else error.message
+    facts = error.details or {}
+    if not isinstance(facts, Mapping):  # the violations of a schema are a list
+        facts = {"details": facts}
+    body = {"code": error.code.name, "message": error.message, **facts}
+    return Answer(False, body, _make_content_blocks(text))
 
 
 def _render_flat_failure(error: ToolError) -> dict[str, Any]:
@@ -167,24 +145,9 @@ def _locate_argument(violation: Mapping[str, str]) -> str:
     return path
 
 
-class _LaunchPayload:
-    """`{ok, ...}` of the launch toolset: the tool's own object, `ok` first.
-
-    A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message, retryable
-    and details. That shape has no field for a hint, so the hint goes into the details.
-    """
-
-    name = "launch"
-
-    def render_outcome(self, outcome: Outcome, meta: AnswerMeta) -> Answer:
-        if isinstance(outcome, Done):
-            return Answer(True, {"ok": True, **outcome.result})
-        error = get_outcome_error(outcome)
-        assert error is not None  # noqa: S101 - for the type checker
-        body: dict[str, Any] = {"ok": False}
-        if run_id := meta.notes.get("run_id"):
-            body["run_id"] = run_id
-        return Answer(False, body | {"error": _render_launch_error(error)})
+def _render_launch_failure(error: ToolError, meta: AnswerMeta) -> Answer:
+    run_id = meta.notes.get("run_id")
+    return Answer(False, {"ok": False, **({"run_id": run_id} if run_id else {}), "error": _render_launch_error(error)})
 
 
 def _render_launch_error(error: ToolError) -> dict[str, Any]:
@@ -202,14 +165,28 @@ def _render_launch_error(error: ToolError) -> dict[str, Any]:
     }
 
 
-def _make_content_blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    return ({"type": "text", "text": result},) if isinstance(result, str) else result
+ENVELOPE: Final = Payload("envelope", _render_envelope_result, _render_envelope_error)
+"""`{ok, result | error, _meta}`: the shape of the code toolset and of the HTTP API."""
 
+CONTENT: Final = Payload(
+    "content", lambda result, _meta: Answer(True, content=_make_content_blocks(result)), _render_content_error
+)
+"""MCP content blocks as the tool returned them; a plain string becomes one text block."""
 
-ENVELOPE: Final[Payload] = _EnvelopePayload()
-CONTENT: Final[Payload] = _ContentPayload()
-FLAT: Final[Payload] = _FlatPayload()
-LAUNCH: Final[Payload] = _LaunchPayload()
+FLAT: Final = Payload(
+    "flat",
+    lambda result, _meta: Answer(result["ok"], result),
+    lambda error, _meta: Answer(False, _render_flat_failure(error)),
+)
+"""`{ok, ...}`: the object that the tool returned, including `ok`, without any wrapping.
+
+A failure is `{ok: false, reason}` with `errors` (each a path and a message) or a `detail`."""
+
+LAUNCH: Final = Payload("launch", lambda result, _meta: Answer(True, {"ok": True, **result}), _render_launch_failure)
+"""`{ok, ...}` of the launch toolset: the tool's own object, `ok` first.
+
+A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message, retryable and
+details. That shape has no field for a hint, so the hint goes into the details."""
 
 ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",

@@ -50,11 +50,7 @@ class Registry:
         """
         tool = self._tools.get(name)
         if tool is None:
-            raise ToolError(
-                ErrorCode.UNKNOWN_TOOL,
-                f"no tool is called {name!r}",
-                hint=self._suggest_names(name),
-            )
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"no tool is called {name!r}", hint=self._suggest_names(name))
         return tool
 
     def _suggest_names(self, name: str) -> str:

@@ -45,12 +45,7 @@ class Context(Protocol):
     """The channel through which a running handler reports back."""
 
     def progress(
-        self,
-        message: str,
-        *,
-        phase: str = "progress",
-        done: float | None = None,
-        total: float | None = None,
+        self, message: str, *, phase: str = "progress", done: float | None = None, total: float | None = None
     ) -> None:
         """Report how far the work is. Cheap, never blocks, may be coalesced."""
 

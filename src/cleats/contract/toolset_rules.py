@@ -19,8 +19,6 @@ NAME_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 """A name that every client accepts: MCP's characters, within the length limit of the strictest
 model."""
 
-RELEASE_VERSION_PATTERN: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
-
 
 def find_flaws(toolset: Toolset) -> Iterator[str]:
     """Yield every broken rule of a toolset, as a sentence without its full stop."""

@@ -1,6 +1,9 @@
 """The version numbers we publish, and the only place they are written."""
 
+import re
 from typing import Final
+
+RELEASE_VERSION_PATTERN: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 SCHEMA_VERSION: Final = "2.2.0"
 """The version of the contract: tools, schemas, envelope, error codes. `contract.compat` decides

@@ -72,10 +72,7 @@ class Validator:
         base_uri: str | None = None,
     ) -> None:
         self._compiled = jsonschema_rs.Draft202012Validator(
-            schema if isinstance(schema, bool) else dict(schema),
-            registry=registry,
-            base_uri=base_uri,
-            offline=True,
+            schema if isinstance(schema, bool) else dict(schema), registry=registry, base_uri=base_uri, offline=True
         )
 
     def find_violations(self, instance: object) -> list[Violation]:

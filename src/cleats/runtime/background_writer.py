@@ -140,7 +140,5 @@ class StderrHandler(logging.Handler):
 def log_to_stderr(level: str) -> None:
     """Send the log of the process, from this level upwards, to stderr through the journal."""
     logging.basicConfig(
-        handlers=[StderrHandler()],
-        level=level.upper(),
-        format="%(asctime)s %(levelname).1s %(name)s %(message)s",
+        handlers=[StderrHandler()], level=level.upper(), format="%(asctime)s %(levelname).1s %(name)s %(message)s"
     )

@@ -34,10 +34,7 @@ class CallScope:
         self._task = asyncio.current_task()
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         task, self._task = self._task, None
         if not self._delivered or task is None:
@@ -78,12 +75,7 @@ class ToolCall:
         self.scope.end("late")
 
     def progress(
-        self,
-        message: str,
-        *,
-        phase: str = "progress",
-        done: float | None = None,
-        total: float | None = None,
+        self, message: str, *, phase: str = "progress", done: float | None = None, total: float | None = None
     ) -> None:
         if self.reporter is not None:
             self.reporter.report(message, phase=phase, done=done, total=total)

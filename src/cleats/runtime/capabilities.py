@@ -61,14 +61,7 @@ CAPABILITIES = (
         "Authors, churn and commits of an indexed repository.",
         "Install git with your system's package manager.",
     ),
-    Capability(
-        "lint",
-        "ruff",
-        "command",
-        "ruff",
-        "Lint findings for Python files.",
-        "pip install ruff",
-    ),
+    Capability("lint", "ruff", "command", "ruff", "Lint findings for Python files.", "pip install ruff"),
     Capability(
         "lint",
         "eslint",

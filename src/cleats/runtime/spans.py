@@ -107,17 +107,12 @@ def _get_local_tracer(folder: Path | None) -> LocalTracer:
 @cache
 def _get_otlp_tracer(endpoint: str) -> trace.Tracer | None:
     try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter,
-        )
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError:
-        log.warning(
-            "telemetry.otlp endpoint=%s: not exported; pip install 'cleats[otlp]' brings it",
-            endpoint,
-        )
+        log.warning("telemetry.otlp endpoint=%s: not exported; pip install 'cleats[otlp]' brings it", endpoint)
         return None
     resource = Resource.create({"service.name": "cleats"})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

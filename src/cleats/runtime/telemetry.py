@@ -37,13 +37,7 @@ class LocalSpan(trace.Span):
 
     __slots__ = ("_attributes", "_began", "_context", "_ended", "_name", "_sink", "_status", "ids")
 
-    def __init__(
-        self,
-        name: str,
-        ids: tuple[int, int, int],
-        sink: LineSink,
-        began: int | None = None,
-    ) -> None:
+    def __init__(self, name: str, ids: tuple[int, int, int], sink: LineSink, began: int | None = None) -> None:
         self._name = name
         self.ids = ids  # of the trace, of the span, of the one above it or 0
         self._context: trace.SpanContext | None = None

@@ -12,7 +12,17 @@ from cleats.settings.loader import (
     list_setting_rows,
     resolve_settings,
 )
-from cleats.settings.schema import SETTINGS_BY_NAME, Setting, Settings, SettingsWithEnvironment, get_environment
+from cleats.settings.schema import (
+    SETTINGS_BY_NAME,
+    Setting,
+    Settings,
+    SettingsWithEnvironment,
+    add_environment,
+    get_environment,
+    get_setting,
+    make_settings,
+    replace_settings,
+)
 
 __all__ = [
     "ENVIRONMENT_SOURCE",
@@ -23,7 +33,11 @@ __all__ = [
     "Settings",
     "SettingsSource",
     "SettingsWithEnvironment",
+    "add_environment",
     "get_environment",
+    "get_setting",
     "list_setting_rows",
+    "make_settings",
+    "replace_settings",
     "resolve_settings",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from cleats.settings.schema import SETTINGS_BY_NAME, Setting, Settings
+from cleats.settings.schema import SETTINGS_BY_NAME, Setting, Settings, make_settings
 
 N = TypeVar("N", int, float)
 
@@ -74,7 +74,7 @@ def resolve_settings(sources: Iterable[SettingsSource]) -> Settings:
             except ValueError as error:
                 raise SettingError(f"{_describe_origin(source, setting)}: {error}") from None
             values.setdefault(name, value)
-    return Settings(**values)
+    return make_settings(**values)
 
 
 def _describe_origin(source: SettingsSource, setting: Setting) -> str:

@@ -1,10 +1,7 @@
 """File operations that survive a power cut, and copies that cost little."""
 
 import os
-import shutil
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -34,15 +31,42 @@ def sync_tree(folder: Path) -> None:
         sync_path(Path(current))
 
 
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666, synced: bool = True) -> None:
+    """Replace the content of a file atomically, and durably unless it need not be synced.
+
+    A reader sees either the old bytes or the new ones, and a link is replaced instead of followed.
+
+    Raises:
+        OSError: The file cannot be written; an existing file stays unchanged.
+    """
+    temporary = _create_temporary(path, data, mode)
+    try:
+        if synced:
+            sync_path(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if synced:
+        sync_path(path.parent)
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace the content of a small file atomically and durably."""
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_path(path.parent)
+    replace_file(path, text.encode())
+
+
+def _create_temporary(path: Path, data: bytes, mode: int) -> Path:
+    """Write a new file beside a path."""
+    temporary = path.with_name(f".{os.urandom(8).hex()}{TEMP_SUFFIX}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
 
 
 def clone_file(source: Path, target: Path) -> None:
@@ -57,7 +81,7 @@ def clone_file(source: Path, target: Path) -> None:
                     raise
             else:
                 return
-    shutil.copyfile(source, target)
+    _copy_file(source, target)
 
 
 def link_file(source: Path, target: Path) -> None:
@@ -65,7 +89,13 @@ def link_file(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
     except OSError:  # another file system, or one without links
-        shutil.copyfile(source, target)
+        _copy_file(source, target)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    import shutil  # noqa: PLC0415 - loads compressors, and every server loads this module
+
+    shutil.copyfile(source, target)
 
 
 def count_folder_bytes(folder: Path) -> int:
@@ -80,6 +110,9 @@ MAX_PENDING_FILES: Final = 1000
 """Temporary files at a time: the most that a crash can leave behind."""
 
 TEMP_SUFFIX: Final = ".tmp"
+
+PRIVATE_MODE: Final = 0o600
+"""The mode of a file that only its owner may read."""
 
 STALE_TEMP_SECONDS: Final = 3600.0
 """Age in seconds after which a temporary file is certainly abandoned."""
@@ -97,10 +130,7 @@ class FileBatch:
         Raises:
             OSError: The file cannot be written; an existing file stays unchanged.
         """
-        descriptor, temp_name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=TEMP_SUFFIX)
-        self._pending.append((Path(temp_name), path))
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        self._pending.append((_create_temporary(path, data, PRIVATE_MODE), path))
         if len(self._pending) >= MAX_PENDING_FILES:
             self.flush()
 
@@ -111,6 +141,8 @@ class FileBatch:
             OSError: The disk does not accept them.
         """
         if len(self._pending) > 1:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - as above
+
             with ThreadPoolExecutor(MAX_CONCURRENT_SYNCS) as pool:
                 list(pool.map(sync_path, [temp_path for temp_path, _ in self._pending]))
         else:
@@ -128,20 +160,6 @@ class FileBatch:
             with suppress(OSError):
                 temp_path.unlink()
         self._pending = []
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write one file atomically.
-
-    Raises:
-        OSError: The file cannot be written; an existing file stays unchanged.
-    """
-    batch = FileBatch()
-    try:
-        batch.add(path, data)
-        batch.flush()
-    finally:
-        batch.discard()
 
 
 def remove_stale_files(folder: Path) -> None:

@@ -20,11 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from select import POLLIN, poll
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from cleats.system.processes.fork import fork_process
+from cleats.system.processes.fork import start_process
 
 T = TypeVar("T")
 NumberedTask: TypeAlias = tuple[int, T]
@@ -51,22 +52,10 @@ class LostTask:
     """The result of a task that ended its process, or took too long."""
 
 
-class _WorkerProcess(Protocol):
-    def kill(self) -> None: ...
-    def join(self) -> None: ...
-
-
-class _WorkerPipe(Protocol):
-    def fileno(self) -> int: ...
-    def send(self, value: Any, /) -> None: ...
-    def recv(self) -> Any: ...
-    def close(self) -> None: ...
-
-
 @dataclass(eq=False)
 class _PoolWorker(Generic[T]):
-    process: _WorkerProcess
-    pipe: _WorkerPipe
+    process: BaseProcess
+    pipe: "Connection[Any, Any]"
     batches: "deque[deque[NumberedTask[T]]]" = field(default_factory=deque)
     """The tasks it has not answered yet, by batch."""
 
@@ -130,16 +119,8 @@ class ProcessPool(Generic[T]):
             yield number, result
 
     def _wait_for_workers(self) -> "list[_PoolWorker[T]]":
-        if sys.platform != "linux":
-            from multiprocessing.connection import wait  # noqa: PLC0415 - pipes differ by platform
-
-            ready_pipes = {id(pipe) for pipe in wait([worker.pipe for worker in self._workers])}
-            return [worker for worker in self._workers if id(worker.pipe) in ready_pipes]
-        poller = poll()
-        for worker in self._workers:
-            poller.register(worker.pipe, POLLIN)
-        ready = {descriptor for descriptor, _ in poller.poll()}
-        return [worker for worker in self._workers if worker.pipe.fileno() in ready]
+        ready_pipes = {id(pipe) for pipe in wait([worker.pipe for worker in self._workers])}
+        return [worker for worker in self._workers if id(worker.pipe) in ready_pipes]
 
     def _reap_worker(self, worker: "_PoolWorker[T]") -> Iterator[tuple[int, LostTask]]:
         self._workers.remove(worker)
@@ -153,8 +134,7 @@ class ProcessPool(Generic[T]):
 
     def _start_worker(self) -> "_PoolWorker[T]":
         serve = partial(_run_tasks, work=self._work, limit=TASK_TIMEOUT_SECONDS if self._limited else 0.0)
-        process, pipe = fork_process(serve) if sys.platform == "linux" else _spawn_process(serve)
-        return _PoolWorker(process, pipe)
+        return _PoolWorker(*start_process(serve))
 
     def _stop_workers(self) -> None:
         for worker in self._workers:
@@ -178,18 +158,7 @@ def _split_batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[d
         yield batch
 
 
-def _spawn_process(serve: Callable[[_WorkerPipe], None]) -> tuple[_WorkerProcess, _WorkerPipe]:
-    from multiprocessing import get_context  # noqa: PLC0415 - a hundred modules
-
-    context = get_context("spawn")
-    parent_pipe, child_pipe = context.Pipe()
-    process = context.Process(target=serve, args=(child_pipe,), daemon=True)
-    process.start()
-    child_pipe.close()
-    return process, parent_pipe
-
-
-def _run_tasks(pipe: _WorkerPipe, work: Callable[[Any], bytes], limit: float) -> None:
+def _run_tasks(pipe: "Connection[Any, Any]", work: Callable[[Any], bytes], limit: float) -> None:
     # Facts are trees without cycles: looking for garbage among them costs a fifth of the work.
     gc.freeze()
     gc.disable()

@@ -1,22 +1,69 @@
-"""Worker tasks: work in a separate process, and the messages that it exchanges with its caller.
+"""Workers: a separate process for a piece of work, and the messages that it exchanges with its caller.
 
-The task is sent to stdin. The process writes lines of JSON to stdout, each an object with one key:
-any number of `progress`, then `done` or `error`.
+The order is sent to stdin. The process writes lines of JSON to stdout, each an object with one key;
+the last line is the result. Lines of other output cannot be mistaken for one, because the process
+redirects its stdout first. `run_task` and `send_task` are the two sides for a work of typed
+messages: any number of `progress`, then `done` or `error`.
 """
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.index.progress import BuildProgress, ProgressCallback
 
 Ordered = TypeVar("Ordered", bound=Struct)
+P = TypeVar("P")
 T = TypeVar("T")
+
+
+class WorkerExit(NamedTuple):
+    """The end of a worker process. A negative exit code is the signal that ended it."""
+
+    exit_code: int
+    last_line: bytes
+    stderr: bytes
+
+
+@contextmanager
+def open_channel() -> Iterator[Callable[[bytes], None]]:
+    """Yield a function that writes a line to the caller of this process.
+
+    Everything else that this process prints goes to stderr.
+    """
+    with os.fdopen(os.dup(1), "wb") as channel:
+        os.dup2(2, 1)
+
+        def write_line(line: bytes) -> None:
+            channel.write(line + b"\n")
+            channel.flush()
+
+        yield write_line
+
+
+async def run_worker(
+    module: str, order: bytes, on_line: Callable[[bytes], None], grace: float, env: Mapping[str, str] | None = None
+) -> WorkerExit:
+    """Run a module in another process, whose lifetime ends with this call; pass on its lines.
+
+    If the call is cancelled, the process has `grace` seconds to stop by itself.
+    """
+    from cleats.system.processes import process  # noqa: PLC0415 - the worker itself does not need it
+
+    def handle_output(stream: str, line: bytes) -> None:
+        if stream == "stdout":
+            on_line(line)
+
+    # -P: never import modules from the current folder, which may be a checkout.
+    argv = [sys.executable, "-P", "-m", module]
+    completed = await process.run(argv, env=env, stdin=order, grace=grace, on_output=handle_output)
+    last_line = completed.stdout.rstrip(b"\n").rsplit(b"\n", 1)[-1]
+    return WorkerExit(completed.exit_code, last_line, completed.stderr)
 
 
 class TaskFailure(Struct, frozen=True):
@@ -35,24 +82,21 @@ class TaskFailure(Struct, frozen=True):
         return ToolError(ErrorCode[self.code], self.message, hint=self.hint, retryable=self.retryable)
 
 
-class TaskMessage(Struct, Generic[T], frozen=True, omit_defaults=True):
+class TaskMessage(Struct, Generic[P, T], frozen=True, omit_defaults=True):
     """One line of output of a worker process."""
 
-    progress: BuildProgress | None = None
+    progress: P | None = None
     done: T | None = None
     error: TaskFailure | None = None
 
 
-def run_task(task_type: type[Ordered], work: Callable[[Ordered, ProgressCallback], Any]) -> None:
+def run_task(task_type: type[Ordered], work: Callable[[Ordered, Callable[[Any], None]], Any]) -> None:
     """Run the task read from stdin, and write progress and outcome as lines to stdout."""
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=task_type)
-    # Other output of this process must not be mistaken for one of our messages.
-    with os.fdopen(os.dup(1), "wb") as channel:
-        os.dup2(2, 1)
+    with open_channel() as write_line:
 
-        def write_message(message: TaskMessage[Any]) -> None:
-            channel.write(msgspec.json.encode(message) + b"\n")
-            channel.flush()
+        def write_message(message: TaskMessage[Any, Any]) -> None:
+            write_line(msgspec.json.encode(message))
 
         try:
             result = work(task, lambda progress: write_message(TaskMessage(progress=progress)))
@@ -66,7 +110,8 @@ async def send_task(  # noqa: PLR0917 - called by position
     module: str,
     task: Struct,
     result_type: type[T],
-    on_progress: Callable[[BuildProgress], None],
+    progress_type: type[P],
+    on_progress: Callable[[P], None],
     worker_name: str,
     grace: float,
 ) -> T:
@@ -77,36 +122,31 @@ async def send_task(  # noqa: PLR0917 - called by position
     Raises:
         ToolError: The task failed, or the process died.
     """
-    from cleats.system.processes import process  # noqa: PLC0415 - the worker itself does not need it
+    decode = msgspec.json.Decoder(TaskMessage[progress_type, result_type]).decode  # type: ignore[valid-type]
 
-    decode = msgspec.json.Decoder(TaskMessage[result_type]).decode  # type: ignore[valid-type]
-
-    def decode_message(text: bytes) -> TaskMessage[T] | None:
+    def decode_message(text: bytes) -> TaskMessage[P, T] | None:
         try:
             return decode(text)
         except msgspec.MsgspecError:
             return None  # output of a library
 
-    def forward_progress(stream: str, text: bytes) -> None:
-        if stream == "stdout" and (message := decode_message(text)) is not None and message.progress is not None:
+    def forward_progress(line: bytes) -> None:
+        if (message := decode_message(line)) is not None and message.progress is not None:
             on_progress(message.progress)
 
-    # -P: never import modules from the current folder, which may be a checkout.
-    argv = [sys.executable, "-P", "-m", module]
-    encoded_task = msgspec.json.encode(task)
-    completed = await process.run(argv, stdin=encoded_task, grace=grace, on_output=forward_progress)
-    message = decode_message(completed.stdout.splitlines()[-1]) if completed.stdout else None
+    worker = await run_worker(module, msgspec.json.encode(task), forward_progress, grace)
+    message = decode_message(worker.last_line)
     if message is not None and message.done is not None:
         return message.done
     if message is not None and message.error is not None:
         raise message.error.to_error()
     raise ToolError(
         ErrorCode.INTERNAL,
-        f"The {worker_name} ended with {_describe_exit(completed.exit_code)}. "
+        f"The {worker_name} ended with {_describe_exit(worker.exit_code)}. "
         "An earlier index, if there is one, still answers.",
         hint="Call it again; the server's log has what it wrote.",
         retryable=True,
-        details={"stderr": completed.stderr.decode(errors="replace")[-2000:]},
+        details={"stderr": worker.stderr.decode(errors="replace")[-2000:]},
     )
 
 

@@ -2,7 +2,7 @@
 
 An entry point is a name and a function from settings to a `Toolset` of that name. The installed
 packages are searched only when a name is not built in or no name was given; a package is imported
-only when its toolset is requested. The toolset must keep the rules of `contract.soundness`, the
+only when its toolset is requested. The toolset must keep the rules of `contract.toolset_rules`, the
 answers of its tools must fit their output schemas, and every failure is reported with the name of
 the package.
 """
@@ -19,7 +19,8 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Handler, Tool, Toolset
-from cleats.contract.toolset_rules import RELEASE_VERSION_PATTERN, find_flaws, list_tool_names
+from cleats.contract.toolset_rules import find_flaws, list_tool_names
+from cleats.contract.versions import RELEASE_VERSION_PATTERN
 from cleats.contract.violations import Validator
 from cleats.settings import SettingError, Settings
 

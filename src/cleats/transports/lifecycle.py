@@ -12,6 +12,7 @@ from typing import Any
 
 from cleats.runtime.background_writer import PROCESS_JOURNAL, write_to_stderr
 from cleats.runtime.telemetry import escape_log_word
+from cleats.system.atomic_files import replace_file
 from cleats.transports.stdio import Wire
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,6 @@ def announce_ready(path: str, timestamp: str, facts: Mapping[str, str]) -> Itera
 
 
 def _write_ready_file(file: Path, content: str) -> bool:
-    temporary = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         with suppress(FileNotFoundError):
             mode = file.lstat().st_mode
@@ -48,13 +48,8 @@ def _write_ready_file(file: Path, content: str) -> bool:
             if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
                 return False  # such as /dev/null, which must not be replaced
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Written to a temporary file and renamed: nobody reads a partial file, and a link that
-        # somebody left in a shared folder is replaced instead of followed.
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(content)
-        temporary.replace(file)
+        # Nobody reads a partial file, and a link that somebody left in a shared folder is replaced.
+        replace_file(file, content.encode(), mode=0o644, synced=False)
     except OSError as error:
         log.warning("ready.file path=%s not written: %s", file, error.strerror)
         return False

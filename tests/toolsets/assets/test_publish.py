@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cleats.settings import SettingError, Settings
+from cleats.settings import SettingError, make_settings
 from cleats.toolsets.assets import backend
 from tests.support.assets import ASSET_WIRES, SHOWCASE_FOLDER, AssetClient, Wire, build_failure, open_asset_client
 from tests.support.mcp_client import start_server
@@ -279,7 +279,7 @@ def test_a_backend_that_takes_too_long_is_given_up(kind: str) -> None:
 
 def post_tone(url: str, *, timeout: float = 80.0, **settings: Any) -> dict[str, Any]:
     """Post the tone with a longer timeout than the default; these tests are not about timeouts."""
-    target = backend.create_backend(Settings(backend_url=url, **settings))
+    target = backend.create_backend(make_settings(backend_url=url, **settings))
     assert target is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backend, "BACKEND_TIMEOUT_SECONDS", timeout)
@@ -350,7 +350,7 @@ def test_a_password_in_the_url_is_used_and_neither_answered_nor_logged(tmp_path:
 )
 def test_a_url_that_is_none_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(SettingError) as caught:
-        backend.create_backend(Settings(backend_url=url))
+        backend.create_backend(make_settings(backend_url=url))
 
     assert str(caught.value) == "SYN_BACKEND_URL: expected http(s)://HOST[:PORT][/PATH]"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cleats.settings import SettingError, Settings
+from cleats.settings import SettingError, Settings, make_settings
 from cleats.toolsets.assets.sources import locate_sources
 from tests.support.assets import ASSET_WIRES, Wire, open_asset_client, write_document
 from tests.support.requirements import requirement
@@ -52,7 +52,7 @@ def test_a_variable_wins_over_its_own_half_of_the_submodule_only(
     write_document(tmp_path / "mine" / "own.schema.json", {})
     monkeypatch.chdir(tmp_path)
 
-    located_roots = [locate_sources(Settings(schemas_dir="mine")), locate_sources(Settings(examples_dir="mine"))]
+    located_roots = [locate_sources(make_settings(**{name: "mine"})) for name in ("schemas_dir", "examples_dir")]
 
     root_names = [
         (roots.schemas and roots.schemas.display_path, roots.examples and roots.examples.display_path)
@@ -79,8 +79,8 @@ def test_a_clone_may_stand_for_the_folders_in_it(tmp_path: Path, released: bool)
     schemas, examples = ("docs/schema/0.7.3", "docs/examples/0.7.3") if released else ("jsonschema", "examples")
 
     for settings in (
-        Settings(schemas_dir=str(tmp_path), examples_dir=str(tmp_path)),
-        Settings(schemas_dir=str(tmp_path)),
+        make_settings(schemas_dir=str(tmp_path), examples_dir=str(tmp_path)),
+        make_settings(schemas_dir=str(tmp_path)),
     ):
         roots = locate_sources(settings)
 
@@ -94,7 +94,7 @@ def test_of_several_released_versions_the_newest_counts(tmp_path: Path) -> None:
     for version in ("0.7.3", "0.10.0", "0.9.9"):
         write_document(tmp_path / "docs" / "schema" / version / "a.schema.json", {})
 
-    roots = locate_sources(Settings(schemas_dir=str(tmp_path)))
+    roots = locate_sources(make_settings(schemas_dir=str(tmp_path)))
 
     assert roots.schemas is not None
     assert roots.schemas.folder.name == "0.10.0"
@@ -104,7 +104,7 @@ def test_a_folder_with_schemas_in_it_is_no_clone(tmp_path: Path) -> None:
     write_document(tmp_path / "own.schema.json", {})
     make_clone(tmp_path)
 
-    roots = locate_sources(Settings(schemas_dir=str(tmp_path), examples_dir=str(tmp_path)))
+    roots = locate_sources(make_settings(schemas_dir=str(tmp_path), examples_dir=str(tmp_path)))
 
     assert roots.schemas is not None
     assert roots.examples is not None
@@ -116,7 +116,7 @@ def test_a_configured_folder_that_is_not_there_is_an_error(tmp_path: Path, name:
     (tmp_path / "file").touch()
     for path in (tmp_path / "nowhere", tmp_path / "file"):
         with pytest.raises(SettingError, match=f"SYN_{name.upper()}: there is no folder"):
-            locate_sources(Settings(**{name: str(path)}))  # type: ignore[arg-type]
+            locate_sources(make_settings(**{name: str(path)}))
 
 
 @pytest.mark.parametrize("wire", ASSET_WIRES)
@@ -144,8 +144,8 @@ def test_a_server_does_not_start_without_a_configured_folder(tmp_path: Path, wir
 def test_the_defaults_are_the_specs() -> None:
     settings = Settings()
 
-    assert (settings.schemas_dir, settings.examples_dir, settings.backend_url) == ("", "", "")
-    assert settings.backend_assets_path == "/synesthetic-assets/"
+    assert (settings.assets.schemas_dir, settings.assets.examples_dir, settings.assets.backend_url) == ("", "", "")
+    assert settings.assets.backend_assets_path == "/synesthetic-assets/"
     assert settings.rpc_frame_limit == 1 << 20
 
 

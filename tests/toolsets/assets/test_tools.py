@@ -14,7 +14,7 @@ import pytest
 from cleats import app
 from cleats.contract.payload import FLAT
 from cleats.contract.versions import TOOLING_VERSION
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from tests.support import golden_files
 from tests.support.assets import (
     ASSET_WIRES,
@@ -540,7 +540,7 @@ def test_assets_can_be_served_beside_another_toolset(tmp_path: Path) -> None:
 
 def _make_settings(world: AssetFolders) -> Settings:
     environ = world.environ
-    return Settings(schemas_dir=environ["SYN_SCHEMAS_DIR"], examples_dir=environ["SYN_EXAMPLES_DIR"])
+    return make_settings(schemas_dir=environ["SYN_SCHEMAS_DIR"], examples_dir=environ["SYN_EXAMPLES_DIR"])
 
 
 def _run_tool(tool: Any, **arguments: Any) -> dict[str, Any]:

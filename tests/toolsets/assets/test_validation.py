@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.violations import Validator
-from cleats.settings import Settings
+from cleats.settings import make_settings
 from cleats.toolsets.assets import library, sources
 from cleats.toolsets.assets.validation import AssetValidator
 from tests.support import golden_files
@@ -31,7 +31,7 @@ SUITE_FOLDER = REPOSITORY_ROOT / "tests" / "fixtures" / "json_schema_suite"
 
 
 def make_validator(folder: Path) -> AssetValidator:
-    roots = sources.locate_sources(Settings(schemas_dir=str(folder)))
+    roots = sources.locate_sources(make_settings(schemas_dir=str(folder)))
     return AssetValidator(library.read_library(roots).schemas, roots.schemas)
 
 
@@ -91,7 +91,7 @@ def _load_oracles() -> dict[str, jsonschema.Draft202012Validator]:
 
 @cache
 def _collect_valid_assets() -> list[tuple[str, Any]]:
-    roots = sources.locate_sources(Settings(schemas_dir=str(SHOWCASE_FOLDER)))
+    roots = sources.locate_sources(make_settings(schemas_dir=str(SHOWCASE_FOLDER)))
     good = []
     for example in library.read_library(roots).examples.values():
         asset = example.parse()
@@ -398,7 +398,7 @@ def test_a_marker_is_ignored_unless_the_schema_knows_it(world: AssetFolders, mar
 def test_validating_changes_neither_asset_nor_schema(world: AssetFolders) -> None:
     path = world.write_schema("a.schema.json", {"properties": {"a": {"default": 1}}, "$comment": "x"})
     asset = {"$schemaRef": "a.schema.json"}
-    roots = sources.locate_sources(Settings(schemas_dir=str(world.schemas)))
+    roots = sources.locate_sources(make_settings(schemas_dir=str(world.schemas)))
     files = library.read_library(roots)
 
     AssetValidator(files.schemas, roots.schemas).validate(asset, "a")

@@ -15,6 +15,7 @@ from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.indexes import IndexedRepository
 from tests.support.polyglot import FILES_BY_LANGUAGE, POLYGLOT_FOLDER, FilterCase, iterate_cases, normalize_name
 from tests.support.requirements import requirement
@@ -37,7 +38,7 @@ class PolyglotIndex:
     def find_names(self, arguments: Mapping[str, Any], backend: str = "tantivy") -> set[str]:
         """Return what a search finds, by file and name."""
         search_arguments = {"query": MATCH_ALL_QUERY, "top": 1000, "backend": backend, **arguments}
-        result = self.engine.search(parse_request(search_arguments))
+        result = search_generation(self.engine, parse_request(search_arguments))
         with self.details.open_reader() as reading:
             rows = [reading.read_row(hit.path, hit.ordinal) for hits in result.hits.values() for hit in hits]
         return {f"{row.path}:{normalize_name(row.name)}" for row in rows}

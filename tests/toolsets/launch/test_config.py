@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.settings import Settings
+from cleats.settings import Settings, make_settings
 from cleats.toolsets.launch.config import secrets
 from cleats.toolsets.launch.config.normalise import hash_config, normalise_config
 from cleats.toolsets.launch.config.secrets import redact_config
@@ -224,7 +224,7 @@ def test_the_site_comes_from_the_run_then_the_profile_then_the_settings() -> Non
     assert caught.value.code is ErrorCode.INVALID_INPUT
     assert caught.value.details["missing_fields"] == ["site_repo_url"]
 
-    config = normalise_run_config(Settings(launch_site="https://github.com/o/s"), site_repo_url=None)
+    config = normalise_run_config(make_settings(launch_site="https://github.com/o/s"), site_repo_url=None)
     assert config["site_repo_url"] == "https://github.com/o/s"
 
 
@@ -255,12 +255,12 @@ def test_a_secret_that_the_operator_did_not_list_is_refused() -> None:
 
 
 def test_an_address_that_the_operator_did_not_list_gets_no_secret() -> None:
-    settings = Settings(launch_secrets=("KEY",))
+    settings = make_settings(launch_secrets=("KEY",))
 
     assert "/llm/api_base_url" in list_faults(settings, llm=LLM_CONFIG)
     assert normalise_run_config(settings, llm={**LLM_CONFIG, "api_base_url": "http://127.0.0.1:8080/v1"})
     assert normalise_run_config(
-        Settings(launch_secrets=("KEY",), launch_endpoints=("https://models.example.org",)),
+        make_settings(launch_secrets=("KEY",), launch_endpoints=("https://models.example.org",)),
         llm=LLM_CONFIG,
     )
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cleats.system import front_matter
 from cleats.toolsets.launch.site import pages
 from tests.support import hugo as hugo_world
 from tests.support.shell import LAW_SETTINGS
@@ -35,7 +36,7 @@ See [the guide](/guide/#first "Guide") and
 
 
 def test_a_page_is_its_front_matter_its_body_and_where_the_body_begins() -> None:
-    page = pages.parse_page(PAGE_TEXT)
+    page = front_matter.parse_page(PAGE_TEXT)
 
     assert page.front == {"title": "Trimming", "weight": 20}
     assert page.front_kind == "yaml"
@@ -53,7 +54,7 @@ def test_a_page_is_its_front_matter_its_body_and_where_the_body_begins() -> None
     ],
 )
 def test_front_matter_may_be_yaml_toml_or_json(text: str, kind: str, line: int) -> None:
-    page = pages.parse_page(text)
+    page = front_matter.parse_page(text)
 
     assert (page.front_kind, page.body, page.body_line) == (kind, "Body\n", line)
     assert page.front["title"] == "T"
@@ -61,8 +62,8 @@ def test_front_matter_may_be_yaml_toml_or_json(text: str, kind: str, line: int) 
 
 
 def test_a_page_without_front_matter_is_all_body() -> None:
-    assert pages.parse_page("Body\n---\nnot front\n").front_kind == ""
-    assert pages.parse_page("").body == ""
+    assert front_matter.parse_page("Body\n---\nnot front\n").front_kind == ""
+    assert front_matter.parse_page("").body == ""
 
 
 @pytest.mark.parametrize(
@@ -83,15 +84,15 @@ def test_a_page_without_front_matter_is_all_body() -> None:
     ],
 )
 def test_front_matter_that_cannot_be_read_is_refused_with_its_line(text: str, line: int, words: str) -> None:
-    with pytest.raises(pages.FrontMatterError) as caught:
-        pages.parse_page(text)
+    with pytest.raises(front_matter.FrontMatterError) as caught:
+        front_matter.parse_page(text)
 
     assert caught.value.line == line
     assert words in caught.value.message
 
 
 def test_links_images_fences_and_claims_have_their_lines() -> None:
-    page = pages.parse_page(PAGE_TEXT)
+    page = front_matter.parse_page(PAGE_TEXT)
     at = page.body_line
 
     def find_line(words: str) -> int:
@@ -169,12 +170,12 @@ FRONT_MATTER_VALUES = st.recursive(
 @LAW_SETTINGS
 @given(st.dictionaries(st.text("abcde_", min_size=1, max_size=5), FRONT_MATTER_VALUES, max_size=4))
 def test_what_is_rendered_reads_back_the_same(front: dict[str, object]) -> None:
-    text = pages.render_page(front, "Hello.\n")
-    page = pages.parse_page(text)
+    text = front_matter.render_page(front, "Hello.\n")
+    page = front_matter.parse_page(text)
 
     assert page.front == front
     assert page.body == "\nHello.\n"
-    assert pages.render_page(page.front, page.body) == text
+    assert front_matter.render_page(page.front, page.body) == text
 
 
 @LAW_SETTINGS

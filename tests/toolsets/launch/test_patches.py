@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.git.client import filter_git_environment
+from cleats.system import front_matter
+from cleats.system.front_matter import set_front_matter_keys
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.patching import patches
-from cleats.toolsets.launch.patching.patches import set_front_matter_keys
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_worktree, list_changed_paths
 from cleats.toolsets.launch.runs import artifacts
-from cleats.toolsets.launch.site import pages
 from tests.support.git_repositories import GitCheckout
 from tests.support.shell import LAW_SETTINGS
 
@@ -217,13 +217,13 @@ FRONT_MATTER_VALUES = (
 @LAW_SETTINGS
 @given(st.lists(st.dictionaries(FRONT_MATTER_KEYS, FRONT_MATTER_VALUES, min_size=1, max_size=3), max_size=3))
 def test_whatever_is_set_reads_back_and_the_rest_stays(updates: list[dict[str, Any]]) -> None:
-    text, front = PAGE_TEXT, dict(pages.parse_page(PAGE_TEXT).front)
+    text, front = PAGE_TEXT, dict(front_matter.parse_page(PAGE_TEXT).front)
     for update in updates:
         text = set_front_matter_keys(text, update)
         front.update(update)
 
-    assert pages.parse_page(text).front == {k: v for k, v in front.items() if v is not None}
-    assert pages.parse_page(text).body == pages.parse_page(PAGE_TEXT).body
+    assert front_matter.parse_page(text).front == {k: v for k, v in front.items() if v is not None}
+    assert front_matter.parse_page(text).body == front_matter.parse_page(PAGE_TEXT).body
 
 
 LINE_LISTS = st.lists(st.text("ab ", max_size=4), min_size=1, max_size=6)

@@ -12,9 +12,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.skill_header import _load_yaml, _parse_plain, parse_skill_header
 from cleats.toolsets.skills.catalogue import SkillCatalogue, assemble_catalogue
 from cleats.toolsets.skills.descriptions import LIST_HEADER, MIN_DESCRIPTION_CHARS, describe_catalogue
-from cleats.toolsets.skills.frontmatter import BadHeaderError, _load_yaml, _parse_plain, parse_front_matter
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.selection import SkillFilter
 from cleats.toolsets.skills.skill import FileStamp, Skill, SkillSource
@@ -65,7 +66,7 @@ def test_the_short_cut_reads_what_the_yaml_parser_reads_or_nothing(
 @LAW_SETTINGS
 def test_whatever_a_yaml_writer_wrote_is_read_back(fields: dict[str, Any]) -> None:
     text = yaml.safe_dump(fields, allow_unicode=True, width=20, sort_keys=False)
-    header = parse_front_matter(f"---\n{text}---\nbody\n")
+    header = parse_skill_header(f"---\n{text}---\nbody\n")
 
     assert header.fields == fields
     assert header.strict
@@ -77,15 +78,15 @@ def test_json_is_read_back_too_with_any_line_ending(fields: dict[str, str], endi
     ending = "\r\n" if ending == "\r" else ending
     block = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}{ending}" for key, value in fields.items())
 
-    assert parse_front_matter(f"\ufeff---{ending}{block}---{ending}").fields == fields
+    assert parse_skill_header(f"\ufeff---{ending}{block}---{ending}").fields == fields
 
 
 @given(text=st.text(max_size=200))
 @LAW_SETTINGS
 def test_no_text_makes_the_reader_fail_in_another_way_than_by_saying_so(text: str) -> None:
     for candidate in (text, f"---\n{text}\n---\n", f"---\nname: x\ndescription: {text}\n---"):
-        with suppress(BadHeaderError):
-            json.dumps(parse_front_matter(candidate).fields, allow_nan=False)
+        with suppress(FrontMatterError):
+            json.dumps(parse_skill_header(candidate).fields, allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_no_text_makes_the_reader_fail_in_another_way_than_by_saying_so(text: st
     ],
 )
 def test_values_are_those_of_yaml_1_2(line: str, value: object) -> None:
-    header = parse_front_matter(f"---\n{line}\n---\n")
+    header = parse_skill_header(f"---\n{line}\n---\n")
 
     assert header.fields == {"v": value}
     assert header.strict
@@ -128,7 +129,7 @@ def test_values_are_those_of_yaml_1_2(line: str, value: object) -> None:
     ],
 )
 def test_common_mistakes_are_repaired_and_remembered(line: str, value: str) -> None:
-    header = parse_front_matter(f"---\n{line}\nw: fine\n---\n")
+    header = parse_skill_header(f"---\n{line}\nw: fine\n---\n")
 
     assert header.fields["v"] == value
     assert not header.strict
@@ -138,7 +139,7 @@ def test_a_header_that_asks_for_billions_of_values_is_refused() -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
     block = "\n".join(lines)
 
-    header = parse_front_matter(f"---\nname: x\n{block}\n---\n")
+    header = parse_skill_header(f"---\nname: x\n{block}\n---\n")
 
     assert not header.strict
     assert header.fields["name"] == "x"
@@ -155,7 +156,7 @@ def test_a_header_that_asks_for_billions_of_values_is_refused() -> None:
     ids=["in itself", "in what is in itself", "sixty levels", "twenty thousand levels"],
 )
 def test_a_header_that_is_nested_without_end_costs_no_more_than_its_own_field(line: str) -> None:
-    header = parse_front_matter(f"---\nname: x\n{line}\n---\n")
+    header = parse_skill_header(f"---\nname: x\n{line}\n---\n")
 
     assert not header.strict
     assert header.fields["name"] == "x"

@@ -47,7 +47,7 @@ def wait_for_notification(peer: ServerPeer, method: str) -> dict[str, Any]:
 
 @requirement("c:refresh:rescan")
 def test_the_timer_is_set_to_thirty_seconds() -> None:
-    assert Settings().skill_refresh == 30.0
+    assert Settings().skills.refresh == 30.0
 
 
 @requirement(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 import click
 from msgspec.structs import replace
 
-from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.output import INTERRUPTED_EXIT_CODE, ProgressPrinter, echo_json, is_json_requested, json_option
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,13 +30,7 @@ CALL_TIMEOUT_SECONDS: Final = 86_400.0
 """The seconds that a call may take; as long as a person may want to wait."""
 
 USAGE_ERROR_CODES: Final = frozenset(
-    {
-        "INVALID_INPUT",
-        "INVALID_URL",
-        "RUN_NOT_FOUND",
-        "SCHEMA_VALIDATION_FAILED",
-        "UNSUPPORTED_SITE",
-    }
+    {"INVALID_INPUT", "INVALID_URL", "RUN_NOT_FOUND", "SCHEMA_VALIDATION_FAILED", "UNSUPPORTED_SITE"}
 )
 """The error codes of invalid requests, which exit with code 2."""
 
@@ -53,8 +47,13 @@ COMMANDS_BY_TOOL: Final = {
 }
 """The subcommand that corresponds to each tool."""
 
-DECISION_EXIT_CODE, INTERRUPTED_EXIT_CODE = 3, 130
-"""The exit codes of a run that waits for a decision, and of Ctrl-C."""
+DECISION_EXIT_CODE: Final = 3
+"""The exit code of a run that waits for a decision."""
+
+
+def run_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add RUN_ID and --json to a command, and pass it the settings."""
+    return click.argument("run_id")(json_option(click.pass_obj(command)))
 
 
 class LaunchInterrupted(Exception):  # noqa: N818 - it is what happened
@@ -156,12 +155,13 @@ def run_with_client(settings: Settings, work: Callable[[LaunchClient], Coroutine
 
 def call_launch_tool(settings: Settings, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a launch tool and return its answer; print the error and exit if the call fails."""
-    from cleats.cli.call import ProgressPrinter  # noqa: PLC0415 - help needs none of these
+    with ProgressPrinter(outside_terminal=False) as progress_printer:
+        answer = run_with_client(settings, lambda client: client.call(tool, progress_printer, **arguments))
+    return check_answer(answer)
 
-    progress_printer = ProgressPrinter(outside_terminal=False)
 
-    answer = run_with_client(settings, lambda client: client.call(tool, progress_printer, **arguments))
-    progress_printer.clear()
+def check_answer(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that is ok; otherwise print the error and exit."""
     return answer if answer["ok"] else exit_with_failure(answer)
 
 

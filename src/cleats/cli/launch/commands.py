@@ -1,23 +1,25 @@
 """The `cleats launch` command: start runs, follow them, decide about them."""
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import click
 
-from cleats.cli.launch.calls import LaunchClient, call_launch_tool, exit_with_failure, run_with_client
-from cleats.cli.launch.clean import clean
-from cleats.cli.launch.profiles import profiles
+from cleats.cli.launch.calls import (
+    LaunchClient,
+    call_launch_tool,
+    check_answer,
+    run_command,
+    run_with_client,
+)
+from cleats.cli.launch.housekeeping import clean, profiles
 from cleats.cli.launch.start import drive_run, exit_code, print_status, read_status, start, watch_run
-from cleats.cli.launch.view import build_run_rows as table
-from cleats.cli.launch.view import suggest_next_step
-from cleats.cli.output import echo_json, format_columns, format_count, style_heading
+from cleats.cli.launch.view import format_run_table, suggest_next_step
+from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, print_answer, style_heading
+from cleats.cli.tool_command import json_command
 from cleats.settings import Settings
 from cleats.toolsets.launch.runs.states import RunState
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-_run_id_argument = click.argument("run_id")
 
 
 @click.group()
@@ -27,21 +29,19 @@ def launch() -> None:
     A run is kept in your data folder and belongs to nobody: it can be started here, followed in
     another terminal and finished by an agent. Ctrl-C leaves it at its last recorded step.
 
-    \b
     Examples:
       cleats launch start run.yaml
       cleats launch start --repo-url https://github.com/owner/aspose-3d-foss-python
       cleats launch watch RUN_ID
       cleats launch fix RUN_ID && cleats launch open-pr RUN_ID
 
-    \b
     Every command that is about a run exits
       0  when the run is ready, done, or at its next boundary,
       1  when the tool or the run failed, or the run was cancelled,
       2  when it was asked wrongly: no such run, a configuration that does not fit,
       3  when the run waits for a decision, because validation found something,
       130  when Ctrl-C stopped it.
-    """  # noqa: D301 - click reads the backspace
+    """
 
 
 launch.add_command(start)
@@ -50,19 +50,16 @@ launch.add_command(clean)
 
 
 @launch.command()
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def status(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
+@run_command
+def status(settings: Settings, run_id: str) -> None:
     """Say where a run is, what is wrong and what can be done next.
 
-    \b
     Examples:
       cleats launch status RUN_ID
       cleats launch status RUN_ID --json | jq .status.state
-    """  # noqa: D301 - click reads the backspace
+    """
     answer, is_driven = run_with_client(settings, lambda client: read_status(client, run_id))
-    print_status(answer, is_driven=is_driven) if answer["ok"] else exit_with_failure(answer)
+    print_status(check_answer(answer), is_driven=is_driven)
 
 
 @launch.command("list")
@@ -74,73 +71,56 @@ def status(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: 
     help="Only runs in this state, such as READY_FOR_PR.",
 )
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
-@_json_option
-@click.pass_obj
-def list_runs(settings: Settings, *, product: str | None, state: str | None, limit: int, as_json: bool) -> None:
+@json_command
+def list_runs(settings: Settings, *, product: str | None, state: str | None, limit: int) -> None:
     """List runs, the newest first.
 
-    \b
     Examples:
       cleats launch list
       cleats launch list --state ready_for_pr --limit 5
-    """  # noqa: D301 - click reads the backspace
+    """
     filters = {"product_slug": product, "state": state}
     active_filters = {name: value for name, value in filters.items() if value is not None}
     answer = call_launch_tool(settings, "list_runs", filter=active_filters, limit=limit)
-    if as_json:
-        echo_json(answer)
-    elif answer["runs"]:
-        click.echo(format_columns([("RUN", "PRODUCT", "STATE", "STARTED"), *table(answer["runs"])]))
-    else:
-        click.echo("There are no such runs." if active_filters else "There are no runs yet.")
+    empty_text = "There are no such runs." if active_filters else "There are no runs yet."
+    print_answer(answer, lambda answer: format_run_table(answer["runs"]) or empty_text)
 
 
 @launch.command()
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def watch(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - read by show
+@run_command
+def watch(settings: Settings, run_id: str) -> None:
     """Follow a run until it ends or waits, whoever drives it.
 
     With --json every event is a line of its own, and the status is what comes last.
 
-    \b
     Examples:
       cleats launch watch RUN_ID
-    """  # noqa: D301 - click reads the backspace
-    answer = run_with_client(settings, lambda client: watch_run(client, run_id))
-    print_status(answer) if answer["ok"] else exit_with_failure(answer)
+    """
+    print_status(check_answer(run_with_client(settings, lambda client: watch_run(client, run_id))))
 
 
 @launch.command()
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def resume(settings: Settings, run_id: str, *, as_json: bool) -> None:  # noqa: ARG001 - as above
+@run_command
+def resume(settings: Settings, run_id: str) -> None:
     """Go on with a run, here and now, until it may rest.
 
-    \b
     Examples:
       cleats launch resume RUN_ID
-    """  # noqa: D301 - click reads the backspace
-    answer = run_with_client(settings, lambda client: drive_run(client, "resume", run_id))
-    print_status(answer) if answer["ok"] else exit_with_failure(answer)
+    """
+    print_status(check_answer(run_with_client(settings, lambda client: drive_run(client, "resume", run_id))))
 
 
 @launch.command()
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def validate(settings: Settings, run_id: str, *, as_json: bool) -> None:
+@run_command
+def validate(settings: Settings, run_id: str) -> None:
     """Run the gates on a run as it is now, and say what they find.
 
     Its worktree may have been edited by hand: it is `work/site` in the folder of the run.
 
-    \b
     Examples:
       cleats launch validate RUN_ID
-    """  # noqa: D301 - click reads the backspace
-    _run_and_report(settings, run_id, lambda client: drive_run(client, "validate", run_id), as_json=as_json)
+    """
+    _run_and_report(settings, run_id, lambda client: drive_run(client, "validate", run_id))
 
 
 _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
@@ -148,18 +128,16 @@ _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 
 
 @launch.command()
-@_run_id_argument
+@click.argument("run_id")
 @click.option("--all", "every", is_flag=True, help="Go on until nothing is left that has a rule.")
-@_json_option
-@click.pass_obj
-def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
+@json_command
+def fix(settings: Settings, run_id: str, *, every: bool) -> None:
     """Fix the worst issue that a rule can fix, and validate again.
 
-    \b
     Examples:
       cleats launch fix RUN_ID
       cleats launch fix RUN_ID --all
-    """  # noqa: D301 - click reads the backspace
+    """
 
     async def fix_issues(client: LaunchClient) -> dict[str, Any]:
         answer = await drive_run(client, "fix_next", run_id)
@@ -169,70 +147,55 @@ def fix(settings: Settings, run_id: str, *, every: bool, as_json: bool) -> None:
                 return last_answer
         return answer
 
-    _run_and_report(settings, run_id, fix_issues, as_json=as_json)
+    _run_and_report(settings, run_id, fix_issues)
 
 
 @launch.command()
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def cancel(settings: Settings, run_id: str, *, as_json: bool) -> None:
+@run_command
+def cancel(settings: Settings, run_id: str) -> None:
     """End a run for good, wherever it is driven. Its artifacts can still be read.
 
-    \b
     Examples:
       cleats launch cancel RUN_ID
-    """  # noqa: D301 - click reads the backspace
-    answer = call_launch_tool(settings, "cancel", run_id=run_id)
-    echo_json(answer) if as_json else click.echo(f"{run_id} is cancelled.")
+    """
+    print_answer(call_launch_tool(settings, "cancel", run_id=run_id), lambda _answer: f"{run_id} is cancelled.")
 
 
 @launch.command("open-pr")
-@_run_id_argument
-@_json_option
-@click.pass_obj
-def open_pr(settings: Settings, run_id: str, *, as_json: bool) -> None:
+@run_command
+def open_pr(settings: Settings, run_id: str) -> None:
     """Commit the pages of a run to a branch and open the request.
 
-    \b
     Examples:
       cleats launch open-pr RUN_ID
-    """  # noqa: D301 - click reads the backspace
-    answer = run_with_client(settings, lambda client: drive_run(client, "open_pr", run_id))
-    if not answer["ok"]:
-        exit_with_failure(answer)
-    if as_json:
-        echo_json(answer)
-    else:
-        names = ("pr_url", "branch", "commit_sha")
-        click.echo(format_columns([(name, answer[name]) for name in names]))
+    """
+    answer = check_answer(run_with_client(settings, lambda client: drive_run(client, "open_pr", run_id)))
+    names = ("pr_url", "branch", "commit_sha")
+    print_answer(answer, lambda answer: format_columns([(name, answer[name]) for name in names]))
 
 
 @launch.command()
-@_run_id_argument
+@click.argument("run_id")
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.File("wb"), help="Write the bytes to this file.")
-@_json_option
-@click.pass_obj
-def artifact(settings: Settings, run_id: str, name: str | None, *, output: Any, as_json: bool) -> None:
+@json_command
+def artifact(settings: Settings, run_id: str, name: str | None, *, output: Any) -> None:
     """Print an artifact of a run, or the names of all.
 
-    \b
     Examples:
       cleats launch artifact RUN_ID
       cleats launch artifact RUN_ID validation_report.json
-    """  # noqa: D301 - click reads the backspace
+    """
     if name is None:
         artifacts = call_launch_tool(settings, "get_status", run_id=run_id)["status"]["artifacts"]
         rows = [(listed_artifact["sha256"][:12], listed_artifact["name"]) for listed_artifact in artifacts]
-        echo_json(artifacts) if as_json else click.echo(format_columns(rows) if rows else "None yet.")
+        print_answer(artifacts, lambda _artifacts: format_columns(rows) if rows else "None yet.")
         return
     answer = call_launch_tool(settings, "get_artifact", run_id=run_id, artifact_name=name)
-    if as_json:
+    if is_json_requested():
         echo_json(answer)
-        return
-    target = output or sys.stdout.buffer
-    target.write(_decode_artifact(answer["artifact"]))
+    else:
+        (output or sys.stdout.buffer).write(_decode_artifact(answer["artifact"]))
 
 
 def _decode_artifact(artifact_data: dict[str, str]) -> bytes:
@@ -244,11 +207,7 @@ def _decode_artifact(artifact_data: dict[str, str]) -> bytes:
 
 
 def _run_and_report(
-    settings: Settings,
-    run_id: str,
-    work: Callable[[LaunchClient], Coroutine[Any, Any, dict[str, Any]]],
-    *,
-    as_json: bool,
+    settings: Settings, run_id: str, work: Callable[[LaunchClient], Coroutine[Any, Any, dict[str, Any]]]
 ) -> None:
     """Run a tool that returns a validation report, print the report and the next step, and exit."""
 
@@ -257,34 +216,27 @@ def _run_and_report(
         return answer, await client.call("get_status", run_id=run_id) if answer["ok"] else answer
 
     answer, status_answer = run_with_client(settings, run_with_status)
-    if not answer["ok"]:
-        exit_with_failure(answer)
-    _print_verdict(answer, status_answer, as_json=as_json)
+    run_status = status_answer.get("status", {})
+    print_answer(check_answer(answer), lambda answer: _render_verdict(answer, run_status))
+    verdict = "READY_FOR_PR" if answer["validation_report"]["ok"] else "VALIDATING"
+    sys.exit(exit_code("FAILED" if run_status.get("state") == "FAILED" else verdict))
 
 
-def _print_verdict(answer: dict[str, Any], status_answer: dict[str, Any], *, as_json: bool) -> None:
+def _render_verdict(answer: dict[str, Any], run_status: dict[str, Any]) -> Iterator[str]:
     report = answer["validation_report"]
-    has_failed = status_answer["ok"] and status_answer["status"]["state"] == "FAILED"
-    if as_json:
-        echo_json(answer)
-    else:
-        if answer.get("fixed_issue_id"):
-            click.echo(f"Fixed {answer['fixed_issue_id']}.")
-        failed_gates = [gate["name"] for gate in report["gates"] if not gate["ok"]]
-        passed_count = len(report["gates"]) - len(failed_gates)
-        click.echo(f"{format_count(passed_count, 'gate')} passed, {len(failed_gates)} failed.")
-        issues = [
-            (issue["severity"], issue["gate"], _format_location(issue) + issue["message"]) for issue in report["issues"]
-        ]
-        if issues:
-            click.echo(style_heading(format_count(len(issues), "issue")))
-            click.echo(format_columns(issues))
-        for line in suggest_next_step(status_answer["status"]) if status_answer["ok"] else ():
-            click.echo(line)
-        if has_failed:
-            click.echo("The run has failed.")
-    verdict = "READY_FOR_PR" if report["ok"] else "VALIDATING"
-    sys.exit(exit_code("FAILED" if has_failed else verdict))
+    if answer.get("fixed_issue_id"):
+        yield f"Fixed {answer['fixed_issue_id']}."
+    failed_count = sum(not gate["ok"] for gate in report["gates"])
+    yield f"{format_count(len(report['gates']) - failed_count, 'gate')} passed, {failed_count} failed."
+    if issues := report["issues"]:
+        yield style_heading(format_count(len(issues), "issue"))
+        yield format_columns(
+            [(issue["severity"], issue["gate"], _format_location(issue) + issue["message"]) for issue in issues]
+        )
+    if run_status:
+        yield from suggest_next_step(run_status)
+    if run_status.get("state") == "FAILED":
+        yield "The run has failed."
 
 
 def _format_location(issue: dict[str, Any]) -> str:

@@ -16,11 +16,12 @@ from cleats.cli.launch.calls import (
     DECISION_EXIT_CODE,
     LaunchClient,
     LaunchInterrupted,
-    exit_with_failure,
+    check_answer,
     run_with_client,
 )
 from cleats.cli.launch.view import FINAL_STATES, format_event, render_run, render_status
-from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.output import is_json_requested, print_answer
+from cleats.cli.tool_command import json_command
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -166,10 +167,7 @@ async def read_status(client: LaunchClient, run_id: str) -> tuple[dict[str, Any]
 
 def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
     """Print the status of a run and exit with the matching code."""
-    if is_json_requested():
-        echo_json(answer)
-    else:
-        click.echo("\n".join(render_status(answer["status"], is_driven=is_driven)))
+    print_answer(answer, lambda answer: render_status(answer["status"], is_driven=is_driven))
     sys.exit(exit_code(answer["status"]["state"]))
 
 
@@ -179,45 +177,34 @@ def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
 @click.option("--repo-url", help="Start from the address of a GitHub repository instead.")
 @click.option("--key", help="Idempotency key: the same key and meaning give the same run.")
 @click.option("--no-drive", is_flag=True, help="Only create the run; an agent or `resume` goes on.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.pass_obj
+@json_command
 def start(
-    settings: Settings,
-    config: str | None,
-    *,
-    product_url: str | None,
-    repo_url: str | None,
-    key: str | None,
-    no_drive: bool,
-    as_json: bool,
+    settings: Settings, /, config: str | None, *, key: str | None, no_drive: bool, **addresses: str | None
 ) -> None:
     """Start a run from CONFIG, or from an address.
 
     CONFIG is a YAML, JSON or TOML file. The run is driven here, with a view of it, to its first
     decision; Ctrl-C leaves it at its last recorded step, and `cleats launch resume` goes on.
 
-    \b
     Examples:
       cleats launch start run.yaml
       cleats launch start --product-url https://products.aspose.org/3d/en/python/
       cleats launch start --repo-url https://github.com/owner/name --no-drive --json
-    """  # noqa: D301 - click reads the backspace
-    tool, arguments = _choose_tool(config, product_url, repo_url)
+    """
+    tool, arguments = _choose_tool(config, **addresses)
 
     async def start_run(client: LaunchClient) -> dict[str, Any]:
         answer = await client.call(tool, idempotency_key=key, **arguments)
         if not answer["ok"] or no_drive:
             return answer
-        if not as_json:
+        if not is_json_requested():
             click.echo(answer["run_id"], err=True)
         return await drive_run(client, "resume", answer["run_id"])
 
-    answer = run_with_client(settings, start_run)
-    if not answer["ok"]:
-        exit_with_failure(answer)
+    answer = check_answer(run_with_client(settings, start_run))
     if "status" in answer:
         print_status(answer)
-    echo_json(answer) if as_json else click.echo(answer["run_id"])
+    print_answer(answer, lambda answer: answer["run_id"])
 
 
 def _choose_tool(config: str | None, product_url: str | None, repo_url: str | None) -> tuple[str, dict[str, Any]]:

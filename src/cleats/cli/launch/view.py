@@ -41,10 +41,7 @@ SEVERITY_COLOURS: Final = {"blocker": "red", "error": "red", "warn": "yellow", "
 STATE_COLOURS: Final = {"DONE": "green", "READY_FOR_PR": "green", "FAILED": "red", "CANCELLED": "yellow"}
 SECTION_COLOURS: Final = {"DONE": "green", "BLOCKED": "red"}
 
-NEXT_COMMANDS: Final = {
-    "VALIDATING": "cleats launch fix {run_id}",
-    "READY_FOR_PR": "cleats launch open-pr {run_id}",
-}
+NEXT_COMMANDS: Final = {"VALIDATING": "cleats launch fix {run_id}", "READY_FOR_PR": "cleats launch open-pr {run_id}"}
 """The command that continues a run waiting for a decision; any other run is resumed."""
 
 FINAL_STATES: Final = ("DONE", "FAILED", "CANCELLED")
@@ -164,14 +161,15 @@ def suggest_next_step(status: Mapping[str, Any], *, is_driven: bool = False) -> 
         yield f"Next: {NEXT_COMMANDS.get(state, 'cleats launch resume {run_id}').format(run_id=run_id)}"
 
 
-def build_run_rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Build the table rows of runs."""
-    return [
+def format_run_table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Format runs as a table; empty if there are none."""
+    rows = [
         (
             run["run_id"],
             run["product_slug"],
             click.style(run["state"], fg=STATE_COLOURS.get(run["state"], "cyan")),
-            f"{run['started_at'][:16].replace('T', ' ')}",
+            run["started_at"][:16].replace("T", " "),
         )
         for run in runs
     ]
+    return format_columns([("RUN", "PRODUCT", "STATE", "STARTED"), *rows]) if rows else ""

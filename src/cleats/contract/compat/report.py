@@ -106,11 +106,7 @@ def explain_rule(rule: ContractRule) -> str:
     return "\n".join(lines)
 
 
-SARIF_LEVELS: Final = {
-    FindingSeverity.ERROR: "error",
-    FindingSeverity.WARNING: "warning",
-    FindingSeverity.INFO: "note",
-}
+SARIF_LEVELS: Final = {FindingSeverity.ERROR: "error", FindingSeverity.WARNING: "warning", FindingSeverity.INFO: "note"}
 
 
 def render_sarif(report: ContractReport, uri: str) -> dict[str, Any]:
@@ -149,10 +145,5 @@ def _make_sarif_result(finding: ContractFinding, uri: str) -> dict[str, Any]:
         "ruleId": finding.rule.id,
         "level": SARIF_LEVELS[finding.rule.severity],
         "message": {"text": text},
-        "locations": [
-            {
-                "physicalLocation": {"artifactLocation": {"uri": uri}},
-                "logicalLocations": [logical_location],
-            }
-        ],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}, "logicalLocations": [logical_location]}],
     }

@@ -158,12 +158,7 @@ RULES: Final[Mapping[str, ContractRule]] = {
         ContractRule("ERROR_ADDED", MINOR, True, "An error code is new."),
         ContractRule("ERROR_REMOVED", MAJOR, True, "An error code is gone."),
         ContractRule("ERROR_RENAMED", MAJOR, True, "An error code has another name."),
-        ContractRule(
-            "ERROR_CHANGED",
-            MAJOR,
-            True,
-            "An error code has another number, status or retry advice.",
-        ),
+        ContractRule("ERROR_CHANGED", MAJOR, True, "An error code has another number, status or retry advice."),
         ContractRule("ERROR_DOCS_CHANGED", PATCH, False, "An error code is explained in other words."),
         ContractRule("TOOL_ERROR_ADDED", MINOR, True, "A tool can fail in one more way."),
         ContractRule("TOOL_ERROR_REMOVED", MINOR, True, "A tool no longer fails in one of its ways."),

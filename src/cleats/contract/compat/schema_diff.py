@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from cleats.contract.compat.containment import CoverageVerdict, check_coverage
 from cleats.contract.compat.findings import ChangeKind, ContractFinding, ContractSide, Proof, SchemaChange, Witness
 from cleats.contract.compat.keywords import Schema, has_unknown_dialect, is_same_json
-from cleats.contract.compat.prover import CoverageVerdict, check_coverage
 from cleats.contract.compat.rules import RULES
 from cleats.contract.compat.schema_walk import SchemaWalk
 from cleats.contract.compat.witness import RefusalPredicate, RefusalReason, SchemaDisagreement, find_disagreements

@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cleats.contract.compat.additions import NO_NAMES, OptionalAdditions, PropertyNames
+from cleats.contract.compat.containment import (
+    NO_NAMES,
+    CoverageVerdict,
+    OptionalAdditions,
+    PropertyNames,
+    check_coverage,
+    expand_reserved,
+)
 from cleats.contract.compat.findings import (
     ChangeKind,
     ContractSide,
@@ -41,7 +48,6 @@ from cleats.contract.compat.keywords import (
     to_object_schema,
     walk_schemas,
 )
-from cleats.contract.compat.prover import CoverageVerdict, check_coverage, expand_reserved
 from cleats.contract.compat.witness import find_disagreements
 from cleats.contract.pointer import join_pointer
 

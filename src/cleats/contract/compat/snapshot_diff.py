@@ -15,12 +15,10 @@ from cleats.contract.compat.findings import (
     quote_name,
 )
 from cleats.contract.compat.keywords import Schema, is_same_json
-from cleats.contract.compat.renames import ToolMatching
+from cleats.contract.compat.renames import SnapshotEntry, ToolMatching
 from cleats.contract.compat.schema_diff import compare_schemas
 from cleats.contract.pointer import join_pointer
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
-
-SnapshotEntry = dict[str, Any]
 
 VERSION_FIELDS: Final = {"snapshot", "schemaVersion"}
 """Fields that declare changes rather than being changes; `build_report` evaluates them."""

@@ -14,8 +14,9 @@ from typing import Any, Final
 from cleats.contract.compat.findings import ContractFinding
 from cleats.contract.compat.renames import ToolMatching
 from cleats.contract.compat.rules import BumpLevel
+from cleats.contract.versions import RELEASE_VERSION_PATTERN
 
-SEMVER_PATTERN: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+SEMVER_PATTERN: Final = re.compile(RELEASE_VERSION_PATTERN.pattern + r"(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 VersionTuple = tuple[int, int, int]
 

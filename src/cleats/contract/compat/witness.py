@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from cleats.contract.compat.containment import make_comparable
 from cleats.contract.compat.keywords import Schema, encode_canonical, list_types, resolve_reference, walk_schemas
-from cleats.contract.compat.prover import make_comparable
 from cleats.contract.pointer import join_pointer
 
 MAX_VALUES_PER_LOCATION: Final = 100

@@ -6,14 +6,13 @@ thread share one, which runs them one after the other. Nothing here loads an eve
 build that alone would take as long as all its commands.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cleats.system.processes.command import MAX_OUTPUT_BYTES, CompletedCommand, StartError
+from cleats.system.processes.command import IS_WINDOWS, MAX_OUTPUT_BYTES, CompletedCommand, OutputTail, StartError
 
 if TYPE_CHECKING:
     from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
@@ -30,8 +29,6 @@ __all__ = [
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-IS_WINDOWS = sys.platform == "win32"
 
 _current_supervisor: "ContextVar[SharedSupervisor | None]" = ContextVar("attendant", default=None)
 
@@ -105,16 +102,11 @@ def run_command(
     """
     if IS_WINDOWS:
         return _run_on_event_loop(timeout, argv, cwd=cwd, env=env, stdin=stdin, output_limit=output_limit)
-    output_tails = {"stdout": bytearray(), "stderr": bytearray()}
-    truncated = False
+    tails = {"stdout": OutputTail(output_limit), "stderr": OutputTail(output_limit)}
     with _start_command(argv, cwd, env, stdin, has_stderr=True) as command:
         for name, piece in command.read_output(timeout):
-            output_tails[name] += piece
-            if (excess := len(output_tails[name]) - output_limit) > 0:
-                truncated = True
-                del output_tails[name][:excess]
-        stdout_tail, stderr_tail = map(bytes, output_tails.values())
-        return CompletedCommand(command.exit_code, stdout_tail, stderr_tail, truncated)
+            tails[name].append(piece)
+        return CompletedCommand.from_tails(command.exit_code, **tails)
 
 
 @contextmanager

@@ -9,23 +9,25 @@ itself killed. On other systems that holds for the command's group, and on Windo
 still connected to the command when it is terminated.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from typing import Literal, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from cleats.system.processes.command import (
     DRAIN_TIMEOUT_SECONDS,
     GRACE_SECONDS,
     MAX_OUTPUT_BYTES,
     CompletedCommand,
+    OutputTail,
     StartError,
 )
-from cleats.system.processes.pipes import OutputCallback, OutputCollector
 from cleats.system.processes.tree import CommandSpec, ProcessTree, assume_present, await_shielded, start_tree
 
 __all__ = [
@@ -38,6 +40,14 @@ __all__ = [
     "run",
     "start_command",
 ]
+
+
+MAX_LINE_BYTES = 64 * 1024
+"""The length after which a line is passed on unfinished, so that an endless line cannot fill the
+memory."""
+
+StreamName: TypeAlias = Literal["stdout", "stderr"]
+OutputCallback: TypeAlias = Callable[[StreamName, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,7 @@ async def run(
         exit_code = await tree.wait()
         await await_shielded(tree.terminate())
         streams.cancel_scope.deadline = anyio.current_time() + DRAIN_TIMEOUT_SECONDS
-    return CompletedCommand(
-        exit_code,
-        stdout_collector.tail,
-        stderr_collector.tail,
-        stdout_collector.truncated or stderr_collector.truncated,
-    )
+    return CompletedCommand.from_tails(exit_code, stdout_collector.tail, stderr_collector.tail)
 
 
 @asynccontextmanager
@@ -110,6 +115,34 @@ async def start_command(
     """
     async with start_tree(CommandSpec(argv, cwd, env, grace, stdin=PIPE, stderr=None)) as tree:
         yield ChildProcess(tree.pid, assume_present(tree.stdin), assume_present(tree.stdout), tree)
+
+
+class OutputCollector:
+    """Collects one stream of a command: passes on its lines, and keeps its end."""
+
+    def __init__(self, name: StreamName, limit: int, on_output: OutputCallback | None) -> None:
+        self.tail = OutputTail(limit)
+        self._name = name
+        self._on_output = on_output
+        self._partial_line = b""
+
+    async def drain(self, stream: ByteReceiveStream) -> None:
+        async for chunk in stream:
+            self.tail.append(chunk)
+            if self._on_output is not None:
+                await self._emit_lines(chunk, self._on_output)
+        if self._on_output is not None and self._partial_line:
+            self._on_output(self._name, self._partial_line)
+
+    async def _emit_lines(self, chunk: bytes, on_output: OutputCallback) -> None:
+        *lines, self._partial_line = (self._partial_line + chunk).split(b"\n")
+        if len(self._partial_line) > MAX_LINE_BYTES:
+            lines.append(self._partial_line)
+            self._partial_line = b""
+        for line in lines:
+            # The callback for the previous line may have cancelled this call.
+            await checkpoint_if_cancelled()
+            on_output(self._name, line)
 
 
 async def _write_stdin(stream: ByteSendStream, data: bytes) -> None:

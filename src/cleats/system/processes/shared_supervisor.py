@@ -4,30 +4,30 @@ Private to `blocking`, which documents the guarantees. Not for Windows, which ha
 """
 
 import errno
-import marshal
 import os
 import select
-import sys
 import time
-
-# Importing `socket` creates enums of all its constants, which takes as long as a git command.
-from _socket import SCM_RIGHTS, SHUT_WR, SOL_SOCKET, socketpair
+from _socket import SHUT_WR, socketpair  # not `socket`, as in `command`
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cleats.system.processes.command import DRAIN_TIMEOUT_SECONDS, GRACE_SECONDS, StartError, find_supervisor
+from cleats.system.processes.command import (
+    DRAIN_TIMEOUT_SECONDS,
+    GRACE_SECONDS,
+    SUPERVISOR_TIMEOUT_SECONDS,
+    CommandPipes,
+    StartError,
+    encode_command,
+    reap_supervisor,
+    spawn_supervisor,
+)
 
 if TYPE_CHECKING:
     from logging import Logger
 
-SUPERVISOR_TIMEOUT_SECONDS: Final = 15.0
-"""Time beyond the grace period for the supervisor to finish, as in `tree`."""
-
 READ_CHUNK_BYTES: Final = 1 << 16
-LIFELINE_DESCRIPTOR: Final = 3
-"""The number of the lifeline's descriptor in the supervisor."""
 
 KILLED_EXIT_CODE: Final = -9
 """The exit code of a command whose supervisor was killed, since the real one is lost."""
@@ -42,33 +42,20 @@ class SharedSupervisor:
         self._pid = 0
         self._partial_report = b""
 
-    def send_command(self, payload: bytes, streams: Sequence[int]) -> None:
-        """Have a command started, with these descriptors as its three streams."""
+    def send_command(self, payload: bytes, pipes: CommandPipes) -> None:
+        """Have a command started, with the other ends of these pipes as its streams."""
         if self.is_stopped:
             raise InterruptedError(errno.EINTR, "nobody waits for it any more")
         if not self._pid:
             self._spawn()
-        packed_descriptors = b"".join(stream.to_bytes(4, sys.byteorder) for stream in streams)
-        size = len(payload).to_bytes(4, "big")
-        self._lifeline.sendmsg([size], [(SOL_SOCKET, SCM_RIGHTS, packed_descriptors)])
+        pipes.send_header(self._lifeline, payload)
         self._lifeline.sendall(payload)
 
     def _spawn(self) -> None:
         self._lifeline, supervisor_socket = socketpair()
         self._partial_report = b""
         try:
-            # Only the supervisor's end of the lifeline is passed on: a copy of our end, in any
-            # child, would outlive us and prevent the end of file.
-            self._pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", "-S", find_supervisor(), str(LIFELINE_DESCRIPTOR), "0"],
-                os.environ,  # noqa: TID251 - handed on, as every command gets it
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, supervisor_socket.fileno(), LIFELINE_DESCRIPTOR),
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                    (os.POSIX_SPAWN_DUP2, 0, 1),
-                ],
-            )
+            self._pid = spawn_supervisor(supervisor_socket.fileno())
         finally:
             supervisor_socket.close()
 
@@ -111,7 +98,7 @@ class SharedSupervisor:
         except TimeoutError:
             os.kill(pid, 9)
         self._lifeline.close()
-        os.waitpid(pid, 0)
+        reap_supervisor(pid, waits=True)
 
 
 def _get_logger() -> "Logger":
@@ -138,27 +125,15 @@ class SupervisedCommand:
         self._stdin_data = stdin_data
         self._is_done = False
         self._pid = 0
-        self._our_streams: dict[int, str] = {}
-        self._command_streams: list[int] = []
         supervisor.is_busy = True
         try:
-            self._open_pipes(has_stderr=has_stderr)
+            self._pipes = CommandPipes(has_stdin=stdin_data is not None, has_stderr=has_stderr)
         except OSError:
-            self._close_streams()
+            supervisor.is_busy = False
             raise
-
-    def _open_pipes(self, *, has_stderr: bool) -> None:
-        if self._stdin_data is None:
-            self._command_streams.append(os.open(os.devnull, os.O_RDONLY))
-        else:
-            read_descriptor, write_descriptor = os.pipe()
-            self._command_streams.append(read_descriptor)
-            self._our_streams[write_descriptor] = "stdin"
-            os.set_blocking(write_descriptor, False)
-        for name in ("stdout", "stderr")[: 1 + has_stderr]:
-            read_descriptor, write_descriptor = os.pipe()
-            self._command_streams.append(write_descriptor)
-            self._our_streams[read_descriptor] = name
+        self._our_streams = self._pipes.our_ends
+        for stream, name in self._our_streams.items():
+            os.set_blocking(stream, name != "stdin")
 
     def start(self, cwd: Path | None, env: Mapping[str, str] | None) -> None:
         """Start the command, and wait until it runs.
@@ -166,15 +141,10 @@ class SupervisedCommand:
         Raises:
             StartError: It cannot be started.
         """
-        pairs = None if env is None else {os.fsencode(key): os.fsencode(value) for key, value in env.items()}
-        argv = [os.fsencode(word) for word in self._argv]
-        payload = marshal.dumps((argv, pairs, GRACE_SECONDS, os.fsencode(cwd or "")))
         try:
-            self._supervisor.send_command(payload, [*self._command_streams, 2][:3])
+            self._supervisor.send_command(encode_command(self._argv, env, GRACE_SECONDS, cwd), self._pipes)
         except OSError as error:
             raise StartError.from_os_error(self._argv[0], error) from error
-        while self._command_streams:
-            os.close(self._command_streams.pop())
         while not self._pid:
             for report in self._supervisor.read_reports():
                 self._handle_report(report)
@@ -183,7 +153,7 @@ class SupervisedCommand:
         match report:
             case ["started", pid]:
                 self._pid = int(pid)
-            case ["failed", number]:
+            case ["failed", number, *_]:
                 self._is_done = True
                 raise StartError(self._argv[0], os.strerror(int(number)))
             case ["exited", code]:
@@ -270,11 +240,5 @@ class SupervisedCommand:
         """Release the command; if it has not finished, terminate it and the supervisor."""
         if not self._is_done:
             self._supervisor.close()
-        self._close_streams()
-
-    def _close_streams(self) -> None:
         self._supervisor.is_busy = False
-        for stream in (*self._our_streams, *self._command_streams):
-            os.close(stream)
-        self._our_streams.clear()
-        self._command_streams.clear()
+        self._pipes.close()

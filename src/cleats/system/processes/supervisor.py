@@ -3,17 +3,14 @@
 A program, not a library: `cleats.system.processes.process` runs this file in a separate Python process for
 every command, and talks to it over a socket, the lifeline:
 
-    python -I -S supervisor.py DESCRIPTOR SIZE
+    python -I -S supervisor.py DESCRIPTOR
 
-The first SIZE bytes on the lifeline are `marshal.dumps((argv, env | None, grace))`. After that the
-server sends nothing: an end of file means "terminate the tree", whether the server cancelled the
-command or was itself killed. The supervisor answers with lines: `started PID` or `failed ERRNO`,
-then `exited CODE`, and `survived PID...` if a kill did not work. It exits once the tree is gone.
-
-With a SIZE of 0 it serves `cleats.system.processes.blocking`: each command has the folder as a fourth part,
-is preceded by its length in four bytes, comes with the command's three streams, and is answered
-with `done` when the tree is gone. Then the next one may come; an end of file means the same as
-above.
+A command is `marshal.dumps((argv, env | None, grace, folder))`, preceded by its length in four
+bytes, which come with the command's three streams. An end of file means "terminate the tree",
+whether the server cancelled the command or was itself killed. The supervisor answers with lines:
+`started PID` or `failed ERRNO`, with `folder` if that is what failed, then `exited CODE`, then
+`survived PID...` if a kill did not work, and `done` when the tree is gone. Then the next command
+may come. The supervisor exits at the end of file, or with a command that it had to terminate.
 
 Being a subreaper, it becomes the parent of every orphan below it. A daemon can leave its group, its
 session and its environment, but not its line of descent; so "no children left" means "no
@@ -177,8 +174,8 @@ def become_subreaper() -> bool:
         return False
 
 
-def start_command(argv: list[bytes], env: dict[bytes, bytes], streams: list[int], folder: bytes) -> tuple[int, int]:
-    """Start the command in a new session; return its pid, and an errno or 0."""
+def start_command(argv: list[bytes], env: dict[bytes, bytes], streams: list[int], folder: bytes) -> tuple[int, str]:
+    """Start the command in a new session; return its pid, and the failure if there is one."""
     # Python's pipes close on exec, so an empty read means that the command runs.
     read_descriptor, write_descriptor = posix.pipe()
     pid = posix.fork()
@@ -187,21 +184,23 @@ def start_command(argv: list[bytes], env: dict[bytes, bytes], streams: list[int]
             posix.setsid()
             for number, stream in enumerate(streams):
                 posix.dup2(stream, number)
+            place = "folder"
             if folder:
                 posix.chdir(folder)
+            place = ""
             # Python ignores these signals, and the command would inherit that.
             _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
             _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
             exec_command(argv, env)
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", None) or errno.EINVAL
-            posix.write(write_descriptor, str(number).encode())
+            posix.write(write_descriptor, f"{number} {place}".encode())
         finally:
             posix._exit(127)
     posix.close(write_descriptor)
-    failure = posix.read(read_descriptor, 16)
+    failure = posix.read(read_descriptor, 32)
     posix.close(read_descriptor)
-    return pid, int(failure or 0)
+    return pid, failure.decode()
 
 
 def exec_command(argv: list[bytes], env: dict[bytes, bytes]) -> None:
@@ -220,12 +219,15 @@ def exec_command(argv: list[bytes], env: dict[bytes, bytes]) -> None:
     raise last_error
 
 
-def release_streams() -> None:
-    """Leave the streams to the command; otherwise they would stay open as long as this process."""
-    null = posix.open("/dev/null", posix.O_RDWR)
-    for stream in range(3):
-        posix.dup2(null, stream)
-    posix.close(null)
+def close_inherited_descriptors(lifeline: int) -> None:
+    """Close what the server has inherited from others, so that no command holds it open."""
+    names = posix.listdir("/proc/self/fd") if sys.platform == "linux" else list(map(str, range(256)))
+    for descriptor in map(int, names):
+        if descriptor > lifeline:
+            try:
+                posix.close(descriptor)
+            except OSError:
+                pass
 
 
 def listen_for_signals() -> int:
@@ -300,7 +302,6 @@ def serve_commands(lifeline: int) -> None:
     """Run one command after the other, until the server sends no more."""
     from _socket import SOL_SOCKET, socket  # noqa: PLC0415 - only here
 
-    posix.setsid()  # a Ctrl-C at the terminal is not for us
     wire = socket(fileno=lifeline)
     signals = listen_for_signals()
     subreaper = become_subreaper()
@@ -347,27 +348,11 @@ def unpack_descriptors(packed: bytes) -> list[int]:
 
 
 def main() -> None:
-    lifeline, size = int(sys.argv[1]), int(sys.argv[2])
+    lifeline = int(sys.argv[1])
     # Were the command to inherit our end of the lifeline, a dead supervisor would go unnoticed.
     posix.set_inheritable(lifeline, False)
-    if not size:
-        serve_commands(lifeline)
-        return
-    payload = receive_exactly(lifeline, size)
-    if not payload:
-        return
-    argv, env, grace = marshal.loads(payload)  # noqa: S302 - written by our own server
-    signals = listen_for_signals()
-    subreaper = become_subreaper()
-    command, failure = start_command(argv, posix.environ if env is None else env, [], b"")
-    if failure:
-        write_report(lifeline, "failed", failure)
-        return
-    write_report(lifeline, "started", command)
-    release_streams()
-    tree = DescendantTree(command, lifeline, subreaper=subreaper)
-    wait_for_end(tree, lifeline, signals)
-    terminate_tree(tree, signals, grace)
+    close_inherited_descriptors(lifeline)
+    serve_commands(lifeline)
 
 
 if __name__ == "__main__":

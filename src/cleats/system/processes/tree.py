@@ -1,8 +1,8 @@
 """A command with all its descendants: starting it and terminating it.
 
-Private to `process`, which documents the guarantees. On POSIX each command runs under a supervisor
-(`supervisor.py`), a child process that holds the other end of a socket, the lifeline. Closing our
-side terminates the tree, and if this process is killed the kernel closes it for us. On Linux that
+Private to `process`, which documents the guarantees. On POSIX each command has its own supervisor.
+Closing our side of the lifeline terminates the tree, and if this process is killed the kernel
+closes it for us. On Linux that
 terminates every descendant, regardless of its group, session or environment; elsewhere it
 terminates the group. On Windows `taskkill /T /F` terminates the tree while the command is alive;
 descendants that outlive the command cannot be reached there.
@@ -10,35 +10,33 @@ descendants that outlive the command cannot be reached there.
 
 import asyncio
 import logging
-import marshal
 import os
 import signal
 import socket
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import Any, TypeVar, cast
+from subprocess import PIPE
+from typing import IO, Any, Self, TypeVar, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from cleats.system.processes.command import StartError, find_supervisor
-from cleats.system.processes.pipes import PipeReader, PipeWriter
+from cleats.system.processes.command import (
+    IS_WINDOWS,
+    SUPERVISOR_TIMEOUT_SECONDS,
+    CommandPipes,
+    StartError,
+    encode_command,
+    reap_supervisor,
+    spawn_supervisor,
+)
 
 log = logging.getLogger(__name__)
 
-SUPERVISOR_TIMEOUT_SECONDS = 15.0
-"""Time beyond the grace period for the supervisor to finish. It gives up on processes that cannot
-be killed after five seconds; if it takes longer than this, it has itself been stopped, or the tree
-grows as fast as it is killed."""
-
 T = TypeVar("T")
-
-IS_WINDOWS = sys.platform == "win32"
 
 NO_SUCH_PROCESS_EXIT_CODE = 128
 """The exit code of `taskkill` for a process that has already exited."""
@@ -128,6 +126,61 @@ def assume_present(value: T | None) -> T:
     return cast("T", value)
 
 
+class PipeReader(ByteReceiveStream):
+    """The end of a pipe from which we read.
+
+    The pipes are our own, because those of an event loop may not be pipes: uvloop gives a command
+    sockets, and a script that writes to /dev/stderr cannot open one.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.BaseTransport) -> None:
+        self._reader = reader
+        self._transport = transport
+
+    @classmethod
+    async def open(cls, pipe: IO[bytes]) -> Self:
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        return cls(reader, transport)
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        if chunk := await self._reader.read(max_bytes):
+            return chunk
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        self._transport.close()
+
+
+class PipeWriter(ByteSendStream):
+    """The end of a pipe to which we write."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, pipe: IO[bytes]) -> Self:
+        loop = asyncio.get_running_loop()
+        unused = asyncio.StreamReader()
+        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.StreamReaderProtocol(unused), pipe)
+        return cls(asyncio.StreamWriter(transport, protocol, unused, loop))
+
+    async def send(self, item: bytes) -> None:
+        if self._writer.is_closing():
+            raise anyio.BrokenResourceError
+        try:
+            self._writer.write(item)
+            await self._writer.drain()
+        except OSError as error:
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Send everything that has not been sent yet, and then the end of file."""
+        self._writer.close()
+
+
 class SupervisedTree(ProcessTree):
     """A tree whose supervisor terminates it for us, and reports on it."""
 
@@ -136,31 +189,41 @@ class SupervisedTree(ProcessTree):
 
     def __init__(self, spec: CommandSpec) -> None:
         super().__init__(spec)
-        self._supervisor: Popen[bytes] | None = None
+        self._supervisor = 0
         self._report_lock = anyio.Lock()
-        self._start_errno = 0
+        self._start_failure = ""
         self._exit_code: int | None = None
         self._is_terminated = False
 
     async def open(self) -> None:
-        payload = encode_spec(self._spec)
+        spec = self._spec
+        payload = encode_command(spec.argv, spec.env, spec.grace, spec.cwd)
         our_socket, supervisor_socket = socket.socketpair()
         self._reports, self._lifeline = await asyncio.open_unix_connection(sock=our_socket)
         try:
             with supervisor_socket:
-                supervisor = self._supervisor = spawn_supervisor(self._spec, supervisor_socket.fileno(), len(payload))
+                pipes = CommandPipes(has_stdin=spec.stdin == PIPE, has_stderr=spec.stderr == PIPE)
+                try:
+                    self._supervisor = spawn_supervisor(supervisor_socket.fileno())
+                    pipes.send_header(our_socket, payload)
+                except OSError:
+                    pipes.close()
+                    raise
         except OSError:
             self._lifeline.close()
             raise
         self._lifeline.write(payload)
-        self.stdin = await PipeWriter.open(supervisor.stdin) if supervisor.stdin else None
-        self.stdout = await PipeReader.open(supervisor.stdout) if supervisor.stdout else None
-        self.stderr = await PipeReader.open(supervisor.stderr) if supervisor.stderr else None
+        ends = {name: descriptor for descriptor, name in pipes.our_ends.items()}
+        self.stdout = await PipeReader.open(os.fdopen(ends["stdout"], "rb", 0))
+        if "stdin" in ends:
+            self.stdin = await PipeWriter.open(os.fdopen(ends["stdin"], "wb", 0))
+        if "stderr" in ends:
+            self.stderr = await PipeReader.open(os.fdopen(ends["stderr"], "rb", 0))
 
     async def wait_until_started(self) -> None:
         await self._read_report()
-        if self._start_errno:
-            raise StartError(self._command, os.strerror(self._start_errno))
+        if self._start_failure:
+            raise StartError(self._command, self._start_failure)
         if not self.pid:
             raise StartError(self._command, "its supervisor does not run")
 
@@ -172,7 +235,7 @@ class SupervisedTree(ProcessTree):
         return -signal.SIGKILL if self._exit_code is None else self._exit_code
 
     async def terminate(self) -> None:
-        if self._is_terminated or self._supervisor is None:
+        if self._is_terminated or not self._supervisor:
             return
         self._is_terminated = True
         with suppress(OSError):  # when the other side is gone already
@@ -183,12 +246,12 @@ class SupervisedTree(ProcessTree):
                 while await self._read_report():
                     pass
         if timeout_scope.cancelled_caught:
-            self._supervisor.kill()
+            os.kill(self._supervisor, signal.SIGKILL)
         # Its end of the lifeline closes a moment before the process can be reaped.
-        while (code := self._supervisor.poll()) is None:  # noqa: ASYNC110 - there is no event
+        while (code := reap_supervisor(self._supervisor, waits=False)) is None:  # noqa: ASYNC110 - there is no event
             await anyio.sleep(0.001)
         if code != 0:
-            self._kill_group(self._supervisor.pid, code)
+            self._kill_group(self._supervisor, code)
         self._lifeline.close()
 
     async def close(self) -> None:
@@ -218,37 +281,14 @@ class SupervisedTree(ProcessTree):
         match line.decode().split():
             case ["started", pid]:
                 self.pid = int(pid)
-            case ["failed", number]:
-                self._start_errno = int(number)
+            case ["failed", number, *folder]:
+                reason = os.strerror(int(number))
+                self._start_failure = f"{reason}: {self._spec.cwd}" if folder else reason
             case ["exited", code]:
                 self._exit_code = int(code)
             case ["survived", *pids]:
                 log.error("kill.fail pids=%s", ",".join(pids))
         return True
-
-
-def spawn_supervisor(spec: CommandSpec, lifeline: int, size: int) -> Popen[bytes]:
-    # -I and -S exclude what the environment and the site would add to Python, and a new session
-    # shields it from a Ctrl-C at our terminal. Only the supervisor's end of the lifeline is
-    # passed on: a copy of our end, in any child, would outlive us and prevent the end of file.
-    return Popen(
-        [sys.executable, "-I", "-S", find_supervisor(), str(lifeline), str(size)],
-        bufsize=0,
-        stdin=spec.stdin,
-        stdout=PIPE,
-        stderr=spec.stderr,
-        cwd=spec.cwd,
-        start_new_session=True,
-        pass_fds=(lifeline,),
-    )
-
-
-def encode_spec(spec: CommandSpec) -> bytes:
-    """Encode the command for the supervisor."""
-    argv = [os.fsencode(word) for word in spec.argv]
-    env = spec.env
-    pairs = None if env is None else {os.fsencode(key): os.fsencode(value) for key, value in env.items()}
-    return marshal.dumps((argv, pairs, spec.grace))
 
 
 class WindowsTree(ProcessTree):

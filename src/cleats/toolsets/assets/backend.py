@@ -6,18 +6,12 @@ returned.
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from cleats.contract.versions import TOOLING_VERSION
 from cleats.settings import SettingError, Settings
-
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
 
 BACKEND_TIMEOUT_SECONDS: Final = 5.0
 """The time limit for the whole exchange, slow bodies included."""
@@ -26,10 +20,8 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024
 """The maximum part of a response that is read; an id or an explanation needs little."""
 
 REQUEST_HEADERS: Final = {
-    "content-type": "application/json",
     "accept": "application/json",
     "accept-encoding": "identity",
-    "user-agent": f"cleats/{TOOLING_VERSION}",
 }
 
 MAX_DETAIL_CHARS: Final = 500
@@ -47,43 +39,30 @@ class AssetBackend:
 
     async def post(self, asset: Any) -> dict[str, Any]:
         """Send an asset and return the payload of `populate_backend`, whatever happened."""
-        import asyncio  # noqa: PLC0415 - the command line validates without it
+        # Loaded here, because the command line validates without an event loop.
+        from cleats.system.http_client import HttpClient, RequestFailedError  # noqa: PLC0415
 
-        import httpx2  # noqa: PLC0415 - heavy, and most servers never publish
-
-        # The environment's proxies and .netrc are ignored: only the settings determine where the
-        # tool connects.
-        client = httpx2.AsyncClient(
-            timeout=BACKEND_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False, verify=self._tls_verification()
+        client = HttpClient(
+            base_url=self.post_url,
+            headers=REQUEST_HEADERS,
+            auth=self.auth,
+            timeout=BACKEND_TIMEOUT_SECONDS,
+            max_bytes=MAX_RESPONSE_BYTES,
         )
         try:
-            async with client, asyncio.timeout(BACKEND_TIMEOUT_SECONDS):
-                status, body = await self._send_asset(client, asset)
-        except (TimeoutError, httpx2.TimeoutException):
-            return backend_error(HTTPStatus.GATEWAY_TIMEOUT, "timeout")
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError):
+            async with client:
+                reply = await client.send("POST", content=msgspec.json.encode(asset))
+        except RequestFailedError as error:
+            if error.is_timeout:
+                return backend_error(HTTPStatus.GATEWAY_TIMEOUT, "timeout")
             return backend_error(HTTPStatus.SERVICE_UNAVAILABLE, "network_unreachable")
-        if not 200 <= status < 300:
+        status, body = reply.status, reply.body
+        if not reply.ok:
             return backend_error(status, _describe_failure(status, body))
         asset_id = _parse_asset_id(body)
         if asset_id is None:
             return backend_error(status, "invalid_response")
         return {"ok": True, "asset_id": asset_id, "backend_url": self.public_url}
-
-    async def _send_asset(self, client: "httpx2.AsyncClient", asset: Any) -> tuple[int, bytes]:
-        content = msgspec.json.encode(asset)
-        async with client.stream(
-            "POST", self.post_url, content=content, headers=REQUEST_HEADERS, auth=self.auth
-        ) as response:
-            return response.status_code, await _read_start(response)
-
-    def _tls_verification(self) -> "bool | ssl.SSLContext":
-        """Return the TLS setting; the slow system certificates are loaded only for https."""
-        if self.post_url.startswith("https:"):
-            return True
-        import ssl  # noqa: PLC0415
-
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def create_backend(settings: Settings) -> AssetBackend | None:
@@ -93,10 +72,10 @@ def create_backend(settings: Settings) -> AssetBackend | None:
         SettingError: The URL cannot be posted to. The message omits it, because it may contain a
             password.
     """
-    if not settings.backend_url:
+    if not settings.assets.backend_url:
         return None
     try:
-        parts = urlsplit(settings.backend_url)
+        parts = urlsplit(settings.assets.backend_url)
         host, port = parts.hostname, parts.port
     except ValueError:
         parts, host, port = urlsplit(""), None, None
@@ -107,20 +86,12 @@ def create_backend(settings: Settings) -> AssetBackend | None:
     auth = None
     if parts.username is not None:
         auth = (unquote(parts.username), unquote(parts.password or ""))
-    return AssetBackend(public_url, public_url.rstrip("/") + "/" + settings.backend_assets_path.lstrip("/"), auth)
+    path = settings.assets.backend_assets_path.lstrip("/")
+    return AssetBackend(public_url, f"{public_url.rstrip('/')}/{path}", auth)
 
 
 def backend_error(status: int, detail: str) -> dict[str, Any]:
     return {"ok": False, "reason": "backend_error", "status": int(status), "detail": detail}
-
-
-async def _read_start(response: "httpx2.Response") -> bytes:
-    body = b""
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_RESPONSE_BYTES:
-            break
-    return body[:MAX_RESPONSE_BYTES]
 
 
 def _parse_asset_id(body: bytes) -> str | None:

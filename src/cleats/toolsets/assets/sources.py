@@ -44,8 +44,8 @@ def locate_sources(settings: Settings) -> AssetSources:
     Raises:
         SettingError: A configured folder does not exist.
     """
-    schemas = _configured_folder("SYN_SCHEMAS_DIR", settings.schemas_dir)
-    examples = _configured_folder("SYN_EXAMPLES_DIR", settings.examples_dir)
+    schemas = _configured_folder("SYN_SCHEMAS_DIR", settings.assets.schemas_dir)
+    examples = _configured_folder("SYN_EXAMPLES_DIR", settings.assets.examples_dir)
     submodule = Path(SUBMODULE_PATH)
     return AssetSources(
         schemas=_create_root(_find_schemas(schemas))

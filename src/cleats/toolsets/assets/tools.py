@@ -284,7 +284,7 @@ def load_assets(settings: Settings) -> AssetTools:
     asset_sources = sources.locate_sources(settings)
     files = library.read_library(asset_sources)
     validator = AssetValidator(files.schemas, asset_sources.schemas)
-    return AssetTools(files, validator, create_backend(settings), max_batch=settings.max_batch)
+    return AssetTools(files, validator, create_backend(settings), max_batch=settings.assets.max_batch)
 
 
 def toolset(settings: Settings) -> Toolset:

@@ -69,10 +69,7 @@ class Repository(Struct, frozen=True):
 
     @classmethod
     def from_path(
-        cls,
-        path: str | None,
-        default: Path,
-        has_index: Callable[["Repository"], bool] = lambda _repository: False,
+        cls, path: str | None, default: Path, has_index: Callable[["Repository"], bool] = lambda _repository: False
     ) -> "Repository":
         """Return the repository of a path, or of `default` if there is no path.
 
@@ -97,16 +94,10 @@ def _resolve_folder(path: str | None, default: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise _build_not_found_error(path, default) from error
     if not folder.is_dir():
-        raise ToolError(
-            ErrorCode.INVALID_REQUEST,
-            f"{path} is a file.",
-            hint=f"Give its folder: {folder.parent}.",
-        )
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"{path} is a file.", hint=f"Give its folder: {folder.parent}.")
     if not os.access(folder, os.X_OK):
         raise ToolError(
-            ErrorCode.INVALID_REQUEST,
-            f"{folder} may not be entered.",
-            hint="Allow it, or give another folder.",
+            ErrorCode.INVALID_REQUEST, f"{folder} may not be entered.", hint="Allow it, or give another folder."
         )
     return folder
 

@@ -1,87 +1,67 @@
 """The table of tools of the code toolset."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime import capabilities
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
+from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.downloads.tools import DownloadTools
-from cleats.toolsets.code.index.access import Indexes
 from cleats.toolsets.code.index.tool import IndexTools
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment
 from cleats.toolsets.code.maintenance.status import REPOSITORY_SCHEMA, describe_repository
 from cleats.toolsets.code.maintenance.tools import create_maintenance_tools as upkeep
+from cleats.toolsets.code.schema_atoms import (
+    FLAG_SCHEMA,
+    NULLABLE_TEXT_SCHEMA,
+    TEXT_SCHEMA,
+    add_description,
+    array_schema,
+    object_schema,
+)
 from cleats.toolsets.code.search.tool import SearchTool
 from cleats.toolsets.code.triage.context_packs import ContextPackTool
 from cleats.toolsets.code.triage.tool import TriageTools
 
-_QUEUE_SCHEMA = {
-    "type": "object",
-    "required": ["running", "maxRunning", "waiting", "maxWaiting"],
-    "properties": {
-        "running": {"type": "integer", "description": "Calls that run now, this one included."},
-        "maxRunning": {"type": "integer"},
-        "waiting": {"type": "integer", "description": "Calls that wait for their turn."},
-        "maxWaiting": {"type": "integer", "description": "One more is refused."},
-    },
-}
 
-STATUS_SCHEMA = {
+def _map_schema(values: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {"type": "object", "description": description, "additionalProperties": values}
+
+
+_INTEGER_SCHEMA: Final = {"type": "integer"}
+
+STATUS_SCHEMA: Final = {
     "type": "object",
     "required": ["server", "queue", "calls", "tools", "capabilities"],
     "properties": {
-        "server": {
-            "type": "object",
-            "required": ["name", "toolingVersion", "schemaVersion", "protocolVersion", "uptimeMs"],
-            "properties": {
-                "name": {"type": "string"},
-                "toolingVersion": {"type": "string"},
-                "schemaVersion": {"type": "string"},
-                "protocolVersion": {"type": "string"},
-                "uptimeMs": {"type": "integer"},
-            },
-        },
-        "queue": _QUEUE_SCHEMA,
-        "calls": {
-            "type": "object",
-            "required": ["inFlight", "ended"],
-            "properties": {
-                "inFlight": {
-                    "type": "array",
-                    "description": "Open calls, oldest first.",
-                    "items": {
-                        "type": "object",
-                        "required": ["tool", "requestId", "ms"],
-                        "properties": {
-                            "tool": {"type": "string"},
-                            "requestId": {"type": ["string", "null"]},
-                            "ms": {"type": "integer"},
-                        },
-                    },
-                },
-                "ended": {
-                    "type": "object",
-                    "description": "How many calls ended in each way since the start.",
-                    "additionalProperties": {"type": "integer"},
-                },
-            },
-        },
-        "tools": {
-            "type": "object",
-            "description": "Every tool of this server and the version of its schema.",
-            "additionalProperties": {"type": "integer"},
-        },
-        "capabilities": {
-            "type": "object",
-            "description": "What was found on this machine, by group and name.",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": {"type": "boolean"},
-            },
-        },
+        "server": object_schema(
+            name=TEXT_SCHEMA,
+            toolingVersion=TEXT_SCHEMA,
+            schemaVersion=TEXT_SCHEMA,
+            protocolVersion=TEXT_SCHEMA,
+            uptimeMs=_INTEGER_SCHEMA,
+        ),
+        "queue": object_schema(
+            running=add_description(_INTEGER_SCHEMA, "Calls that run now, this one included."),
+            maxRunning=_INTEGER_SCHEMA,
+            waiting=add_description(_INTEGER_SCHEMA, "Calls that wait for their turn."),
+            maxWaiting=add_description(_INTEGER_SCHEMA, "One more is refused."),
+        ),
+        "calls": object_schema(
+            inFlight=array_schema(
+                object_schema(tool=TEXT_SCHEMA, requestId=NULLABLE_TEXT_SCHEMA, ms=_INTEGER_SCHEMA),
+                "Open calls, oldest first.",
+            ),
+            ended=_map_schema(_INTEGER_SCHEMA, "How many calls ended in each way since the start."),
+        ),
+        "tools": _map_schema(_INTEGER_SCHEMA, "Every tool of this server and the version of its schema."),
+        "capabilities": _map_schema(
+            {"type": "object", "additionalProperties": FLAG_SCHEMA},
+            "What was found on this machine, by group and name.",
+        ),
         "repository": REPOSITORY_SCHEMA,
     },
 }
@@ -89,8 +69,8 @@ STATUS_SCHEMA = {
 
 def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
     """Build the toolset over the indexes of this machine and the status of this server."""
-    indexes = Indexes(settings)
-    search_tool = SearchTool(indexes, demote_tests=settings.search_tests == "lower")
+    indexes = open_indexes(settings)
+    search_tool = SearchTool(indexes, demote_tests=settings.code.search_tests == "lower")
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         return {
@@ -135,5 +115,5 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
             ),
         ),
         running=search_tool.lifespan,
-        ready=indexes.check_reachable if settings.database_url or settings.opensearch_url else None,
+        ready=indexes.check_reachable if settings.database_url or settings.code.opensearch_url else None,
     )

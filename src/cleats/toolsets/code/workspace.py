@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
 from cleats.contract.violations import Validator
+from cleats.system.safe_paths import resolve_path
 from cleats.toolsets.code.repository import Repository
 
 _TOKEN_PATTERN = re.compile(
-    r'(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<comma>,)|(?P<other>.)',
-    re.DOTALL,
+    r'(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<comma>,)|(?P<other>.)', re.DOTALL
 )
 _CLOSING_BRACKET_PATTERN = re.compile(r"(?>\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}]", re.DOTALL)
 
@@ -58,11 +57,7 @@ MAX_WORKSPACE_BYTES: Final = 1 << 20
 """The largest size of a workspace file, in bytes."""
 
 _TAGS_SCHEMA: Final = {"type": "array", "items": {"type": "string", "minLength": 1}}
-_MEMBER_PROPERTIES: Final = {
-    "enabled": {"type": "boolean"},
-    "priority": {"type": "integer"},
-    "tags": _TAGS_SCHEMA,
-}
+_MEMBER_PROPERTIES: Final = {"enabled": {"type": "boolean"}, "priority": {"type": "integer"}, "tags": _TAGS_SCHEMA}
 
 WORKSPACE_SCHEMA: Final = {
     "type": "object",
@@ -134,7 +129,7 @@ class Workspace:
                 or requires another cache than this server's; FORBIDDEN, a path is outside of
                 `within`.
         """
-        path = _resolve_path(path_text, base)
+        path = _resolve_path(path_text, base, _build_error(repr(path_text), "it is no usable path"))
         _check_location(path, within)
         text = _read_text(path, base)
         try:
@@ -151,18 +146,15 @@ class Workspace:
         for member in members:
             _check_location(member.root, within)
         return cls(
-            path=path,
-            name=document.get("name", path.stem),
-            members=members,
-            manifest_hash=_hash_document(document),
+            path=path, name=document.get("name", path.stem), members=members, manifest_hash=_hash_document(document)
         )
 
 
-def _resolve_path(path_text: str, base: Path) -> Path:
+def _resolve_path(path_text: str, base: Path, error: ToolError) -> Path:
     try:
-        return (base / Path(check_path_name(path_text)).expanduser()).resolve()
-    except (OSError, ValueError, RuntimeError):
-        raise _build_error(repr(path_text), "it is no usable path") from None
+        return resolve_path(base, path_text, expands_home=True)
+    except ValueError:
+        raise error from None
 
 
 def _check_location(path: Path, within: Path | None) -> None:
@@ -218,10 +210,7 @@ def _parse_member(path: Path, entry: Mapping[str, Any]) -> WorkspaceMember:
 
 def _resolve_folder(path: Path, path_text: str) -> Path:
     """Resolve a folder of a workspace against the folder of the file."""
-    try:
-        return (path.parent / Path(check_path_name(path_text)).expanduser()).resolve()
-    except (OSError, ValueError, RuntimeError):
-        raise _build_error(path, f"{path_text!r} is no usable path") from None
+    return _resolve_path(path_text, path.parent, _build_error(path, f"{path_text!r} is no usable path"))
 
 
 def _hash_document(document: Any) -> str:

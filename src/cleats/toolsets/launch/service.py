@@ -58,7 +58,7 @@ class LaunchService:
     @cached_property
     def recorder(self) -> TelemetryRecorder:
         """The recorder of telemetry about runs and calls."""
-        url, token = self._settings.launch_telemetry, self._settings.launch_telemetry_token
+        url, token = self._settings.launch.telemetry, self._settings.launch.telemetry_token
         return TelemetryRecorder(
             self._settings.data_dir / "launch",
             lambda: self.engine.store,
@@ -202,7 +202,7 @@ class LaunchService:
 
     @cached_property
     def _git_env(self) -> dict[str, str]:
-        from cleats.toolsets.launch.git.client import filter_git_environment  # noqa: PLC0415 - as above
+        from cleats.system.git import filter_git_environment  # noqa: PLC0415 - as above
 
         return filter_git_environment(get_environment(self._settings))
 

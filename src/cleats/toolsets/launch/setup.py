@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cleats.runtime import spans
 from cleats.settings import Settings, get_environment
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.run_driver import RecordObserver
-from cleats.toolsets.launch.git.client import filter_git_environment
 from cleats.toolsets.launch.store.interface import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
@@ -27,7 +27,7 @@ def get_launch_folder(settings: Settings) -> Path:
 
 def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _events: None) -> RunEngine:
     """Build the engine with its store; nothing is started. `observe` is called for every record."""
-    runs_dir = settings.launch_runs_dir
+    runs_dir = settings.launch.runs_dir
     return RunEngine(
         open_store(settings),
         Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs",
@@ -35,7 +35,7 @@ def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _eve
         secrets=load_secrets(settings),
         env=_build_worker_env(settings),
         grace=settings.grace,
-        pace=LeaseTiming(lease_seconds=settings.launch_lease, renew_seconds=settings.launch_lease / 5),
+        pace=LeaseTiming(lease_seconds=settings.launch.lease, renew_seconds=settings.launch.lease / 5),
         observe=observe,
         tracer=spans.get_tracer(settings),
     )
@@ -63,19 +63,19 @@ def open_store(settings: Settings) -> RunStore:
 def load_secrets(settings: Settings) -> dict[str, str]:
     """Return the tokens that runs may use, by the names of their environment variables."""
     environ = get_environment(settings)
-    return {name: environ[name] for name in settings.launch_secrets if name in environ}
+    return {name: environ[name] for name in settings.launch.secrets if name in environ}
 
 
 def build_worker_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that workers need, as plain JSON."""
     return {
         "git_env": filter_git_environment(get_environment(settings)),
-        "profiles": [str(profile_folder) for profile_folder in settings.launch_profiles],
-        "hugo": settings.launch_hugo,
-        "offline": settings.launch_offline == "on",
-        "link_hosts": list(settings.launch_link_hosts),
-        "models": settings.launch_models == "on",
-        "endpoints": list(settings.launch_endpoints),
+        "profiles": [str(profile_folder) for profile_folder in settings.launch.profiles],
+        "hugo": settings.launch.hugo,
+        "offline": settings.launch.offline == "on",
+        "link_hosts": list(settings.launch.link_hosts),
+        "models": settings.launch.models == "on",
+        "endpoints": list(settings.launch.endpoints),
     }
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cleats.contract.resources import MAX_SKILL_BYTES, MAX_SKILL_FILES
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.skill_header import SkillHeader, parse_skill_header
 from cleats.toolsets.skills.files import list_files
-from cleats.toolsets.skills.frontmatter import BadHeaderError, FrontMatter, parse_front_matter
 from cleats.toolsets.skills.skill import SKILL_FILE_NAME, ProblemSeverity, Skill, SkillProblem, SkillSource
 from cleats.toolsets.skills.skill_reader import (
     MAX_DESCRIPTION_CHARS,
@@ -64,7 +65,7 @@ class _SkillValidator:
             )
         try:
             text = read_stamped(str(self._path))[0].decode()
-            header = parse_front_matter(text)
+            header = parse_skill_header(text)
         except OSError as error:
             yield self._build_error("unreadable", f"it cannot be read: {error.strerror}", "Check it.")
             return
@@ -72,7 +73,7 @@ class _SkillValidator:
             message = f"it is not UTF-8 at byte {error.start}"
             yield self._build_error("not-utf8", message, "Save it as UTF-8.")
             return
-        except BadHeaderError as error:
+        except FrontMatterError as error:
             yield self._build_error("front-matter", str(error), error.fix)
             return
         yield from self._check_header(header)
@@ -82,7 +83,7 @@ class _SkillValidator:
         yield from self._check_text(text)
         yield from self._check_files()
 
-    def _check_header(self, header: FrontMatter) -> Iterator[SkillProblem]:
+    def _check_header(self, header: SkillHeader) -> Iterator[SkillProblem]:
         if not header.strict:
             fix = header.fix or 'Put the value in quotes: description: "Use when: …".'
             yield self._build_error("yaml", f"the front matter is not YAML: {header.complaint}", fix)

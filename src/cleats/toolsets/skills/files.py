@@ -12,9 +12,10 @@ from mimetypes import MimeTypes
 from typing import NamedTuple
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.pathnames import check_path_name
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.safe_paths import check_path_name, is_within
+from cleats.system.skill_header import parse_skill_header
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
-from cleats.toolsets.skills.frontmatter import BadHeaderError, parse_front_matter
 from cleats.toolsets.skills.scan import SKIPPED_FOLDERS
 from cleats.toolsets.skills.skill import Skill, is_encodable
 from cleats.toolsets.skills.skill_reader import MAX_FILE_BYTES, is_recently_written, read_stamped
@@ -74,10 +75,10 @@ def load_skill_text(skill: Skill) -> str:
             raise UnreadableSkillError(skill.path, error.strerror or str(error)) from None
         try:
             text = data.decode()
-            parse_front_matter(text)
-        except (UnicodeDecodeError, BadHeaderError) as error:
+            parse_skill_header(text)
+        except (UnicodeDecodeError, FrontMatterError) as error:
             if not is_recently_written(skill.path):
-                reason = str(error) if isinstance(error, BadHeaderError) else "it is not UTF-8"
+                reason = str(error) if isinstance(error, FrontMatterError) else "it is not UTF-8"
                 log.exception("skill.unreadable path=%s", skill.path)
                 raise UnreadableSkillError(skill.path, reason) from None
         else:
@@ -103,7 +104,7 @@ def _walk_folder(folder: str, prefix: str, root: str) -> Iterator[BundledFile]:
     for entry in _scan_entries(folder):
         path = f"{prefix}{entry.name}"
         try:
-            if entry.is_symlink() and not _is_within(os.path.realpath(entry.path), root):
+            if entry.is_symlink() and not is_within(os.path.realpath(entry.path), root):
                 continue
             if entry.is_file():
                 yield BundledFile(path, entry.path, entry.stat().st_size)
@@ -125,7 +126,7 @@ def list_children(skill: Skill, relative_path: str) -> list[tuple[str, bool, int
     root = os.path.realpath(skill.folder)
     listing = []
     for entry in _scan_entries(path):
-        if entry.is_symlink() and (entry.is_dir() or not _is_within(os.path.realpath(entry.path), root)):
+        if entry.is_symlink() and (entry.is_dir() or not is_within(os.path.realpath(entry.path), root)):
             continue
         if entry.is_dir():
             if entry.name not in SKIPPED_FOLDERS:
@@ -173,13 +174,9 @@ def resolve_inside(skill: Skill, relative_path: str) -> str:
     if os.path.isabs(relative_path) or posixpath.normpath(relative_path).startswith(".."):
         raise _outside_error(skill, relative_path)
     path = os.path.realpath(os.path.join(root, relative_path))
-    if not _is_within(path, root):
+    if not is_within(path, root):
         raise _outside_error(skill, relative_path)
     return path
-
-
-def _is_within(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def _scan_entries(folder: str) -> "list[os.DirEntry[str]]":

@@ -37,7 +37,7 @@ class SkillLibrary:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._filter = SkillFilter(settings.skill_include, settings.skill_exclude)
+        self._filter = SkillFilter(settings.skills.include, settings.skills.exclude)
         self._trees: dict[SkillSource, SkillTree] = {}
         self._inputs: tuple[PluginSources, list[str], list[SkillProblem]] | None = None
         self._edition = CatalogueEdition(SkillCatalogue(), "")
@@ -89,7 +89,7 @@ class SkillLibrary:
             problems=[*problems, *_collect_broken(trees)],
             sources=[tree.source for tree in trees],
         )
-        description = describe_catalogue(catalogue, self._settings.skill_budget)
+        description = describe_catalogue(catalogue, self._settings.skills.budget)
         self._edition = CatalogueEdition(catalogue, description, self._edition.number + 1)
 
     def _load_switches(self) -> tuple[list[str], list[SkillProblem]]:

@@ -29,7 +29,7 @@ class PluginSources(NamedTuple):
 
 def find_plugins(settings: Settings) -> PluginSources:
     """Return the skill folders of every plugin that is installed and enabled for this project."""
-    if settings.skill_plugins == "off" or settings.claude_dir == UNKNOWN_FOLDER:
+    if settings.skills.plugins == "off" or settings.claude_dir == UNKNOWN_FOLDER:
         return PluginSources((), ())
     reader = _PluginReader(settings)
     return PluginSources(list(reader.iter_sources()), reader.problems)

@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote
 
 from anyio import to_thread
 
-from cleats.contract.pathnames import MAX_PATH_CHARACTERS
 from cleats.contract.resources import (
     DIRECTORY_MIME_TYPE,
     MAX_SKILL_BYTES,
@@ -28,10 +27,12 @@ from cleats.contract.resources import (
     SkillFile,
     slice_page,
 )
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.safe_paths import MAX_PATH_CHARACTERS
+from cleats.system.skill_header import parse_skill_header
 from cleats.toolsets.skills.catalogue import SkillCatalogue
 from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.files import guess_media_type, list_children, list_files, load_skill_text, read_bundled_file
-from cleats.toolsets.skills.frontmatter import BadHeaderError, parse_front_matter
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.skill import SKILL_FILE_NAME, Skill, SkillProblem
 
@@ -178,8 +179,8 @@ class SkillExtensionEntries:
         self._resources.problems.pop(skill.uri, None)
         try:
             contents = {file.relative_path: read_bundled_file(skill, file.relative_path) for file in files}
-            fields = parse_front_matter(contents[SKILL_FILE_NAME].decode()).fields
-        except (BundledFileError, BadHeaderError, UnicodeDecodeError, KeyError):
+            fields = parse_skill_header(contents[SKILL_FILE_NAME].decode()).fields
+        except (BundledFileError, FrontMatterError, UnicodeDecodeError, KeyError):
             return None  # it is being changed; the next catalogue will have the result
         skill_files = [
             SkillFile(f"{skill.root_uri}/{quote(relative_path)}", hashlib.sha256(data).hexdigest(), len(data))

@@ -53,7 +53,7 @@ class LibraryRefresher:
         self._log_edition(await to_thread.run_sync(self._library.refresh))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._refresh_repeatedly, notify_changed)
-            if self._settings.skill_watch == "on":
+            if self._settings.skills.watch == "on":
                 tasks.start_soon(self._watch_folders)
             try:
                 yield
@@ -66,7 +66,7 @@ class LibraryRefresher:
 
     async def _refresh_repeatedly(self, notify_changed: ListChangeCallback) -> None:
         await to_thread.run_sync(errors.preload_matcher)
-        interval = self._settings.skill_refresh or None
+        interval = self._settings.skills.refresh or None
         while True:
             with anyio.move_on_after(interval):
                 await self._refresh_requested.wait()

@@ -49,7 +49,7 @@ def list_sources(settings: Settings) -> list[SkillSource]:
 
 
 def _iter_sources(settings: Settings) -> Iterator[SkillSource]:
-    for number, folder in enumerate(settings.skill_dirs, 1):
+    for number, folder in enumerate(settings.skills.dirs, 1):
         label = "custom" if number == 1 else f"custom-{number}"
         yield SkillSource(path=str(folder), scope="custom", label=label, expected=True)
     project = list(enumerate(list_project_folders(settings)))

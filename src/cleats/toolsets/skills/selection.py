@@ -6,13 +6,13 @@ plugin. Case is ignored.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeAlias
 
 from cleats.settings import Settings
+from cleats.system.atomic_files import replace_text
 from cleats.toolsets.skills.skill import DISABLED_FILE_NAME, SKILL_FILE_NAME, Skill, SkillProblem
 
 SkillTest: TypeAlias = Callable[[Skill], bool]
@@ -115,6 +115,4 @@ def switch_on(settings: Settings, skills: Iterable[Skill]) -> None:
 def _write_switches(settings: Settings, names: set[str]) -> None:
     path = switch_file(settings)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(sorted(names), indent=2, ensure_ascii=False) + "\n", "utf-8")
-    temporary.replace(path)
+    replace_text(path, json.dumps(sorted(names), indent=2, ensure_ascii=False) + "\n")

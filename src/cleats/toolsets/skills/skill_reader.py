@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from cleats.toolsets.skills.frontmatter import BadHeaderError, FrontMatter, parse_front_matter
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.skill_header import SkillHeader, parse_skill_header
 from cleats.toolsets.skills.skill import (
     DISABLED_FILE_NAME,
     SKILL_FILE_NAME,
@@ -78,10 +79,10 @@ def read_skill(location: SkillLocation) -> Skill | BrokenSkill:
     if not is_encodable(path):
         return _build_broken("place-name", "a name on the way to it is not UTF-8", path, stamp)
     try:
-        header = parse_front_matter(data.decode())
+        header = parse_skill_header(data.decode())
     except UnicodeDecodeError:
         return _build_broken("not-utf8", "it is not UTF-8", path, stamp)
-    except BadHeaderError as error:
+    except FrontMatterError as error:
         return _build_broken("front-matter", str(error), path, stamp, error.fix)
     fields = header.fields
     description = _normalize_text(fields.get("description"))
@@ -167,7 +168,7 @@ def _normalize_text(value: Any) -> str:
 
 
 def _iter_warnings(
-    header: FrontMatter, name: str, description: str, location: SkillLocation, path: str
+    header: SkillHeader, name: str, description: str, location: SkillLocation, path: str
 ) -> Iterator[SkillProblem]:
     folder = location.parts[-1] if location.parts else name
     if location.file == SKILL_FILE_NAME.lower():

@@ -155,8 +155,8 @@ def build_accesses(
         SettingError: The tokens file is invalid.
     """
     names = [toolset.name for toolset in served_toolsets]
-    tokens = load_tokens(settings.http_token, settings.http_tokens, names)
-    audit = build_writer(open_outlet(settings.http_audit_log, settings.http_log_bytes))
+    tokens = load_tokens(settings.http.token, settings.http.tokens, names)
+    audit = build_writer(open_outlet(settings.http.audit_log, settings.http.log_bytes))
     accesses = []
     for token in tokens or (ANONYMOUS_TOKEN,):
         path_guard = _build_path_guard(settings, token, find_root)
@@ -173,7 +173,7 @@ def build_accesses(
 def _build_path_guard(settings: Settings, token: AccessToken, find_root: Callable[[Path | None], Path]) -> PathGuard:
     project = settings.project_dir.resolve()
     if token.repositories is None:
-        return PathGuard(project, settings.http_roots, default_root=find_root(None), find_root=find_root)
+        return PathGuard(project, settings.http.roots, default_root=find_root(None), find_root=find_root)
     server_root = find_root(None)
     is_allowed = any(server_root.is_relative_to(repository) for repository in token.repositories)
     home = project if is_allowed else token.repositories[0]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
 from cleats.contract.tools import Context, Handler, Tool, Toolset
+from cleats.system.safe_paths import resolve_path
 
 REPOSITORY_ARGUMENT: Final = "repoPath"
 """The argument that names a repository, in every tool that has one."""
@@ -155,9 +155,9 @@ class PathGuard:
 
 def _resolve_path(name: str, path: Path) -> tuple[Path, bool]:
     try:
-        resolved = Path(check_path_name(str(path))).resolve()
+        resolved = resolve_path(Path(), str(path))
         return resolved, resolved.is_dir()
-    except (OSError, ValueError, RuntimeError):  # a loop of links, a long name
+    except (OSError, ValueError):
         raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} is no usable path") from None
 
 

@@ -123,9 +123,9 @@ async def serve_api(
     async def wait_for_stop() -> None:
         await shutdown.requested.wait()
         readiness.stopping = True
-        if settings.http_linger:
-            log.info("serve.linger seconds=%g", settings.http_linger)
-            await asyncio.sleep(settings.http_linger)
+        if settings.http.linger:
+            log.info("serve.linger seconds=%g", settings.http.linger)
+            await asyncio.sleep(settings.http.linger)
 
     async def drain_calls() -> None:
         loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ async def serve_api(
                 traffic=traffic,
                 runner=runner,
                 path_guard=caller_app.access.path_guard,
-                body_limit=settings.http_body_limit,
+                body_limit=settings.http.body_limit,
                 secured=bool(tokens),
                 readiness=readiness,
             ),
@@ -160,12 +160,12 @@ async def serve_api(
     policy = AccessPolicy(
         host=listener.getsockname()[0],
         tokens=tokens,
-        origins=settings.http_origins,
-        hosts=settings.http_hosts,
-        open_probes=settings.http_probes == "open",
+        origins=settings.http.origins,
+        hosts=settings.http.hosts,
+        open_probes=settings.http.probes == "open",
     )
     toolsets_by_name = {item.name: item for caller_app in caller_apps for item in caller_app.access.toolsets}
-    write_access = access_log.build_writer(access_log.open_outlet(settings.http_access_log, settings.http_log_bytes))
+    write_access = access_log.build_writer(access_log.open_outlet(settings.http.access_log, settings.http.log_bytes))
     guard = RequestGuard(
         apps, policy, traffic, ToolsetRouteIndex(collect_routes(toolsets_by_name.values())), write_access
     )

@@ -174,7 +174,7 @@ async def open_endpoint(server: McpServer, settings: Settings) -> AsyncIterator[
     logging.getLogger("mcp.server").setLevel(logging.WARNING)
     manager = StreamableHTTPSessionManager(
         server,
-        stateless=settings.http_sessions == "off",
+        stateless=settings.http.sessions == "off",
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=settings.frame_limit,
     )

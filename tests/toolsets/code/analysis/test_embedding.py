@@ -12,10 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleats.toolsets.code.analysis.embedding import words
-from cleats.toolsets.code.analysis.embedding.lanes import LaneWordTable
-from cleats.toolsets.code.analysis.embedding.table import BLOCK_TEXTS, WordTable
-from cleats.toolsets.code.analysis.embedding.words import DATA_FOLDER, MAX_TEXT_ROWS, VECTOR_LENGTH, find_rows
+from cleats.toolsets.code.analysis.embedding import table as word_tables
+from cleats.toolsets.code.analysis.embedding.table import (
+    BLOCK_TEXTS,
+    DATA_FOLDER,
+    MAX_TEXT_ROWS,
+    VECTOR_LENGTH,
+    WordTable,
+    find_rows,
+)
 
 ROWS_BY_WORD = {word: row for row, word in enumerate(["get", "error", "remote", "cache", "run", "id"])}
 MAX_FILE_BYTES = 6 << 20
@@ -24,11 +29,6 @@ MAX_FILE_BYTES = 6 << 20
 @pytest.fixture(scope="module")
 def table() -> WordTable:
     return WordTable.load()
-
-
-@pytest.fixture(scope="module")
-def lanes() -> LaneWordTable:
-    return LaneWordTable.load()
 
 
 def compute_cosine(table: WordTable, left_text: str, right_text: str) -> float:
@@ -181,7 +181,7 @@ def test_any_text_is_read_as_known_rows(word: str) -> None:
 def test_remembered_words_are_forgotten_before_they_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(words, "MAX_CACHED_WORDS", 10)
+    monkeypatch.setattr(word_tables, "MAX_CACHED_WORDS", 10)
     small_table = make_table([[100, 0], [0, 100]], "left right")
 
     first = small_table.encode([["left"]])
@@ -210,7 +210,7 @@ def test_another_table_has_another_fingerprint(tmp_path: Path) -> None:
 
     other_table = WordTable.load(tmp_path)
 
-    assert other_table.fingerprint == f"{words.ENCODER_VERSION}-abc"
+    assert other_table.fingerprint == f"{word_tables.ENCODER_VERSION}-abc"
     assert other_table.fingerprint != WordTable.load().fingerprint
     assert other_table.dims == 4
 
@@ -221,14 +221,10 @@ def test_rows_of_a_whole_file_give_the_vectors_of_its_texts(table: WordTable) ->
         texts = [rng.choices(range(200), k=rng.randrange(60)) for _ in range(count)]
         names = [rng.choices(range(900), k=rng.randrange(4)) for _ in range(count)]
         path = rng.choices(range(900), k=3)
-        words = list(table.row_by_word)
 
         vectors = table.encode_rows(_join_texts(texts), _join_texts(names), _join_texts([path]))
 
-        text_words, name_words, path_words = (
-            [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
-        )
-        assert vectors == table.encode(text_words, name_words, path_words * count).tobytes()
+        assert vectors == _encode_words(table, texts, names, path)
 
 
 def test_a_very_long_text_is_cut_wherever_it_stands_in_a_file(table: WordTable) -> None:
@@ -251,36 +247,39 @@ def test_a_very_long_text_is_cut_wherever_it_stands_in_a_file(table: WordTable) 
     ),
     path=st.lists(st.integers(0, 27_999), max_size=4),
 )
-def test_without_numpy_the_same_vectors_are_made(
-    table: WordTable, lanes: LaneWordTable, lines: list[tuple[list[int], list[int]]], path: list[int]
+def test_rows_of_any_file_give_the_vectors_of_its_texts(
+    table: WordTable, lines: list[tuple[list[int], list[int]]], path: list[int]
 ) -> None:
-    texts, names = (_join_texts(some) for some in zip(*lines, strict=True))
+    texts, names = zip(*lines, strict=True)
 
-    vectors = lanes.encode_rows(texts, names, _join_texts([path]))
+    vectors = table.encode_rows(_join_texts(texts), _join_texts(names), _join_texts([path]))
 
-    assert vectors == table.encode_rows(texts, names, _join_texts([path]))
-
-
-def test_without_numpy_the_longest_text_is_cut_where_it_always_is(table: WordTable, lanes: LaneWordTable) -> None:
-    every = [row % 28_000 for row in range(MAX_TEXT_ROWS)]
-    texts = _join_texts([[*every, 7, 7], [*[5] * MAX_TEXT_ROWS, 6], []])
-
-    vectors = lanes.encode_rows(texts, _join_texts([[], [1], []]), b"")
-
-    assert vectors == table.encode_rows(texts, _join_texts([[], [1], []]), b"")
+    assert vectors == _encode_words(table, texts, names, path)
 
 
-def test_numbers_at_both_ends_of_a_row_stay_in_their_lanes(tmp_path: Path) -> None:
+def test_numbers_at_both_ends_of_a_row_are_added_exactly(tmp_path: Path) -> None:
     rows = np.array([[-128, 127, -127, 0], [127, -128, 1, -1], [-128, -128, -128, -128]], np.int8)
     np.save(tmp_path / "vectors.npy", rows)
     (tmp_path / "words.txt").write_text("one two three\n")
     (tmp_path / "table.json").write_text('{"fingerprint": "abc"}')
-    texts = _join_texts([[0], [1, 1, 1], [2] * 99, [0, 2], [0, 1, 2] * 70])
-    names = _join_texts([[], [2], [0], [1, 1], []])
+    texts = [[0], [1, 1, 1], [2] * 99, [0, 2], [0, 1, 2] * 70]
+    names: list[list[int]] = [[], [2], [0], [1, 1], []]
+    table = WordTable.load(tmp_path)
 
-    vectors = LaneWordTable.load(tmp_path).encode_rows(texts, names, _join_texts([[2]]))
+    vectors = table.encode_rows(_join_texts(texts), _join_texts(names), _join_texts([[2]]))
 
-    assert vectors == WordTable.load(tmp_path).encode_rows(texts, names, _join_texts([[2]]))
+    assert vectors == _encode_words(table, texts, names, [2])
+
+
+def _encode_words(
+    table: WordTable, texts: Sequence[Sequence[int]], names: Sequence[Sequence[int]], path: Sequence[int]
+) -> bytes:
+    """Return the vectors of texts from their words instead of their rows."""
+    words = list(table.row_by_word)
+    text_words, name_words, path_words = (
+        [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
+    )
+    return table.encode(text_words, name_words, path_words * len(texts)).tobytes()
 
 
 def _join_texts(texts: Sequence[Sequence[int]]) -> bytes:

@@ -86,7 +86,7 @@ def test_a_walk_finds_what_git_finds(files: list[str], ignores: dict[str, str]) 
 def user_ignore_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Return the path of a user's ignore file, so that the one of this machine does not matter."""
     path = tmp_path / "global"
-    monkeypatch.setattr(git_files, "find_excludes_file", lambda: path)
+    monkeypatch.setattr(git_files, "find_excludes_file", lambda _: path)
     return path
 
 

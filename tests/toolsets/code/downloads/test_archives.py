@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.downloads import archives
-from cleats.toolsets.code.downloads.entries import DEFAULT_ARCHIVE_LIMITS, ArchiveLimits, ArchiveTally
+from cleats.toolsets.code.downloads.archives import DEFAULT_ARCHIVE_LIMITS, ArchiveTally
+from cleats.toolsets.code.downloads.unpacking import ArchiveLimits
 from tests.support.hostile_archives import ZipEntry, build_tar, build_tar_entry, build_zip, generate_hostile_archives
 from tests.support.shell import LAW_SETTINGS
 

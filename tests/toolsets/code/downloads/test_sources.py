@@ -7,8 +7,9 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
+from cleats.system.http_client import is_public_address
 from cleats.toolsets.code.downloads import sources, web
-from cleats.toolsets.code.downloads.sources import DownloadPolicy, is_public
+from cleats.toolsets.code.downloads.sources import DownloadPolicy
 from tests.support.shell import Shell
 
 PINNED_SHA256 = "ab" * 32
@@ -88,7 +89,7 @@ def test_what_is_no_source_is_refused_with_a_hint(text: str, tmp_path: Path) -> 
     ],
 )
 def test_private_addresses_are_known_in_every_disguise(address: str, public: bool) -> None:
-    assert is_public(address) is public
+    assert is_public_address(address) is public
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "0x7f000001", "2130706433"])

@@ -202,6 +202,12 @@ def test_every_maker_of_facts_that_is_named_exists() -> None:
     assert [name for name in build_inputs.FACT_SOURCES if not (code / name).exists()] == []
 
 
+def test_a_source_that_does_not_exist_is_an_error_and_not_an_empty_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_inputs, "FACT_SOURCES", ("discovery", "records/gone.py"))
+    with pytest.raises(FileNotFoundError, match=r"records/gone\.py"):
+        build_inputs.hash_program.__wrapped__()
+
+
 def test_an_index_of_another_form_is_replaced(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         next_version = catalogue_schema.CATALOGUE_SCHEMA_VERSION + 1

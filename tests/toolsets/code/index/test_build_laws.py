@@ -16,6 +16,7 @@ from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.indexes import IndexedRepository
 
 WALK_STEP_COUNT = int(os.environ.get("CLEATS_TEST_WALK", "12"))
@@ -145,7 +146,10 @@ def collect_answers(world: IndexedRepository) -> list[dict[str, Any]]:
     with world.lease_current() as lease:
         engine = SearchEngine.open(lease.folder)
         try:
-            return [render_answer(engine, engine.search(parse_request(question))) for question in SEARCH_REQUESTS]
+            return [
+                render_answer(engine, search_generation(engine, parse_request(question)))
+                for question in SEARCH_REQUESTS
+            ]
         finally:
             engine.close()
 

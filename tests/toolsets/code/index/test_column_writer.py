@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cleats.toolsets.code.index import column_writer
 from cleats.toolsets.code.index.column_writer import ColumnPostings
-from cleats.toolsets.code.index.columns import ValueColumn
+from cleats.toolsets.code.index.columns import ValueColumn, map_arrays
 
 OWNER_COUNT = 6
 
@@ -19,7 +19,7 @@ values = st.sampled_from(["a", "a\0", "\0a", "A", "b"]) | st.text(
 
 def save_and_load(postings: ColumnPostings, folder: Path) -> ValueColumn:
     column_writer.write_arrays(folder / "column", postings.pack())
-    return ValueColumn(column_writer.map_arrays(folder / "column"), OWNER_COUNT)
+    return ValueColumn(map_arrays(folder / "column"), OWNER_COUNT)
 
 
 def map_owners(column: ValueColumn) -> dict[str, list[int]]:

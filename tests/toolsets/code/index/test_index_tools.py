@@ -20,9 +20,11 @@ from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
+from cleats.settings import make_settings as make_settings_flat
+from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.index import freshness, portable
-from cleats.toolsets.code.index.access import Indexes
 from cleats.toolsets.code.index.freshness import Freshness
+from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 from tests.support.indexes import IndexedRepository
 from tests.support.requirements import requirement
@@ -38,7 +40,7 @@ def world(tmp_path: Path) -> IndexedRepository:
 
 def make_settings(world: IndexedRepository, **overrides: Any) -> Settings:
     chosen = {"index_workers": 1, "index_lint": "off", "telemetry": "off", **overrides}
-    return Settings(cache_dir=world.cache, project_dir=world.root, **chosen)
+    return make_settings_flat(cache_dir=world.cache, project_dir=world.root, **chosen)
 
 
 def call_tool(
@@ -191,8 +193,8 @@ def test_status_tells_what_is_in_the_index_and_what_has_changed_since(world: Ind
 def test_freshness_is_looked_up_again_when_a_file_or_a_folder_has_changed(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cleats.toolsets.code.index.access.FRESHNESS_CACHE_SECONDS", 0.0)
-    indexes = Indexes(make_settings(world))
+    monkeypatch.setattr("cleats.toolsets.code.index.freshness_watch.FRESHNESS_CACHE_SECONDS", 0.0)
+    indexes = open_indexes(make_settings(world))
     assert read_freshness(indexes, world) is None
     name = world.build_index().generation
 
@@ -226,8 +228,8 @@ def test_a_second_look_asks_nobody_when_nothing_has_moved(
 def test_a_recent_look_holds_until_another_generation_is_there(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cleats.toolsets.code.index.access.FRESHNESS_CACHE_SECONDS", 600.0)
-    indexes = Indexes(make_settings(world))
+    monkeypatch.setattr("cleats.toolsets.code.index.freshness_watch.FRESHNESS_CACHE_SECONDS", 600.0)
+    indexes = open_indexes(make_settings(world))
     world.build_index()
     first = read_freshness(indexes, world)
     world.write_file("app/more.py", "x = 1\n")
@@ -240,7 +242,7 @@ def test_a_recent_look_holds_until_another_generation_is_there(
 
 def test_an_answer_does_not_wait_for_a_slow_look(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     world.build_index()
-    indexes = Indexes(make_settings(world))
+    indexes = open_indexes(make_settings(world))
 
     assert read_freshness(indexes, world, max_wait=0.0) is None
     assert read_freshness(indexes, world) is not None
@@ -248,7 +250,7 @@ def test_an_answer_does_not_wait_for_a_slow_look(world: IndexedRepository, monke
 
 def test_what_was_seen_before_a_build_is_not_said_of_the_index_after_it(world: IndexedRepository) -> None:
     world.build_index()
-    indexes = Indexes(make_settings(world))
+    indexes = open_indexes(make_settings(world))
     world.write_file("app/more.py", "x = 1\n")
     old = read_freshness(indexes, world)
     name = world.build_index().generation
@@ -261,7 +263,7 @@ def test_what_was_seen_before_a_build_is_not_said_of_the_index_after_it(world: I
 
 def test_other_settings_make_an_index_old(world: IndexedRepository) -> None:
     world.build_index()
-    options = Indexes(make_settings(world, index_max_lines=7)).options
+    options = open_indexes(make_settings(world, index_max_lines=7)).options
 
     state = freshness.FreshnessChecker(world.root, world.generation_store, options).check()
 

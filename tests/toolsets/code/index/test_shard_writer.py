@@ -16,9 +16,11 @@ from cleats.toolsets.code.index import segments
 from cleats.toolsets.code.index.digest import ChunkTexts
 from cleats.toolsets.code.index.shard_writer import choose_shard_count, list_shard_folders, write_shards
 from cleats.toolsets.code.query.request import parse_request
-from cleats.toolsets.code.search import tantivy_backend, vectors
+from cleats.toolsets.code.search import engine as engines
+from cleats.toolsets.code.search import tantivy_backend
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.search import ShopFile, build_generation, build_shop_files
 
 
@@ -37,7 +39,7 @@ def make_files(count: int, seed: int = 0) -> list[ShopFile]:
 def collect_answers(engine: SearchEngine, **arguments: Any) -> list[dict[str, Any]]:
     queries = ("load", "parse error", "cart AND item", "-load", '"load store"', "work_11")
     return [
-        render_answer(engine, engine.search(parse_request({"query": query, "top": 20, **arguments})))
+        render_answer(engine, search_generation(engine, parse_request({"query": query, "top": 20, **arguments})))
         for query in queries
     ]
 
@@ -129,7 +131,7 @@ def test_history_that_changes_without_the_files_is_never_taken_over(tmp_path: Pa
     updated = SearchEngine.open(build_generation(tmp_path / "updated", after, previous=first))
 
     everyone = {"query": "-nowhere", "author": "somebody", "top": 50}
-    assert len(updated.search(parse_request(everyone)).hits["code"]) == 20
+    assert len(search_generation(updated, parse_request(everyone)).hits["code"]) == 20
     assert read_inode(list_shard_folders(first)[0]) == read_inode(list_shard_folders(updated.folder)[0])
 
 
@@ -147,7 +149,7 @@ def test_shards_together_rank_like_one(tmp_path: Path) -> None:
 
     for query in ("load", "parse error", "cart AND item"):
         sets = [
-            {hit.path for hit in engine.search(parse_request(request)).hits["code"]}
+            {hit.path for hit in search_generation(engine, parse_request(request)).hits["code"]}
             for backend in ("tantivy", "memory")
             if (request := {"query": query, "backend": backend, "top": 300, "ann": False})
         ]
@@ -205,7 +207,9 @@ def test_of_many_that_score_the_same_the_first_paths_are_found(tmp_path: Path, a
 
     request = {"query": "word", "top": 5, "ann": False, **arguments}
     paths_by_backend = {
-        backend: [hit.path for hit in engine.search(parse_request(request | {"backend": backend})).hits["code"]]
+        backend: [
+            hit.path for hit in search_generation(engine, parse_request(request | {"backend": backend})).hits["code"]
+        ]
         for backend in ("tantivy", "memory")
     }
 
@@ -252,13 +256,13 @@ def test_rows_that_are_widened_block_by_block_are_as_close_as_those_kept_wide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(7)
-    sizes = (1, vectors.BLOCK_ROWS, 2 * vectors.BLOCK_ROWS + 5)
+    sizes = (1, engines.BLOCK_ROWS, 2 * engines.BLOCK_ROWS + 5)
     shards = [rng.integers(-127, 128, (size, 16), np.int8) for size in sizes]
     direction = rng.random(16, np.float32)
-    wide = vectors.VectorIndex(shards).compute_cosines(direction)
+    wide = engines.VectorIndex(shards).compute_cosines(direction)
 
-    monkeypatch.setattr(vectors, "MAX_WIDENED_ROWS", 0)
-    widened = vectors.VectorIndex(shards).compute_cosines(direction)
+    monkeypatch.setattr(engines, "MAX_WIDENED_ROWS", 0)
+    widened = engines.VectorIndex(shards).compute_cosines(direction)
 
     assert len(wide) == sum(sizes)
     assert wide.tobytes() == widened.tobytes()
@@ -277,7 +281,7 @@ def test_files_without_chunks_are_no_trouble(tmp_path: Path) -> None:
 
     engine = SearchEngine.open(build_generation(tmp_path / "some", files))
 
-    assert len(engine.search(parse_request({"query": "-nowhere"})).hits["code"]) == 2
+    assert len(search_generation(engine, parse_request({"query": "-nowhere"})).hits["code"]) == 2
 
 
 def test_names_that_no_one_expects_are_found_again(tmp_path: Path) -> None:
@@ -286,8 +290,8 @@ def test_names_that_no_one_expects_are_found_again(tmp_path: Path) -> None:
     files = [ShopFile(path, text).add_chunk("function", "same", text) for path in paths]
     engine = SearchEngine.open(build_generation(tmp_path / "odd", files))
 
-    hits = engine.search(parse_request({"query": "word", "top": 50})).hits["code"]
-    bracket = engine.search(parse_request({"query": "word", "path": "[id]"})).hits["code"]
+    hits = search_generation(engine, parse_request({"query": "word", "top": 50})).hits["code"]
+    bracket = search_generation(engine, parse_request({"query": "word", "path": "[id]"})).hits["code"]
 
     assert sorted(hit.path for hit in hits) == sorted(paths)
     assert [hit.path for hit in bracket] == ["[id].tsx"]

@@ -35,7 +35,7 @@ def test_a_name_is_split_where_its_words_begin(text: str, words: list[str]) -> N
 
 
 def test_a_text_has_four_forms() -> None:
-    [forms] = tokens.make_streams(["parsing HTTPErrors in load_all"])
+    [forms] = tokens.streams_from_words(tokens.split_texts(["parsing HTTPErrors in load_all"]))
 
     assert forms.words == "parsing http errors in load all"
     assert forms.stems == "pars http error in load all"
@@ -51,7 +51,7 @@ def test_words_of_one_stem_are_the_same_and_numbers_are_themselves() -> None:
 
 @given(st.text(max_size=200))
 def test_the_forms_of_any_text_go_word_by_word(text: str) -> None:
-    [forms] = tokens.make_streams([text])
+    [forms] = tokens.streams_from_words(tokens.split_texts([text]))
 
     assert len(forms.words.split()) == len(forms.stems.split()) == len(forms.cased.split())
     assert forms.words == forms.cased.lower()
@@ -61,9 +61,9 @@ def test_the_forms_of_any_text_go_word_by_word(text: str) -> None:
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_texts_taken_apart_together_are_the_same_as_alone(texts: list[str]) -> None:
-    together = tokens.make_streams(texts)
+    together = tokens.streams_from_words(tokens.split_texts(texts))
 
-    assert together == [forms for text in texts for forms in tokens.make_streams([text])]
+    assert together == [forms for text in texts for forms in tokens.streams_from_words(tokens.split_texts([text]))]
     assert tokens.stem_texts(texts) == [forms.stems for forms in together]
 
 

@@ -11,7 +11,7 @@ import pytest
 from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Done
 from cleats.system import locks
-from cleats.toolsets.code.index import cache
+from cleats.toolsets.code.index import cache, generations
 from cleats.toolsets.code.index.generations import BUILDING_PREFIX, LOCK_FILE_NAME, GenerationLease, GenerationStore
 from cleats.toolsets.code.repository import Repository
 from tests.support.indexes import IndexedRepository
@@ -294,7 +294,7 @@ def test_what_cannot_be_removed_is_said(upkeep: MaintenanceClient, monkeypatch: 
     def refuse(_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cache, "_remove_generation", refuse)
+    monkeypatch.setattr(cache, "bury_generation", refuse)
 
     [target] = upkeep.expect_result("clean_artifacts")["targets"]
 
@@ -307,18 +307,18 @@ def test_what_cannot_be_removed_is_said(upkeep: MaintenanceClient, monkeypatch: 
 def test_a_reader_who_comes_while_an_index_goes_gets_nothing(
     upkeep: MaintenanceClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = cache._remove_generation
+    real = generations.bury_generation
     locks_taken: list[locks.FileLock | None] = []
     threads: list[Thread] = []
 
-    def bury(generation: Path) -> None:
+    def bury(generation: Path) -> Path:
         threads.append(
             Thread(target=lambda: locks_taken.append(locks.acquire_shared_lock(generation / LOCK_FILE_NAME)))
         )
         threads[-1].start()
-        real(generation)
+        return real(generation)
 
-    monkeypatch.setattr(cache, "_remove_generation", bury)
+    monkeypatch.setattr(cache, "bury_generation", bury)
     result = upkeep.expect_result("clean_artifacts")
     for thread in threads:
         thread.join()

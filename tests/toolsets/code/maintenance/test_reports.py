@@ -7,7 +7,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode
 from cleats.toolsets.code.index import cache
-from cleats.toolsets.code.maintenance.config_status import SECRET_MASK
+from cleats.toolsets.code.maintenance.status import SECRET_MASK
 from cleats.toolsets.code.repository import Repository
 from tests.support.indexes import IndexedRepository
 from tests.support.maintenance import MaintenanceClient, create_maintenance_client

@@ -201,7 +201,7 @@ def test_a_file_that_may_not_be_read_is_forbidden(upkeep: MaintenanceClient, mon
     def refuse_open(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(file_access, "_open_without_links", refuse_open)
+    monkeypatch.setattr(file_access, "open_file_below", refuse_open)
 
     upkeep.expect_error("show_file", ErrorCode.FORBIDDEN, path="README.md")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.query.path_filters import SearchRoots
-from cleats.toolsets.code.query.request import parse_request
+from cleats.toolsets.code.query.request import SearchRoots, parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.search import build_generation, build_shop_files
 
 CART_PATH, STORE_PATH, GUIDE_PATH, FINDING_PATH = (shop_file.path for shop_file in build_shop_files())
@@ -21,7 +21,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> SearchEngine:
 
 def find_files(engine: SearchEngine, roots: SearchRoots, *paths: str, argument: str = "path") -> set[str]:
     request = {"query": "*", "mode": "all", "top": 100, argument: list(paths)}
-    result = engine.search(parse_request(request, roots=roots))
+    result = search_generation(engine, parse_request(request, roots=roots))
     return {hit.path for hits in result.hits.values() for hit in hits}
 
 

@@ -8,6 +8,7 @@ import pytest
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.search import ShopFile, build_generation, build_shop_files, search_names
 
 BACKEND_NAMES = ("tantivy", "sqlite-fts", "memory")
@@ -20,7 +21,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> SearchEngine:
 
 
 def get_answer(engine: SearchEngine, query: str, **arguments: Any) -> dict[str, Any]:
-    return render_answer(engine, engine.search(parse_request({"query": query, **arguments})))
+    return render_answer(engine, search_generation(engine, parse_request({"query": query, **arguments})))
 
 
 def list_note_codes(engine: SearchEngine, query: str, **arguments: Any) -> list[str]:

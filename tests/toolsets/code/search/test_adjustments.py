@@ -16,6 +16,7 @@ from cleats.toolsets.code.search.adjustments import (
 )
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.search import ShopFile, build_generation
 
 PRICE_QUESTION = "how is the price of an order worked out"
@@ -33,7 +34,7 @@ def make_script(path: str, text: str, name: str = "price") -> ShopFile:
 
 def find_hits(engine: SearchEngine, query: str, **arguments: Any) -> list[dict[str, Any]]:
     request = parse_request({"query": query, "mode": "code", "explain": True, **arguments})
-    hits: list[dict[str, Any]] = render_answer(engine, engine.search(request))["code"]
+    hits: list[dict[str, Any]] = render_answer(engine, search_generation(engine, request))["code"]
     return hits
 
 

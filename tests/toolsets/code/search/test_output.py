@@ -11,6 +11,7 @@ from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.answer_schema import SEARCH_OUTPUT_SCHEMA
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support import golden_files
 from tests.support.requirements import requirement
 from tests.support.search import CART_SOURCE, GUIDE_TEXT, ShopFile, build_generation, build_shop_files
@@ -22,7 +23,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> SearchEngine:
 
 
 def get_answer(engine: SearchEngine, query: str, **arguments: Any) -> dict[str, Any]:
-    return render_answer(engine, engine.search(parse_request({"query": query, **arguments})))
+    return render_answer(engine, search_generation(engine, parse_request({"query": query, **arguments})))
 
 
 def find_first_hit(engine: SearchEngine, query: str, **arguments: Any) -> dict[str, Any]:

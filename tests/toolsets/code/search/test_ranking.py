@@ -10,7 +10,7 @@ from cleats.contract.errors import ToolError
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
-from cleats.toolsets.code.search.retrieval import SearchCancelled
+from cleats.toolsets.code.search.retrieval import SearchCancelled, search_generation
 from tests.support.requirements import requirement
 from tests.support.search import ShopFile, build_generation, build_shop_files, search_names
 
@@ -109,7 +109,7 @@ def test_of_names_that_differ_in_case_the_one_as_written_comes_first(tmp_path: P
 
 
 def test_a_files_name_brings_what_is_in_it(engine: SearchEngine) -> None:
-    answer = render_answer(engine, engine.search(parse_request({"query": "cart.py", "mode": "code"})))
+    answer = render_answer(engine, search_generation(engine, parse_request({"query": "cart.py", "mode": "code"})))
 
     assert [hit["file"] for hit in answer["code"][:6]] == ["src/shop/cart.py"] * 6
 
@@ -183,7 +183,7 @@ def test_equals_stand_in_the_order_of_their_files_and_places(tmp_path: Path, bac
     random.Random(1).shuffle(files)
     engine = SearchEngine.open(build_generation(tmp_path / "one", files))
 
-    answer = render_answer(engine, engine.search(parse_request({"query": "-nowhere", "backend": backend})))
+    answer = render_answer(engine, search_generation(engine, parse_request({"query": "-nowhere", "backend": backend})))
 
     locations = [(hit["file"], hit["startLine"]) for hit in answer["code"]]
     assert locations == sorted(locations)
@@ -192,7 +192,7 @@ def test_equals_stand_in_the_order_of_their_files_and_places(tmp_path: Path, bac
 
 def test_a_score_is_the_sum_of_its_parts(engine: SearchEngine) -> None:
     for query in ("cart", "parse error", "cart AND item", "where do customers pay?", "-cart"):
-        answer = render_answer(engine, engine.search(parse_request({"query": query, "explain": True})))
+        answer = render_answer(engine, search_generation(engine, parse_request({"query": query, "explain": True})))
         hits = [hit for mode in ("code", "prose", "extractedProse") for hit in answer[mode]]
 
         assert hits
@@ -240,7 +240,7 @@ def test_a_strange_query_is_answered_or_refused(engine: SearchEngine, backend: s
 
 def test_a_search_that_nobody_waits_for_stops(engine: SearchEngine) -> None:
     with pytest.raises(SearchCancelled):
-        engine.search(parse_request({"query": "cart"}), is_cancelled=lambda: True)
+        search_generation(engine, parse_request({"query": "cart"}), is_cancelled=lambda: True)
 
 
 def test_tests_rank_lower_where_the_operator_wants_it(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_tests_rank_lower_where_the_operator_wants_it(tmp_path: Path) -> None:
     engine = SearchEngine.open(build_generation(tmp_path / "two", files))
 
     orders = [
-        [hit.path for hit in engine.search(parse_request(request, demote_tests=lower)).hits["code"]]
+        [hit.path for hit in search_generation(engine, parse_request(request, demote_tests=lower)).hits["code"]]
         for lower in (False, True)
         if (request := {"query": "who has to pay the cart", "ann": False})
     ]

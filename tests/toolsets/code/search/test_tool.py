@@ -17,12 +17,12 @@ from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
-from cleats.settings import Settings
-from cleats.toolsets.code.index import access
+from cleats.settings import make_settings
+from cleats.toolsets.code.index import freshness_watch
 from cleats.toolsets.code.index.build import build_index
 from cleats.toolsets.code.index.generations import GenerationLease, GenerationStore
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.search import tool
+from cleats.toolsets.code.search import retrieval, tool
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.engine_cache import SearchEnginePool
 from tests.support.indexes import QUICK_OPTIONS, IndexedRepository
@@ -42,7 +42,7 @@ def world(tmp_path: Path) -> IndexedRepository:
 
 @asynccontextmanager
 async def open_dispatcher(world: IndexedRepository) -> AsyncIterator[Dispatcher]:
-    settings = Settings(
+    settings = make_settings(
         cache_dir=world.cache,
         project_dir=world.root,
         index_workers=1,
@@ -81,7 +81,7 @@ async def test_without_an_index_the_answer_says_how_to_make_one(world: IndexedRe
 async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "FRESHNESS_CACHE_SECONDS", 0.0)
+    monkeypatch.setattr(freshness_watch, "FRESHNESS_CACHE_SECONDS", 0.0)
     monkeypatch.setattr(tool, "FRESHNESS_TIMEOUT_SECONDS", 60.0)
     await asyncio.to_thread(world.build_index)
     async with open_dispatcher(world) as dispatcher:
@@ -201,7 +201,7 @@ async def test_a_withdrawn_search_stops(world: IndexedRepository, monkeypatch: p
 
     await asyncio.to_thread(world.build_index)
     async with open_dispatcher(world) as dispatcher:
-        monkeypatch.setattr(SearchEngine, "search", search_slowly)
+        monkeypatch.setattr(retrieval, "search_generation", search_slowly)
         call = ToolCall(tool="search", arguments={"query": "first"})
         running = asyncio.create_task(dispatcher.dispatch(call))
         while not begun.is_set():

@@ -14,6 +14,7 @@ from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS
 from cleats.toolsets.code.query.patterns import compile_glob
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
+from cleats.toolsets.code.search.retrieval import search_generation
 from cleats.toolsets.code.sharing.opensearch.regexes import InexpressibleError, translate_pattern
 from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex
 from tests.support import opensearch_queries
@@ -66,7 +67,7 @@ class ComparedIndexes:
     def find_keys(self, arguments: dict[str, Any]) -> tuple[set[Any], set[Any]]:
         """Return the keys of the hits on this machine and in the cluster."""
         search_arguments = {"query": MATCH_ALL_QUERY, "top": 1000, "mode": "all", **arguments}
-        here = self.engine.search(parse_request(search_arguments)).hits
+        here = search_generation(self.engine, parse_request(search_arguments)).hits
         there = run_search(self.remote_index, **search_arguments, output="full")
         hits = [hit for mode in ("code", "prose", "extractedProse", "records") for hit in there[mode]]
         with self.engine.hit_source.open_reader() as reading:

@@ -10,16 +10,16 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.settings import SettingError, Settings
+from cleats.settings import SettingError, make_settings
 from cleats.toolsets.code.query.request import SearchRequest as Search
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
 from cleats.toolsets.code.sharing.opensearch import remote_index as remotely
 from cleats.toolsets.code.sharing.opensearch.cluster import ClusterAddress, read_cluster_address
-from cleats.toolsets.code.sharing.opensearch.federation import RemoteIndexGroup
-from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex
+from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex, RemoteIndexGroup
 from cleats.toolsets.code.sharing.opensearch.remote_index import open_remote_index as made
 from tests.support.opensearch_clients import open_remote_index, publish_generation, run_search, search_names
 from tests.support.opensearch_server import ClusterRequest, FakeOpenSearch, encode_basic_auth, run_opensearch
@@ -88,7 +88,7 @@ def test_an_answer_is_that_of_one_machine(
 ) -> None:
     search_arguments = {"mode": "all", **arguments, "output": output, "explain": output == "full"}
 
-    here = render_answer(engine, engine.search(parse_request(search_arguments, demote_tests=True)))
+    here = render_answer(engine, search_generation(engine, parse_request(search_arguments, demote_tests=True)))
     there = run_search(open_remote_index(shared_cluster), **search_arguments)
 
     assert there["backend"] == "opensearch"
@@ -304,7 +304,7 @@ def test_a_corpus_that_lacks_an_index_is_not_searched_in_part(cluster: FakeOpenS
 
 
 def open_indexes(cluster: FakeOpenSearch, root: Path, *names: str) -> RemoteIndex | RemoteIndexGroup:
-    settings = Settings(opensearch_url=cluster.base, opensearch_indexes=names, index_poll=0)
+    settings = make_settings(opensearch_url=cluster.base, opensearch_indexes=names, index_poll=0)
     return made(settings, Repository(root))
 
 
@@ -374,7 +374,7 @@ def test_a_search_that_is_cancelled_lets_go_of_the_cluster(cluster: FakeOpenSear
 )
 def test_an_address_that_is_none_is_refused_without_repeating_it(url: str, why: str) -> None:
     with pytest.raises(SettingError, match=why) as caught:
-        read_cluster_address(Settings(opensearch_url=url))
+        read_cluster_address(make_settings(opensearch_url=url))
 
     assert "hush" not in str(caught.value)
 

@@ -13,8 +13,9 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import SettingError, Settings
+from cleats.settings import make_settings as make_settings_flat
 from cleats.system.locks import try_exclusive_lock
-from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.index.progress import BuildProgress
 from cleats.toolsets.code.sharing.opensearch.remote_index import LOCK_FILENAME
 from cleats.toolsets.code.tools import build_toolset
@@ -56,7 +57,7 @@ def make_settings(world: IndexedRepository, cluster: FakeOpenSearch, **changed: 
         "index_share": "publish",
         **changed,
     }
-    return Settings(**values)
+    return make_settings_flat(**values)
 
 
 def test_a_server_without_the_files_answers_from_the_cluster(world: IndexedRepository, tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def list_locations(result: dict[str, Any]) -> list[tuple[str, int, str]]:
 def test_one_build_publishes_and_the_command_searches_there(world: IndexedRepository, tmp_path: Path) -> None:
     with run_opensearch() as cluster:
         progress: list[BuildProgress] = []
-        indexes = Indexes(make_settings(world, cluster))
+        indexes = open_indexes(make_settings(world, cluster))
         report = anyio.run(indexes.build_index, indexes.find_repository(None), QUICK_OPTIONS, progress.append)
         argv = [sys.executable, "-m", "cleats", "search", "total of the prices", "--json"]
         environ = {
@@ -132,7 +133,7 @@ def test_a_build_whose_index_could_not_be_published_says_so_and_the_next_does_it
     world: IndexedRepository,
 ) -> None:
     with run_opensearch() as cluster:
-        indexes = Indexes(make_settings(world, cluster))
+        indexes = open_indexes(make_settings(world, cluster))
         repository = indexes.find_repository(None)
         cluster.faults = [lambda _: (403, {"error": {"type": "security", "reason": "no"}})]
 
@@ -147,7 +148,7 @@ def test_a_build_whose_index_could_not_be_published_says_so_and_the_next_does_it
 
 def test_two_publishers_of_one_machine_do_not_write_at_the_same_time(world: IndexedRepository) -> None:
     with run_opensearch() as cluster:
-        indexes = Indexes(make_settings(world, cluster))
+        indexes = open_indexes(make_settings(world, cluster))
         repository = indexes.find_repository(None)
         world.build_index()
         lock = try_exclusive_lock(indexes.open_store(repository).folder / LOCK_FILENAME)
@@ -169,10 +170,10 @@ def test_a_server_is_ready_while_its_cluster_answers(world: IndexedRepository) -
         assert reads is not None
         assert builds is not None
         anyio.run(reads)
-        anyio.run(Indexes(several).check_reachable)
+        anyio.run(open_indexes(several).check_reachable)
         cluster.faults = [lambda _: (503, {})]
 
-        for waits in (reads, Indexes(several).check_reachable):
+        for waits in (reads, open_indexes(several).check_reachable):
             with pytest.raises(OSError, match="503"):
                 anyio.run(waits)
 
@@ -181,7 +182,7 @@ def test_a_server_is_ready_while_its_cluster_answers(world: IndexedRepository) -
 
 def test_who_only_searches_builds_nothing(world: IndexedRepository) -> None:
     with run_opensearch() as cluster:
-        indexes = Indexes(make_settings(world, cluster, index_share="read"))
+        indexes = open_indexes(make_settings(world, cluster, index_share="read"))
         repository = indexes.find_repository(None)
 
         with pytest.raises(ToolError) as caught:
@@ -205,4 +206,4 @@ def test_a_setting_that_cannot_be_used_is_named(world: IndexedRepository, change
     values = {"project_dir": world.root, "cache_dir": world.cache, "opensearch_url": "http://host"}
 
     with pytest.raises(SettingError, match=why):
-        _ = Indexes(Settings(**{**values, **changed})).remote_index
+        _ = open_indexes(make_settings_flat(**{**values, **changed})).remotes

@@ -9,15 +9,16 @@ import pytest
 from cleats.contract.errors import ErrorCode
 from cleats.toolsets.code.index.freshness import check_generation
 from cleats.toolsets.code.query.request import parse_request
-from cleats.toolsets.code.search.engine import SearchEngine
-from cleats.toolsets.code.search.output import render_answer
-from cleats.toolsets.code.triage.evidence import Probe, build_probes, list_import_names
-from cleats.toolsets.code.triage.records import (
+from cleats.toolsets.code.records.model import (
     Exposure,
     Package,
     TriageRecord,
     Vulnerability,
 )
+from cleats.toolsets.code.search.engine import SearchEngine
+from cleats.toolsets.code.search.output import render_answer
+from cleats.toolsets.code.search.retrieval import search_generation
+from cleats.toolsets.code.triage.evidence import Probe, build_probes, list_import_names
 from tests.support.indexes import read_catalogue_content
 from tests.support.requirements import requirement
 from tests.support.triage import RECORD_STORES, TriageShop
@@ -32,7 +33,9 @@ def search_records(shop: TriageShop, query: str, **arguments: Any) -> list[dict[
     """Return the records that a search finds."""
     with shop.lease_current() as lease:
         engine = SearchEngine.open(lease.folder)
-        answer = render_answer(engine, engine.search(parse_request({"query": query, "mode": "records", **arguments})))
+        answer = render_answer(
+            engine, search_generation(engine, parse_request({"query": query, "mode": "records", **arguments}))
+        )
         engine.close()
     hits: list[dict[str, Any]] = answer["records"]
     return hits

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.code.records.model import Decision
 from cleats.toolsets.code.triage.decisions import find_related_decisions, is_expired, parse_expiry
-from cleats.toolsets.code.triage.records import Decision
 from tests.support.requirements import requirement
 from tests.support.triage import RECORD_STORES, TriageShop
 

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from cleats.contract.errors import ErrorCode
-from cleats.settings import Settings
-from cleats.toolsets.code.index.access import Indexes
-from cleats.toolsets.code.triage.archive import RecordArchive
+from cleats.settings import make_settings
+from cleats.toolsets.code.composition import open_indexes
+from cleats.toolsets.code.records.archive import RecordArchive
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.postgres import create_database, make_unreachable
 from tests.support.triage import REPORTS_FOLDER, TriageShop
@@ -130,14 +130,14 @@ def test_what_one_server_learns_every_other_knows(tmp_path: Path) -> None:
 def open_record_archive(folder: Path, url: str) -> RecordArchive:
     """Return the records as yet another machine has them."""
     environ = make_machine_environ(folder, url, folder)
-    settings = Settings(
+    settings = make_settings(
         cache_dir=Path(environ["CLEATS_CACHE_DIR"]),
         project_dir=Path(environ["CLEATS_PROJECT_DIR"]),
         database_url=url,
         index_name="shop",
     )
-    indexes = Indexes(settings)
-    return indexes.open_records(indexes.find_repository(None)).refresh()
+    indexes = open_indexes(settings)
+    return indexes.records.open(indexes.find_repository(None)).refresh()
 
 
 def test_an_index_that_is_only_read_here_never_has_the_records_of_a_folder(tmp_path: Path) -> None:

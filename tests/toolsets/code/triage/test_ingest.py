@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import atomic_files
-from cleats.toolsets.code.triage import documents
-from cleats.toolsets.code.triage.archive import RecordArchive
-from cleats.toolsets.code.triage.documents import Documents
-from cleats.toolsets.code.triage.ingest import NotAFinding, ingest_documents, parse_finding
-from cleats.toolsets.code.triage.record_page import extract_record_facts
-from cleats.toolsets.code.triage.records import RECORD_ID_PATTERN, encode_json
+from cleats.toolsets.code.records.archive import RecordArchive
+from cleats.toolsets.code.records.model import RECORD_ID_PATTERN, encode_json
+from cleats.toolsets.code.records.record_page import extract_record_facts
+from cleats.toolsets.code.triage import ingest
+from cleats.toolsets.code.triage.ingest import Documents, NotAFinding, ingest_documents, parse_finding
 from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME
 from tests.support.requirements import requirement
 from tests.support.triage import RECORD_STORES, REPORTS_FOLDER, TriageShop
@@ -235,7 +234,7 @@ def test_what_is_no_report_is_refused(shop: TriageShop, source: str, path: str) 
 
 
 def test_a_file_that_is_too_long_is_refused(shop: TriageShop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(ingest, "MAX_FILE_BYTES", 10)
 
     error = shop.expect_error("triage_ingest", source="sarif", inputPath="NOTES.md")
 

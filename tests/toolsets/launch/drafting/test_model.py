@@ -10,8 +10,8 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.drafting.editor import accept_answer
-from cleats.toolsets.launch.git.client import filter_git_environment
 from cleats.toolsets.launch.setup import build_worker_settings
 from tests.support import launch_sites
 from tests.support.launch_pipeline import SOURCE_STEPS, Pipeline

@@ -61,7 +61,9 @@ def check_links(
         return list(await external_links.check_external_links(await launch.open_site()))
 
     answers = anyio.run(run_check)
-    findings = [(answer.severity, answer.code) for answer in answers if isinstance(answer, IssueDraft)]
+    findings: list[tuple[str, str]] = [
+        (answer.severity, answer.kind.code) for answer in answers if isinstance(answer, IssueDraft)
+    ]
     return findings, [answer for answer in answers if isinstance(answer, str)]
 
 

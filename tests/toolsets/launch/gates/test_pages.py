@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cleats.toolsets.launch.gates import markdown_lint, secrets, template_tokens
-from cleats.toolsets.launch.gates.model import PageFile
 from cleats.toolsets.launch.gates.secrets import has_host_path
+from cleats.toolsets.launch.gates.site import PageFile
 from tests.support.gates import GUIDE_PATH, INSTALLATION_PATH, START_PATH, GateRun, create_gate_run, render_page
 
 
@@ -76,11 +76,7 @@ def test_front_matter_that_the_section_does_not_have_is_found(
 
 def lint_page(body: str, text: str | None = None) -> list[tuple[str, int]]:
     file = PageFile("a.md", render_page("A", body) if text is None else text)
-    return [
-        (finding.code.removeprefix("GATE_LINT_"), finding.line)
-        for rule in markdown_lint.MARKDOWN_RULES
-        for finding in rule(file)
-    ]
+    return [(finding.kind.code.removeprefix("GATE_LINT_"), finding.line) for finding in markdown_lint.lint_page(file)]
 
 
 LINT_CASES = [

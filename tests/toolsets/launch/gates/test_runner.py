@@ -13,8 +13,12 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry, worktree
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker, make_error, make_warning
-from cleats.toolsets.launch.gates.runner import ISSUE_REMEDIES, GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.internal_links import BROKEN_LINK
+from cleats.toolsets.launch.gates.markdown_lint import TAB_CHARACTER
+from cleats.toolsets.launch.gates.model import Gate, GateMessage
+from cleats.toolsets.launch.gates.runner import GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.secrets import LEAKED_SECRET
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.patching.patches import make_bundle, make_range_patch
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs import artifacts
@@ -63,12 +67,18 @@ def test_a_gate_that_nobody_knows_is_refused() -> None:
     assert refused.value.code is ErrorCode.SCHEMA_VALIDATION_FAILED
 
 
-def test_every_code_has_a_remedy() -> None:
-    folder = Path(registry.__file__).parent
-    texts = [file.read_text() for file in folder.glob("*.py") if file.stem != "remedies"]
-    codes = {code for text in texts for code in re.findall(r'"(GATE_[A-Z_]+)"', text)}
+def test_every_kind_of_issue_has_one_code_a_remedy_and_a_gate_that_owns_it() -> None:
+    kinds = [kind for name in (*registry.GATE_NAMES, "runner", "worktree") for kind in registry.list_issue_kinds(name)]
+    files = Path(registry.__file__).parent.glob("*.py")
+    codes = [code for file in files for code in re.findall(r'"(GATE_[A-Z_]+)"', file.read_text())]
 
-    assert codes == ISSUE_REMEDIES.keys()
+    assert all(kind.remedy.strip() for kind in kinds)
+    assert sorted(kind.code for kind in kinds) == sorted(codes)
+    assert len(set(codes)) == len(codes)
+
+
+def test_only_the_fixes_of_the_named_gates_are_loaded() -> None:
+    assert set(registry.load_fixes(["conflict_markers", "worktree", "unknown"])) == {"GATE_CONFLICT_MARKER"}
 
 
 def test_a_gate_that_takes_too_long_is_a_blocker(launch: GateRun) -> None:
@@ -119,11 +129,11 @@ def test_a_gate_without_its_tool_is_a_blocker_never_a_pass(launch: GateRun) -> N
 
 def test_issues_are_named_and_ordered_the_same_way_each_time(launch: GateRun) -> None:
     answers: list[GateMessage] = [
-        make_warning("GATE_LINT_TAB", "w", "b.md", 2),
-        make_error("GATE_LINK_BROKEN", "e", "b.md", 9),
-        make_error("GATE_LINK_BROKEN", "e", "a.md", 1),
-        make_blocker("GATE_SECRET", "b", "z.md"),
-        make_error("GATE_LINK_BROKEN", "e", "a.md", 1),
+        TAB_CHARACTER.draft("w", "b.md", 2),
+        BROKEN_LINK.draft("e", "b.md", 9),
+        BROKEN_LINK.draft("e", "a.md", 1),
+        LEAKED_SECRET.draft("b", "z.md"),
+        BROKEN_LINK.draft("e", "a.md", 1),
     ]
     site = anyio.run(launch.open_site)
 

@@ -12,7 +12,8 @@ import pytest
 
 from cleats.toolsets.launch.gates import hugo_build, internal_links
 from cleats.toolsets.launch.gates.hugo_build import HugoBuild
-from cleats.toolsets.launch.gates.model import BuiltSite, IssueDraft, LaunchSite
+from cleats.toolsets.launch.gates.model import IssueDraft
+from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
 from tests.support.gates import (
     GUIDE_PATH,
     INSTALLATION_PATH,
@@ -210,7 +211,7 @@ def test_a_hostile_site_gets_no_program_no_environment_and_no_network(tmp_path: 
 
     _, findings, log = build_site(launch)
 
-    assert findings[0].code == "GATE_HUGO_BUILD_FAILED"
+    assert findings[0].kind.code == "GATE_HUGO_BUILD_FAILED"
     assert str(tmp_path) not in "\n".join([*log, *(finding.message for finding in findings)])
     assert any(word in findings[0].message for word in ("access denied", "not whitelisted", "security"))
 
@@ -221,7 +222,7 @@ def test_a_page_that_does_not_build_is_named_with_its_file(tmp_path: Path) -> No
 
     _, findings, _ = build_site(launch)
 
-    assert {finding.code for finding in findings} == {"GATE_HUGO_BUILD_FAILED"}
+    assert {finding.kind.code for finding in findings} == {"GATE_HUGO_BUILD_FAILED"}
     assert any(GUIDE_PATH in (finding.path, finding.message) or "nowhere.md" in finding.message for finding in findings)
 
 
@@ -235,7 +236,7 @@ def test_what_hugo_warns_of_is_a_warning(tmp_path: Path) -> None:
 
     _, findings, log = build_site(launch)
 
-    assert {finding.code for finding in findings} == {"GATE_HUGO_BUILD_WARNING"}
+    assert {finding.kind.code for finding in findings} == {"GATE_HUGO_BUILD_WARNING"}
     assert [(finding.severity, finding.message) for finding in findings] == [
         ("info", "mind /docs/other/a"),
         *(("warn", f"mind /docs/shelf/{name}") for name in ("developer-guide", "getting-started", "installation")),
@@ -250,7 +251,7 @@ def test_a_planned_page_that_comes_out_elsewhere_is_an_error(tmp_path: Path) -> 
 
     site, findings, _ = build_site(launch)
 
-    assert [(finding.code, finding.path) for finding in findings] == [("GATE_HUGO_BUILD_ADDRESS", GUIDE_PATH)]
+    assert [(finding.kind.code, finding.path) for finding in findings] == [("GATE_HUGO_BUILD_ADDRESS", GUIDE_PATH)]
     # A link to a source file is wrong too, unless the site makes an address of it.
     links = check_links(launch, site.built_sites["hugo"])
     assert links.count(("GATE_LINK_BROKEN", 6)) == 2
@@ -266,7 +267,7 @@ def test_a_link_in_the_site_or_a_folder_outside_it_stops_the_build(tmp_path: Pat
 
     for one in (launch, outside):
         site, findings, _ = build_site(one)
-        assert [finding.code for finding in findings] == ["GATE_HUGO_BUILD_REFUSED"]
+        assert [finding.kind.code for finding in findings] == ["GATE_HUGO_BUILD_REFUSED"]
         assert site.built_sites == {}
 
 
@@ -285,7 +286,7 @@ def check_links(launch: GateRun, output: BuiltSite | None) -> list[tuple[str, in
         if output is not None:
             site.built_sites["hugo"] = output
         answers = internal_links.check_internal_links(site)
-        return [(answer.code, answer.line) for answer in answers if isinstance(answer, IssueDraft)]
+        return [(answer.kind.code, answer.line) for answer in answers if isinstance(answer, IssueDraft)]
 
     return anyio.run(run_check)
 

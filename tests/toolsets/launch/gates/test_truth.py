@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cleats.toolsets.launch.gates import consistency, page_text, wording
+from cleats.toolsets.launch.gates import consistency, page_text
 from cleats.toolsets.launch.gates.truth_lock import find_formats
 from tests.support.gates import (
     EVIDENCE_CLAIMS,
@@ -182,35 +182,35 @@ def test_a_run_that_may_infer_may_also_guess(tmp_path: Path) -> None:
 
 
 def test_words_support_each_other_by_stem_and_by_their_parts() -> None:
-    assert wording.measure_overlap("Loading scenes", "def loadScene(path):") == 1.0
-    assert wording.measure_overlap("Serializes records", "class RecordSerializer") == 1.0
-    assert wording.measure_overlap("Draws pictures", "def load_scene(path):") == 0.0
-    assert wording.measure_overlap("the of and", "") == 1.0
-    assert wording.measure_overlap("Shelf loads", "loads", ignored="Shelf") == 1.0
-    assert wording.find_numbers("Python 3.11, 250 records, 2 ways, v1.2.3-rc") == {"3.11", "250"}
+    assert page_text.measure_overlap("Loading scenes", "def loadScene(path):") == 1.0
+    assert page_text.measure_overlap("Serializes records", "class RecordSerializer") == 1.0
+    assert page_text.measure_overlap("Draws pictures", "def load_scene(path):") == 0.0
+    assert page_text.measure_overlap("the of and", "") == 1.0
+    assert page_text.measure_overlap("Shelf loads", "loads", ignored="Shelf") == 1.0
+    assert page_text.find_numbers("Python 3.11, 250 records, 2 ways, v1.2.3-rc") == {"3.11", "250"}
     assert find_formats("Export to PDF, glTF and the API, not to pdfs.") == {"PDF", "GLTF"}
 
 
 def test_a_word_of_every_claim_tells_less_than_a_word_of_one() -> None:
-    weights = wording.WordWeights(["features include sorting", "features include merging"])
+    weights = page_text.WordWeights(["features include sorting", "features include merging"])
 
     assert weights.weigh("includ") < weights.weigh("merg") < weights.weigh("unheard")
     one, other = "features include sorting", "features include merging"
-    assert wording.measure_overlap(one, other, weights=weights) < wording.measure_overlap(one, other)
+    assert page_text.measure_overlap(one, other, weights=weights) < page_text.measure_overlap(one, other)
 
 
 def test_two_denials_are_none_and_code_denies_nothing() -> None:
-    assert wording.is_negated("It doesn't fail.")
-    assert not wording.is_negated("It never does nothing.")
-    assert not wording.is_negated("It returns `None`, `not` that.")
+    assert page_text.is_negated("It doesn't fail.")
+    assert not page_text.is_negated("It never does nothing.")
+    assert not page_text.is_negated("It returns `None`, `not` that.")
 
 
 def test_a_name_in_code_is_known_by_its_last_part() -> None:
     known_text = "def load_scene(path): ...  # shelf.py"
 
-    assert wording.find_unknown_names("`shelf.load_scene(path)` and `pip install shelf`", known_text) == []
-    assert wording.find_unknown_names("`shelf.save()` and `x`", known_text) == ["shelf.save()"]
-    assert wording.find_unknown_names('`"5 ft"`', known_text) == ['"5 ft"']
+    assert page_text.find_unknown_names("`shelf.load_scene(path)` and `pip install shelf`", known_text) == []
+    assert page_text.find_unknown_names("`shelf.save()` and `x`", known_text) == ["shelf.save()"]
+    assert page_text.find_unknown_names('`"5 ft"`', known_text) == ['"5 ft"']
 
 
 def test_a_bullet_that_only_leads_on_states_nothing() -> None:

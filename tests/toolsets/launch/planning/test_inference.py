@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.settings import Settings
+from cleats.settings import make_settings
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.quickstart import derive, signals
 from cleats.toolsets.launch.quickstart.signals import MIN_CONFIDENCE, Guess, Signal, guess_value
@@ -233,7 +233,7 @@ def test_exactly_eighty_percent_does_not_exceed_eighty_percent() -> None:
 
 
 def derive_config(url: str, env: Mapping[str, str], **changes: Any) -> derive.DerivedConfig:
-    settings = Settings(**changes)
+    settings = make_settings(**changes)
     return anyio.run(derive.derive_from_repository_url, url, settings, env)
 
 

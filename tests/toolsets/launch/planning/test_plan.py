@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.drafting.page_templates import BASE_TEMPLATES_DIR
+from cleats.toolsets.launch.drafting.page import BASE_TEMPLATES_DIR
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
 from tests.support import hugo as hugo_world

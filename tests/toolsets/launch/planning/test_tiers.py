@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
-from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
-from cleats.toolsets.launch.drafting.symbols import render_symbols
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, render_symbols
 from cleats.toolsets.launch.drafting.tasks import BEGINNER_PAGE_SLUG, render_workflows
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.planning import launch_tiers

@@ -10,7 +10,7 @@ from cleats.toolsets.launch.runs import artifacts
 from cleats.toolsets.launch.source.api import node
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
 from cleats.toolsets.launch.source.manifests import setuptools, xml_manifests
-from cleats.toolsets.launch.source.text import blocks
+from cleats.toolsets.launch.source.text import documents
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_facts, list_claim_texts, write_tree
 
 Files = dict[str, str | bytes]
@@ -675,10 +675,10 @@ def _hidden():
 
 
 def test_substitutions_that_name_a_class_and_numbers_of_standards_are_kept() -> None:
-    assert blocks.strip_inline_markup("Return a |Document| object.") == "Return a `Document` object."
-    assert blocks.strip_inline_markup("As of :rfc:`7986` and :pep:`8`.") == "As of RFC 7986 and PEP 8."
-    assert blocks.strip_inline_markup("By :rfc:`7265#section-5`, |version| |PyPI|_") == "By RFC 7265,"
-    assert blocks.strip_inline_markup("|Build| |Licence|") == ""
+    assert documents.strip_inline_markup("Return a |Document| object.") == "Return a `Document` object."
+    assert documents.strip_inline_markup("As of :rfc:`7986` and :pep:`8`.") == "As of RFC 7986 and PEP 8."
+    assert documents.strip_inline_markup("By :rfc:`7265#section-5`, |version| |PyPI|_") == "By RFC 7265,"
+    assert documents.strip_inline_markup("|Build| |Licence|") == ""
 
 
 def test_the_public_api_is_followed_to_its_definitions(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.git import client
 from cleats.toolsets.launch.git.faults import GitFault, classify_fault
 from cleats.toolsets.launch.patching.path_guard import list_changed_paths
@@ -277,7 +278,7 @@ async def test_an_address_is_mapped_by_the_settings_of_the_environment(tmp_path:
     remote = await client.list_remote_refs("https://github.com/owner/origin", env)
 
     assert remote.head == source.head_commit
-    assert "GIT_DIR" not in client.filter_git_environment(env)
+    assert "GIT_DIR" not in filter_git_environment(env)
 
 
 def _build_config_environ(*pairs: tuple[str, str]) -> dict[str, str]:

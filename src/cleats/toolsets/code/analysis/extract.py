@@ -95,13 +95,13 @@ def _parse_declarations(source: SourceText, facts: FileFacts) -> list[Chunk]:
 
 
 def _parse_embedded(source: SourceText, facts: FileFacts, lang: str) -> list[Chunk]:
-    from cleats.toolsets.code.analysis.languages.engine import ParsedFile, parse_declarations  # noqa: PLC0415
+    from cleats.toolsets.code.analysis.languages.engine import parse_declarations  # noqa: PLC0415
 
-    def parse_program(program: bytes) -> ParsedFile:
+    def parse_program(program: bytes) -> list[Chunk]:
         parsed = parse_declarations(lang, source.path, program)
         facts.imports = list(dict.fromkeys([*facts.imports, *parsed.imports]))
         facts.exports = list(dict.fromkeys([*facts.exports, *parsed.exports]))
-        return parsed
+        return parsed.chunks
 
     return extract_nested(source.data, facts.chunks, lang, parse_program)
 

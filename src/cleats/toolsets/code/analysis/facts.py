@@ -139,6 +139,20 @@ class Chunk(Struct, omit_defaults=True, gc=False):
     """The content of a record or a config entry, flat, by dotted key; `meta` filters on it."""
 
 
+class CommentBlock(Struct, frozen=True):
+    """A comment or a piece of documentation, as prose."""
+
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    text: str
+    kind: Literal["comment", "docstring"]
+    owner: str
+    """The qualified name of the declaration that it is in or documents; empty for the file
+    itself."""
+
+
 class FileFacts(Struct, omit_defaults=True, gc=False):
     """Everything that is known from the bytes of one file."""
 

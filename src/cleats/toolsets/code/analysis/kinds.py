@@ -35,35 +35,28 @@ PROTOTYPE_MODIFIER: Final = "prototype"
 """The modifier of a function that its file only declares; without a body, it ranks below one that
 has a body."""
 
-KIND_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "functiondeclaration": ("function",),
-    "arrowfunction": ("function",),
-    "methoddeclaration": ("method", "constructor"),
-    "methoddefinition": ("method", "constructor"),
+_KINDS_BY_ALIASES: Final = {
+    "functiondeclaration arrowfunction fn func": ("function",),
+    "methoddeclaration methoddefinition": ("method", "constructor"),
+    "def": ("function", "method"),
     "constructordeclaration": ("constructor",),
     "classdeclaration": ("class",),
-    "interfacedeclaration": ("interface",),
-    "protocoldeclaration": ("interface",),
+    "interfacedeclaration protocoldeclaration protocol": ("interface",),
     "traitdeclaration": ("trait",),
-    "structdeclaration": ("struct",),
-    "recorddeclaration": ("struct",),
+    "structdeclaration recorddeclaration": ("struct",),
+    "record": ("record", "struct"),
     "enumdeclaration": ("enum",),
-    "impldeclaration": ("impl",),
-    "extensiondeclaration": ("impl",),
-    "typealias": ("type",),
-    "typealiasdeclaration": ("type",),
+    "impldeclaration extensiondeclaration": ("impl",),
+    "typealias typealiasdeclaration": ("type",),
     "moduledeclaration": ("module", "namespace"),
     "namespacedeclaration": ("namespace",),
     "macrodeclaration": ("macro",),
-    "variabledeclaration": ("constant",),
+    "variabledeclaration variable": ("constant",),
     "configsection": ("entry",),
     "section": ("section",),
-    "protocol": ("interface",),
-    "fn": ("function",),
-    "func": ("function",),
-    "def": ("function", "method"),
-    "variable": ("constant",),
-    "record": ("record", "struct"),
+}
+KIND_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    alias: kinds for aliases, kinds in _KINDS_BY_ALIASES.items() for alias in aliases.split()
 }
 """Lower-case names used by others, and the kinds that they stand for."""
 

@@ -42,7 +42,7 @@ def _read_base_rules(tree: DiscoveredTree) -> Iterator[IgnoreRules]:
     """Yield the rules for the entire tree, the strongest first."""
     yield IgnoreRules(tree.read_ignore_file(".git/info/exclude"))
     try:
-        yield IgnoreRules(os.fsdecode(git_files.find_excludes_file().read_bytes()))
+        yield IgnoreRules(os.fsdecode(git_files.find_excludes_file(Path(tree.root)).read_bytes()))
     except OSError:
         return
 

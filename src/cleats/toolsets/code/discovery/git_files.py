@@ -2,26 +2,16 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from cleats.system.processes.blocking import CompletedCommand, StartError, run_command
+from cleats.system.git import GitError, ReadOnlyGit, find_git
 from cleats.toolsets.code.discovery.file_names import TOOL_MARKER_FILES, TOOL_OUTPUT_FOLDERS, VERSION_CONTROL_FOLDERS
 from cleats.toolsets.code.discovery.tree import IGNORE_FILE_NAME, DiscoveredTree
 
-_LIST_FILES_ARGV: Final = (
-    "git",
-    "--no-optional-locks",
-    "-c",
-    "core.fsmonitor=false",  # otherwise a repository could make git start a program
-    "ls-files",
-    "-z",
-    "-t",
-    "--cached",
-    "--others",
-    "--exclude-standard",
-)
-_GET_EXCLUDES_ARGV: Final = ("git", "config", "--type=path", "--get", "core.excludesFile")
+_LIST_FILES_ARGS: Final = ("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+_GET_EXCLUDES_ARGS: Final = ("config", "--type=path", "--get", "core.excludesFile")
 
 _MAX_OUTPUT_BYTES: Final = 1 << 30
 """Bytes of paths; a truncated listing is useless."""
@@ -61,11 +51,11 @@ def add_listed_files(tree: DiscoveredTree, folder: str) -> bool:
     return True
 
 
-def find_excludes_file() -> Path:
+def find_excludes_file(checkout: Path | None = None) -> Path:
     """Return the ignore file that applies to all repositories of the user."""
-    completed = _run_git(_GET_EXCLUDES_ARGV, "/")
-    if completed is not None and completed.exit_code == 0 and (path := completed.stdout.strip()):
-        return Path(os.fsdecode(path))
+    with suppress(GitError):
+        if path := ReadOnlyGit(Path("/"), find_git(checkout)).run(*_GET_EXCLUDES_ARGS).strip():
+            return Path(os.fsdecode(path))
     return Path("~/.config/git/ignore").expanduser()
 
 
@@ -145,15 +135,9 @@ def _is_link(path: str) -> bool:
 
 def _list_paths(folder: str) -> dict[str, str] | None:
     """Return every path with git's tag for it. Git lists a path in conflict more than once."""
-    completed = _run_git(_LIST_FILES_ARGV, folder)
-    if completed is None or completed.exit_code != 0 or completed.truncated:
-        return None
-    entries = os.fsdecode(completed.stdout).split("\0")
-    return {entry[2:]: entry[0] for entry in entries if entry}
-
-
-def _run_git(argv: tuple[str, ...], folder: str) -> CompletedCommand | None:
     try:
-        return run_command(argv, cwd=Path(folder), output_limit=_MAX_OUTPUT_BYTES)
-    except StartError:
+        git = ReadOnlyGit.from_root(Path(folder))
+        output = git.run(*_LIST_FILES_ARGS, timeout=None, output_limit=_MAX_OUTPUT_BYTES)
+    except GitError:
         return None
+    return {entry[2:]: entry[0] for entry in os.fsdecode(output).split("\0") if entry}

@@ -5,7 +5,6 @@ update was requested. A manifest can therefore be committed to a repository so t
 the same lists.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.atomic_files import replace_text
 from cleats.toolsets.code.analysis import embedding
 from cleats.toolsets.code.downloads import sources
-from cleats.toolsets.code.downloads.fetching import DownloadedFile, DownloadRequest, download_file
+from cleats.toolsets.code.downloads.fetching import DownloadedFile, DownloadRequest, download_file, hash_file
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
 from cleats.toolsets.code.downloads.targets import lock_folder
 
@@ -175,12 +174,7 @@ class DictionaryFolder:
         """Return the record if the list is intact and has the hash that the source requires."""
         if record is None or source.sha256 not in ("", record.sha256):
             return None
-        try:
-            with (self.folder / f"{name}.txt").open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
-            return None
-        return record if digest == record.sha256 else None
+        return record if hash_file(self.folder / f"{name}.txt") == record.sha256 else None
 
     def _report_skip(self, name: str, record: DictionaryRecord, reason: SkipReason) -> None:
         self.skipped.append({"name": name, "reason": reason, "words": record.words})

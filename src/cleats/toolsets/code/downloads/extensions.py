@@ -4,7 +4,6 @@
 once; the files of each download are in a separate folder.
 """
 
-import hashlib
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from cleats.toolsets.code.downloads.fetching import (
     DownloadProgressCallback,
     DownloadRequest,
     download_file,
+    hash_file,
 )
 from cleats.toolsets.code.downloads.libraries import LibraryPlatform
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
@@ -75,15 +75,6 @@ def is_intact(folder: Path, manifest: ExtensionManifest) -> bool:
     """Return whether the library is unchanged since it was installed."""
     path = manifest.resolve_library(folder)
     return path is not None and not path.is_symlink() and hash_file(path) == manifest.library_sha256
-
-
-def hash_file(path: Path) -> str | None:
-    """Return the SHA-256 of a file, or None if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +132,7 @@ class ExtensionFolder:
         return manifest if is_intact(self.folder, manifest) else None
 
     def _check_ownership(self) -> None:
-        """Reject a folder with other files, which would be mixed with the extension's.
-
-        Raises:
-            ToolError: INVALID_REQUEST.
-        """
+        """Reject a folder with other files, which would be mixed with the extension's."""
         if (self.folder / MANIFEST_FILENAME).is_file():
             return
         foreign_names = [path.name for path in self.folder.iterdir() if not _is_own_file(path.name)]
@@ -184,7 +171,19 @@ class ExtensionFolder:
                     shutil.copyfile(download.path, target / library)
                     sync_tree(target)
                     names = [library]
-            manifest = self._build_manifest(source, download, name, library)
+            manifest = ExtensionManifest(
+                provider=self.provider,
+                platform=self.machine.platform,
+                arch=self.machine.arch,
+                url=source.url,
+                sha256=download.sha256,
+                bytes=download.bytes,
+                folder=name,
+                library=library,
+                library_sha256=hash_file(target / library) or "",
+                etag=download.etag,
+                modified=download.modified,
+            )
             replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.encode(manifest).decode())
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
@@ -193,23 +192,6 @@ class ExtensionFolder:
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
         return manifest, len(names)
-
-    def _build_manifest(
-        self, source: DownloadSource, download: DownloadedFile, folder: str, library: str
-    ) -> ExtensionManifest:
-        return ExtensionManifest(
-            provider=self.provider,
-            platform=self.machine.platform,
-            arch=self.machine.arch,
-            url=source.url,
-            sha256=download.sha256,
-            bytes=download.bytes,
-            folder=folder,
-            library=library,
-            library_sha256=hash_file(self.folder / folder / library) or "",
-            etag=download.etag,
-            modified=download.modified,
-        )
 
     def _describe_download(self, source: DownloadSource, download: DownloadedFile, file_count: int) -> dict[str, Any]:
         return {

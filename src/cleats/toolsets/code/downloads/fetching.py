@@ -134,6 +134,15 @@ class PartialDownload:
             self._file = None
 
 
+def hash_file(path: Path) -> str | None:
+    """Return the SHA-256 of a file, or None if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
 DownloadProgressCallback = Callable[[int, int], None]
 """Receives the bytes read so far and the total, or 0 if the total is unknown."""
 
@@ -316,16 +325,12 @@ def _open_regular_file(path: Path, source: DownloadSource) -> BinaryIO:
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no file {source.public_url}.", hint="Check the path.") from None
     except OSError as error:
         raise ToolError(
-            ErrorCode.FORBIDDEN,
-            f"{source.public_url} cannot be read: {error.strerror}.",
-            hint="Check who may read it.",
+            ErrorCode.FORBIDDEN, f"{source.public_url} cannot be read: {error.strerror}.", hint="Check who may read it."
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ToolError(
-            ErrorCode.INVALID_REQUEST,
-            f"{source.public_url} is no plain file.",
-            hint="Give the path of a file.",
+            ErrorCode.INVALID_REQUEST, f"{source.public_url} is no plain file.", hint="Give the path of a file."
         )
     return os.fdopen(descriptor, "rb")
 

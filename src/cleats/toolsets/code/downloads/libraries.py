@@ -18,13 +18,7 @@ PLATFORM_ALIASES: Final = {
     "win32": "windows",
     "windows": "windows",
 }
-ARCH_ALIASES: Final = {
-    "x64": "x64",
-    "x86_64": "x64",
-    "amd64": "x64",
-    "arm64": "arm64",
-    "aarch64": "arm64",
-}
+ARCH_ALIASES: Final = {"x64": "x64", "x86_64": "x64", "amd64": "x64", "arm64": "arm64", "aarch64": "arm64"}
 """Names that people and systems use, with the canonical name of each."""
 
 _LIBRARY_SUFFIXES: Final = {"linux": ".so", "darwin": ".dylib", "windows": ".dll"}

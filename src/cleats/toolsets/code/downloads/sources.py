@@ -6,7 +6,6 @@ cache or a folder that the operator allowed, and the connection goes to the addr
 checked.
 """
 
-import ipaddress
 import os
 import re
 import socket
@@ -19,8 +18,9 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
 from cleats.settings import Settings
+from cleats.system.http_client import is_public_address
+from cleats.system.safe_paths import resolve_path
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _SHA256_FRAGMENT_PATTERN = re.compile(r"sha256[=:]([0-9a-fA-F]{64})")
@@ -96,8 +96,8 @@ def _normalize_url(parts: SplitResult, text: str) -> str:
 
 def _resolve_path(text: str, base: Path) -> Path:
     try:
-        return (base / Path(check_path_name(text)).expanduser()).resolve()
-    except (OSError, ValueError, RuntimeError):
+        return resolve_path(base, text, expands_home=True)
+    except ValueError:
         raise _invalid_source_error(text, "it is no usable path") from None
 
 
@@ -111,8 +111,8 @@ class DownloadPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "DownloadPolicy":
-        roots = (settings.cache_dir, *settings.download_roots)
-        return cls(settings.download_hosts, roots, settings.download_limit)
+        roots = (settings.cache_dir, *settings.code.download_roots)
+        return cls(settings.code.download_hosts, roots, settings.code.download_limit)
 
     def resolve_file(self, source: DownloadSource, repository: Path) -> Path:
         """Return the path of a local source.
@@ -149,25 +149,9 @@ class DownloadPolicy:
                 retryable=True,
             ) from None
         addresses = [str(entry[4][0]).partition("%")[0] for entry in address_infos]
-        if not is_allowed and not all(map(is_public, addresses)):
+        if not is_allowed and not all(map(is_public_address, addresses)):
             raise _forbidden_host_error(host, "is on a private network")
         return addresses[0]
-
-
-def is_public(text: str) -> bool:
-    """Return whether an address refers to the same machine from everywhere."""
-    address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv6Address):
-        embedded = address.ipv4_mapped or address.sixtofour
-        if embedded is None and address in _NAT64_NETWORK:
-            embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if embedded is not None:
-            address = embedded
-    return address.is_global and not address.is_multicast
-
-
-_NAT64_NETWORK: Final = ipaddress.ip_network("64:ff9b::/96")
-"""The NAT64 prefix: IPv4 addresses as IPv6-only networks write them."""
 
 
 def _invalid_source_error(text: str, reason: str) -> ToolError:
@@ -180,7 +164,5 @@ def _invalid_source_error(text: str, reason: str) -> ToolError:
 
 def _forbidden_host_error(host: str, reason: str) -> ToolError:
     return ToolError(
-        ErrorCode.FORBIDDEN,
-        f"{host} {reason}.",
-        hint="The setting CLEATS_DOWNLOAD_HOSTS names those that are allowed.",
+        ErrorCode.FORBIDDEN, f"{host} {reason}.", hint="The setting CLEATS_DOWNLOAD_HOSTS names those that are allowed."
     )

@@ -12,9 +12,9 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
 from cleats.system.locks import FileLock, try_exclusive_lock
-from cleats.toolsets.code.index.cache import REPOSITORIES_FOLDER
+from cleats.system.safe_paths import resolve_path
+from cleats.toolsets.code.index.generations import REPOSITORIES_FOLDER
 
 LOCK_FILENAME: Final = ".lock"
 LOCK_POLL_SECONDS: Final = 0.1
@@ -59,8 +59,8 @@ class DownloadFolders:
             ToolError: INVALID_REQUEST.
         """
         try:
-            return (self.repository / Path(check_path_name(path)).expanduser()).resolve()
-        except (OSError, ValueError, RuntimeError):
+            return resolve_path(self.repository, path, expands_home=True)
+        except ValueError:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"{path!r} is no usable path.",

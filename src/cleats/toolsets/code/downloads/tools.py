@@ -15,15 +15,11 @@ from cleats.settings import Settings
 from cleats.toolsets.code.downloads import libraries, tool_schemas
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource, parse_source
 from cleats.toolsets.code.downloads.targets import DownloadFolders
-from cleats.toolsets.code.index.access import Indexes
+from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 
 _DOWNLOAD_HINTS = Hints(read_only=False, open_world=True)
-_DOWNLOAD_ERRORS = (
-    ErrorCode.NOT_FOUND,
-    ErrorCode.FORBIDDEN,
-    ErrorCode.DOWNLOAD_VERIFY_FAILED,
-)
+_DOWNLOAD_ERRORS = (ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.DOWNLOAD_VERIFY_FAILED)
 
 
 @dataclass(frozen=True)
@@ -92,15 +88,9 @@ class DownloadTools:
             folder, provider, platform, repository.root, DownloadPolicy.from_settings(self.settings)
         )
         manifest, download, reason = await extension_folder.ensure_extension(
-            source,
-            partial(_DownloadMeter(context).report, provider),
-            update=args["update"],
-            force=args["force"],
+            source, partial(_DownloadMeter(context).report, provider), update=args["update"], force=args["force"]
         )
-        context.warn(
-            "extension_unused",
-            "Searches do not use this extension: their vectors are built in.",
-        )
+        context.warn("extension_unused", "Searches do not use this extension: their vectors are built in.")
         return {
             "repoPath": str(repository.root),
             "provider": provider,
@@ -139,13 +129,7 @@ class DownloadTools:
             names = {name: args[name] for name in ("table", "column", "encoding", "options")}
             trial = ExtensionTrial(path=str(path), module=module, **names)
             steps = await verification.try_extension(trial, self.settings.grace)
-        return {
-            "repoPath": str(repository.root),
-            "config": config,
-            "path": str(path),
-            "exists": exists,
-            **steps,
-        }
+        return {"repoPath": str(repository.root), "config": config, "path": str(path), "exists": exists, **steps}
 
     def _locate_library(
         self, args: Mapping[str, Any], folders: DownloadFolders, platform: libraries.LibraryPlatform
@@ -180,7 +164,7 @@ class DownloadTools:
 
     def _is_trusted(self, path: Path) -> bool:
         """Return whether the operator allows code at this path to run."""
-        roots = (self.settings.cache_dir, *self.settings.download_roots)
+        roots = (self.settings.cache_dir, *self.settings.code.download_roots)
         return any(path.is_relative_to(root.resolve()) for root in roots)
 
     def tools(self) -> tuple[Tool, ...]:
@@ -205,9 +189,8 @@ class DownloadTools:
                 version=2,
                 title="Download word lists",
                 description=(
-                    "Download word lists and keep them, each checked and noted in "
-                    "dictionaries.json. Indexes use only the list en, which is built in. A "
-                    "download that broke off goes on where it stopped."
+                    "Download word lists and keep them, each checked and noted in dictionaries.json. Indexes use only "
+                    "the list en, which is built in. A download that broke off goes on where it stopped."
                 ),
                 input=arguments(tool_schemas.DICTIONARIES_ARGUMENTS),
                 output=tool_schemas.DICTIONARIES_OUTPUT,
@@ -225,9 +208,8 @@ class DownloadTools:
                 version=2,
                 title="Download a SQLite extension",
                 description=(
-                    "Download an extension of SQLite for vectors and unpack it, after everything "
-                    "in it was checked. Searches here need none, since vectors are built in; it "
-                    "is kept for other programs."
+                    "Download an extension of SQLite for vectors and unpack it, after everything in it was checked. "
+                    "Searches here need none, since vectors are built in; it is kept for other programs."
                 ),
                 input=arguments(tool_schemas.EXTENSIONS_ARGUMENTS),
                 output=tool_schemas.EXTENSIONS_OUTPUT,

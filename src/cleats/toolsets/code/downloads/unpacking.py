@@ -1,4 +1,4 @@
-"""Streaming decompression with bounded output.
+"""What the readers of archives share: entries, limits, errors, and blocks with bounded output.
 
 A decompressor is asked for one bounded block at a time, so a small archive cannot fill the memory,
 and xz cannot request a dictionary of gigabytes.
@@ -6,11 +6,14 @@ and xz cannot request a dictionary of gigabytes.
 
 import bz2
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final, Protocol
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
-from cleats.toolsets.code.downloads.entries import oversized_archive_error, unsafe_archive_error
+from cleats.contract.errors import ErrorCode, ToolError
 
 BLOCK_BYTES: Final = 256 << 10
 """Bytes that are read or decompressed at once."""
@@ -18,116 +21,111 @@ BLOCK_BYTES: Final = 256 << 10
 MAX_XZ_MEMORY_BYTES: Final = 128 << 20
 """Bytes of memory that xz may use; its strongest preset needs 65 MiB."""
 
-GZIP_MAGIC: Final = b"\x1f\x8b\x08"
-BZIP2_MAGIC: Final = b"BZh"
-XZ_MAGIC: Final = b"\xfd7zXZ\x00"
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """Limits on the data extracted from an archive."""
+
+    total: int = 200 << 20
+    entry: int = 50 << 20
+    entries: int = 2048
+    ratio: int = 400
+    """Bytes out for one byte in, applied once more than `free` bytes were extracted: text seldom
+    exceeds 20."""
+    free: int = 4 << 20
 
 
-class _CompressedStream(Protocol):
-    """One compressed stream; a file may contain several in a row."""
+class RawEntry(NamedTuple):
+    """A file or folder as an archive describes it; its name is not checked yet."""
+
+    name: bytes
+    size: int
+    folder: bool
+    executable: bool
+    content: Iterator[bytes]
+    """To be read before the next entry."""
+
+
+def unsafe_archive_error(reason: str) -> ToolError:
+    """Build the error for an archive that is inconsistent, damaged or unsafe to unpack."""
+    return ToolError(
+        ErrorCode.ARCHIVE_UNSAFE,
+        f"The archive is refused: {reason}. Nothing was written.",
+        hint="Use an archive of plain files and folders, from a source that you trust.",
+    )
+
+
+def oversized_archive_error(reason: str) -> ToolError:
+    """Build the error for an archive that would fill the disk."""
+    return ToolError(
+        ErrorCode.ARCHIVE_TOO_LARGE,
+        f"The archive is refused: {reason}. Nothing was written.",
+        hint="Use a smaller archive, with nothing in it but what is needed.",
+    )
+
+
+class _Decompressor(Protocol):
+    """One compressed stream, as in `bz2` and `lzma`; a file may contain several in a row."""
 
     @property
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def feed(self, data: bytes) -> bytes:
+    def decompress(self, data: bytes, max_length: int) -> bytes:
         """Return a block of output; without data, more output of earlier input."""
 
 
-class _DeflateStream:
-    """A zlib decompressor with the interface of the other two."""
+class Inflater:
+    """A zlib decompressor that keeps its input, like the other two."""
 
     def __init__(self, window_bits: int) -> None:
-        self._decompressor = zlib.decompressobj(window_bits)
+        self._inner = zlib.decompressobj(window_bits)
+        self.eof, self.unused_data = False, b""
 
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-    def feed(self, data: bytes) -> bytes:
-        return self._decompressor.decompress(self._decompressor.unconsumed_tail + data, BLOCK_BYTES)
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        block = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        self.eof, self.unused_data = self._inner.eof, self._inner.unused_data
+        return block
 
 
-class _BufferedStream:
-    """A bz2 or lzma decompressor, which buffers its input itself."""
-
-    def __init__(self, decompressor: "bz2.BZ2Decompressor | lzma.LZMADecompressor") -> None:
-        self._decompressor = decompressor
-
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-    def feed(self, data: bytes) -> bytes:
-        return self._decompressor.decompress(data, BLOCK_BYTES)
-
-
-def _open_xz_stream() -> _CompressedStream:
-    return _BufferedStream(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY_BYTES))
-
-
-_STREAM_FACTORIES_BY_MAGIC: Final[dict[bytes, Callable[[], _CompressedStream]]] = {
-    GZIP_MAGIC: lambda: _DeflateStream(16 + zlib.MAX_WBITS),
-    BZIP2_MAGIC: lambda: _BufferedStream(bz2.BZ2Decompressor()),
-    XZ_MAGIC: _open_xz_stream,
+_DECOMPRESSORS_BY_MAGIC: Final[dict[bytes, Callable[[], _Decompressor]]] = {
+    b"\x1f\x8b\x08": lambda: Inflater(16 + zlib.MAX_WBITS),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\x00": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY_BYTES),
 }
 
 
-def is_compressed(header: bytes) -> bool:
-    """Return whether a file with this beginning is a compressed stream."""
-    return header.startswith(tuple(_STREAM_FACTORIES_BY_MAGIC))
+def find_decompressor(header: bytes) -> Callable[[], _Decompressor] | None:
+    return next((create for magic, create in _DECOMPRESSORS_BY_MAGIC.items() if header.startswith(magic)), None)
 
 
 def decompress_file(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a file, decompressed if it is compressed.
-
-    Raises:
-        ToolError: ARCHIVE_UNSAFE, it is damaged.
-    """
-    file.seek(0)
-    block = file.read(BLOCK_BYTES)
-    for magic, open_stream in _STREAM_FACTORIES_BY_MAGIC.items():
-        if block.startswith(magic):
-            yield from _decompress_streams(block, file, open_stream)
-            return
-    while block:
-        yield block
-        block = file.read(BLOCK_BYTES)
-
-
-def _decompress_streams(data: bytes, file: BinaryIO, open_stream: Callable[[], _CompressedStream]) -> Iterator[bytes]:
-    while data:
-        stream = open_stream()
-        yield from _decompress_stream(stream, data, file)
-        data = stream.unused_data or file.read(BLOCK_BYTES)
-        if not data.strip(b"\x00"):  # padding, as added by xz and tape drives
-            while data and not data.strip(b"\x00"):
-                data = file.read(BLOCK_BYTES)
-            if data:
-                raise unsafe_archive_error("something follows its end")
+    """Yield the content of a file, decompressed if it is compressed."""
+    blocks = read_blocks(file, 0, file.seek(0, os.SEEK_END))
+    data = next(blocks, b"")
+    create_decompressor = find_decompressor(data)
+    if create_decompressor is None:
+        yield from chain((data,), blocks)
+        return
+    while data.strip(b"\x00"):
+        decompressor = create_decompressor()
+        yield from decompress_stream(decompressor, chain((data,), blocks))
+        if not decompressor.eof:
+            raise unsafe_archive_error("it ends in the middle")
+        data = decompressor.unused_data or next(blocks, b"")
+    if any(block.strip(b"\x00") for block in blocks):  # xz and tape drives add padding
+        raise unsafe_archive_error("something follows its end")
 
 
-def _decompress_stream(stream: _CompressedStream, data: bytes, file: BinaryIO) -> Iterator[bytes]:
+def decompress_stream(decompressor: _Decompressor, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the output of one stream, which ends before the blocks do or is incomplete."""
     try:
-        while True:
-            block = stream.feed(data)
-            if block:
+        while not decompressor.eof and (data := next(blocks, b"")):
+            while block := decompressor.decompress(data, BLOCK_BYTES):
                 yield block
-            if stream.eof:
-                return
-            data = b""
-            if not block:
-                data = file.read(BLOCK_BYTES)
-                if not data:
-                    raise unsafe_archive_error("it ends in the middle")
+                if decompressor.eof:
+                    break
+                data = b""
     except lzma.LZMAError as error:
         if "memory" in str(error).lower():
             raise oversized_archive_error("it needs too much memory") from None
@@ -136,21 +134,17 @@ def _decompress_stream(stream: _CompressedStream, data: bytes, file: BinaryIO) -
         raise unsafe_archive_error(f"it is damaged: {error}") from None
 
 
-def inflate_entry(compressed_blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate a zip entry, whose stream must end exactly where its bytes end.
+def read_at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    data = file.read(size)
+    if len(data) != size:
+        raise unsafe_archive_error("it ends in the middle")
+    return data
 
-    Raises:
-        ToolError: ARCHIVE_UNSAFE, it is damaged.
-    """
-    stream = _DeflateStream(-zlib.MAX_WBITS)
-    try:
-        for data in compressed_blocks:
-            if stream.eof:
-                raise unsafe_archive_error("an entry has bytes after its end")
-            while block := stream.feed(data):
-                yield block
-                data = b""  # noqa: PLW2901 - fed once, the output comes in blocks
-    except zlib.error as error:
-        raise unsafe_archive_error(f"it is damaged: {error}") from None
-    if not stream.eof or stream.unused_data:
-        raise unsafe_archive_error("an entry ends before its bytes do, or after")
+
+def read_blocks(file: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+    while size:
+        block = read_at(file, offset, min(size, BLOCK_BYTES))
+        offset += len(block)
+        size -= len(block)
+        yield block

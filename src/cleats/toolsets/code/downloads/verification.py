@@ -19,10 +19,7 @@ _decode_step = msgspec.json.Decoder(TrialStep).decode
 
 def report_skipped(reason: str) -> dict[str, dict[str, Any]]:
     """Return a report in which neither step was attempted."""
-    return {
-        "load": {"attempted": False, "ok": False, "reason": reason},
-        "smoke": {"attempted": False, "ok": False, "reason": reason},
-    }
+    return {name: {"attempted": False, "ok": False, "reason": reason} for name in ("load", "smoke")}
 
 
 async def try_extension(trial: ExtensionTrial, grace: float) -> dict[str, dict[str, Any]]:

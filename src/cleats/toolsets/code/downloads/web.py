@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.versions import TOOLING_VERSION
+from cleats.system.http_client import USER_AGENT, create_client
 from cleats.toolsets.code.downloads import sources
 from cleats.toolsets.code.downloads.sources import DEFAULT_PORTS, DownloadPolicy, DownloadSource
 
@@ -30,7 +30,7 @@ MAX_REDIRECTS: Final = 5
 _BASE_HEADERS: Final = {
     "accept": "*/*",
     "accept-encoding": "identity",  # sizes, ranges and hashes refer to the file itself
-    "user-agent": f"cleats/{TOOLING_VERSION}",
+    "user-agent": USER_AGENT,
 }
 
 _REDIRECT_STATUSES: Final = (301, 302, 303, 307, 308)
@@ -46,12 +46,12 @@ async def open_response(
     Raises:
         ToolError: for every other status, and if there is no response.
     """
-    from httpx2 import AsyncClient, Timeout, create_ssl_context  # noqa: PLC0415 - heavy
+    from httpx2 import Timeout, create_ssl_context  # noqa: PLC0415 - heavy
 
     timeout = Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
     trust = await to_thread.run_sync(partial(create_ssl_context, trust_env=False))
     with _wrap_http_errors(source):
-        async with AsyncClient(timeout=timeout, trust_env=False, verify=trust) as client:
+        async with create_client(timeout=timeout, verify=trust) as client:
             url = source.url
             for _ in range(MAX_REDIRECTS + 1):
                 response = await _send_request(client, url, policy, headers)
@@ -80,7 +80,7 @@ async def _send_request(
         headers={**_BASE_HEADERS, **headers, "host": parts.netloc},
         extensions={"sni_hostname": host},
     )
-    return await client.send(request, stream=True, follow_redirects=False)
+    return await client.send(request, stream=True)
 
 
 def _resolve_redirect(url: str, location: str, source: DownloadSource) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cleats.system.worker_process import run_task
 from cleats.toolsets.code.index.build import build_index
-from cleats.toolsets.code.index.build_process import BuildRequest
 from cleats.toolsets.code.index.generations import GenerationStore
+from cleats.toolsets.code.index.options import BuildRequest
 from cleats.toolsets.code.index.progress import BuildReport, ProgressCallback
 from cleats.toolsets.code.repository import Repository
 

@@ -1,5 +1,6 @@
 """The inputs of a build: the last generation, or nothing when it cannot be reused."""
 
+import errno
 import hashlib
 import os
 import re
@@ -25,13 +26,13 @@ _CODE_FOLDER = str(Path(__file__).parents[1])
 FACT_SOURCES: Final = (
     "discovery",
     *(f"analysis/{name}" for name in ("facts.py", "extract.py", "languages", "formats", "risk", "embedding")),
-    *(f"index/{name}.py" for name in ("columns", "column_writer", "corpus", "digest", "file_reader")),
+    *(f"index/{name}.py" for name in ("columns", "column_writer", "digest", "file_reader", "full_text")),
     *(f"index/{name}.py" for name in ("segments", "shard_writer", "tokens")),
-    "search/sqlite_backend.py",
-    "triage/records.py",
-    "triage/record_page.py",
+    "records/model.py",
+    "records/record_page.py",
 )
-"""The code that extracts the facts of a file, and that derives parts of an index from them."""
+"""The code that extracts the facts of a file, and that derives parts of an index from them: files
+and folders, all of which must exist."""
 
 MAX_HASHED_BYTES: Final = 1 << 20
 """Largest program file that is hashed; larger ones are data, identified by name and size."""
@@ -41,12 +42,7 @@ _LIBRARY_NAME_PATTERN = re.compile(r"(numpy|pystemmer|tantivy|tree_sitter\w*)-[^
 
 def compute_fingerprint(options: BuildOptions, *, vectors: bool) -> str:
     """Return the fingerprint for these options."""
-    parts = (
-        hash_program(),
-        options.limits,
-        vectors,
-        [_read_content(str(path)) for path in options.rule_files],
-    )
+    parts = (hash_program(), options.limits, vectors, [_read_content(str(path)) for path in options.rule_files])
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:16]
 
 
@@ -65,6 +61,8 @@ def _list_sources() -> list[str]:
     paths: list[str] = []
     for name in FACT_SOURCES:
         source = os.path.join(_CODE_FOLDER, name)  # noqa: PTH118 - a Path for every file is dear
+        if not os.path.exists(source):  # noqa: PTH110
+            raise FileNotFoundError(errno.ENOENT, "FACT_SOURCES names what does not exist", source)
         if source.endswith(".py"):
             paths.append(source)
         for folder, _, names in os.walk(source):

@@ -18,16 +18,23 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from cleats.system.locks import FileLock, try_exclusive_lock
-from cleats.toolsets.code.index.generations import BUILDING_PREFIX, DEAD_PREFIX, LOCK_FILE_NAME, ROOT_FILE_NAME
+from cleats.toolsets.code.index.generations import (
+    BUILD_LOCK_FILE_NAME,
+    BUILDING_PREFIX,
+    DEAD_PREFIX,
+    GENERATION_NAME_PATTERN,
+    GENERATIONS_FOLDER,
+    LOCK_FILE_NAME,
+    POINTER_FILE_NAME,
+    REPOSITORIES_FOLDER,
+    ROOT_FILE_NAME,
+    bury_generation,
+    read_current_name,
+)
 
-REPOSITORIES_FOLDER: Final = "repos"
-GENERATIONS_FOLDER: Final = "generations"
 BACKUPS_FOLDER: Final = "backups"
-POINTER_FILE_NAME: Final = "current"
-BUILD_LOCK_FILE_NAME: Final = "build.lock"
 
 _INDEX_ID_PATTERN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-[0-9a-f]{12}")
-_GENERATION_NAME_PATTERN = re.compile(r"\d+-[0-9a-f]{8}")
 
 LeftoverReason = Literal["old", "unfinished", "backup"]
 
@@ -64,11 +71,7 @@ class StoredIndex:
     @property
     def generation(self) -> str | None:
         """The name of the published generation."""
-        try:
-            name = (self.folder / POINTER_FILE_NAME).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            return None
-        return name if _GENERATION_NAME_PATTERN.fullmatch(name) else None
+        return read_current_name(self.folder)
 
     @property
     def published_at(self) -> float:
@@ -111,7 +114,7 @@ class StoredIndex:
 
     def _list_generations(self) -> list[Path]:
         entries = _list_entries(self.folder / GENERATIONS_FOLDER)
-        return [path for path in entries if _GENERATION_NAME_PATTERN.fullmatch(path.name)]
+        return [path for path in entries if GENERATION_NAME_PATTERN.fullmatch(path.name)]
 
     def remove_leftover(self, leftover: IndexLeftover) -> None:
         """Remove one of the leftovers. The caller must hold the build lock.
@@ -124,7 +127,7 @@ class StoredIndex:
             shutil.rmtree(leftover.path)
             return
         with _lock_out_readers([leftover.path]):
-            _remove_generation(leftover.path)
+            shutil.rmtree(bury_generation(leftover.path))
 
     def remove(self) -> None:
         """Remove the whole index. The caller must hold the build lock.
@@ -137,7 +140,7 @@ class StoredIndex:
         with _lock_out_readers(generations):
             (self.folder / POINTER_FILE_NAME).unlink(missing_ok=True)
             for path in generations:
-                _remove_generation(path)
+                shutil.rmtree(bury_generation(path))
         for leftover in self.list_leftovers():
             shutil.rmtree(leftover.path)
         for name in (GENERATIONS_FOLDER, BACKUPS_FOLDER):
@@ -207,7 +210,7 @@ def _classify_entry(path: Path) -> IndexLeftover | None:
         return None
     if path.name.startswith((BUILDING_PREFIX, DEAD_PREFIX)):
         return IndexLeftover(path, "unfinished")
-    return IndexLeftover(path, "old") if _GENERATION_NAME_PATTERN.fullmatch(path.name) else None
+    return IndexLeftover(path, "old") if GENERATION_NAME_PATTERN.fullmatch(path.name) else None
 
 
 @contextmanager
@@ -229,9 +232,3 @@ def _lock_or_raise(path: Path, reason: str) -> FileLock:
     if lock is None:
         raise IndexInUseError(reason)
     return lock
-
-
-def _remove_generation(generation: Path) -> None:
-    dead_folder = generation.with_name(DEAD_PREFIX + generation.name)
-    generation.rename(dead_folder)  # first, so that half a generation never has a good name
-    shutil.rmtree(dead_folder)

@@ -6,15 +6,16 @@ never changes, so readers need no locks.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
 import apsw
 import msgspec
+from msgspec.structs import astuple
 
-from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_SCHEMA_VERSION, CREATE_TABLES_SQL, FileRow
+from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_SCHEMA_VERSION, CREATE_TABLES_SQL, ChunkRow, FileRow
 
 _WRITER_PRAGMAS_SQL: Final = """
 PRAGMA journal_mode = OFF;
@@ -25,14 +26,13 @@ PRAGMA cache_size = -16384;
 """
 """Settings for a file that is thrown away when its writer fails."""
 
-_INSERT_FILE_SQL = (
-    "INSERT INTO files(path, size, mtime_ns, hash, lang, mode, lines, problem, facts, text,"
-    " vectors, attributes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-)
-_INSERT_CHUNK_SQL = (
-    "INSERT INTO chunks(file, ordinal, mode, kind, name, start, end, start_line, end_line,"
-    " headline, facts, summary) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-)
+
+def _make_insert_sql(table: str, columns: Sequence[str]) -> str:
+    return f"INSERT INTO {table}({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - ours
+
+
+_INSERT_FILE_SQL = _make_insert_sql("files", FileRow.__struct_fields__[:-1])
+_INSERT_CHUNK_SQL = _make_insert_sql("chunks", ("file", "ordinal", *ChunkRow.__struct_fields__))
 
 
 class KnownFile(NamedTuple):
@@ -126,24 +126,11 @@ class IndexCatalogue:
 
     def add_file(self, row: FileRow) -> None:
         """Add a file that is not in the catalogue."""
-        self.connection.execute(
-            _INSERT_FILE_SQL,
-            (
-                *(row.path, row.size, row.mtime_ns, row.hash, row.lang, row.mode, row.lines),
-                *(row.problem, row.facts, row.text, row.vectors, row.attributes),
-            ),
-        )
+        *columns, chunks = astuple(row)
+        self.connection.execute(_INSERT_FILE_SQL, columns)
         file = self.connection.last_insert_rowid()
-        self.connection.executemany(
-            _INSERT_CHUNK_SQL,
-            (
-                (
-                    *(file, ordinal, chunk.mode, chunk.kind, chunk.name, chunk.start, chunk.end),
-                    *(chunk.start_line, chunk.end_line, chunk.headline, chunk.facts, chunk.summary),
-                )
-                for ordinal, chunk in enumerate(row.chunks)
-            ),
-        )
+        rows = ((file, ordinal, *astuple(chunk)) for ordinal, chunk in enumerate(chunks))
+        self.connection.executemany(_INSERT_CHUNK_SQL, rows)
 
     def add_skipped_file(self, path: str, known_file: KnownFile, reason: str, detail: str) -> None:
         """Record a file that is not indexed, so that it is not read again."""
@@ -168,8 +155,7 @@ class IndexCatalogue:
         """Return the first files that were only partly understood."""
         return list(
             self.connection.execute(
-                "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?",
-                (limit,),
+                "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?", (limit,)
             )
         )
 

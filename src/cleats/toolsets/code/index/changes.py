@@ -13,8 +13,8 @@ from cleats.toolsets.code.index.build_inputs import BuildInputs
 from cleats.toolsets.code.index.catalogue import KnownFile
 from cleats.toolsets.code.index.file_reader import NotAFileError, hash_content, read_content
 from cleats.toolsets.code.index.options import BuildOptions
+from cleats.toolsets.code.records.archive import RecordArchive
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage.archive import RecordArchive
 
 
 class FileComparison(Struct, frozen=True):

@@ -1,25 +1,21 @@
 """Named arrays in one file, which is mapped into memory and never copied.
 
 A file is a line of JSON with the offset of each array, then the arrays, aligned. The same arrays
-always produce the same bytes. Writing needs no numpy; reading returns numpy arrays.
+always produce the same bytes. Writing needs no numpy; `columns` reads them as numpy arrays.
 """
 
 import json
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from cleats.toolsets.code.index.digest import COUNT_GETTERS, FileAttributes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 ALIGNMENT_BYTES: Final = 64
 
@@ -39,16 +35,6 @@ def pack_integers(values: "array[int]") -> PackedArray:
     return PackedArray(f"{_BYTE_ORDER}i{values.itemsize}", values.tobytes())
 
 
-def pack_bytes(raw: bytes) -> PackedArray:
-    """Pack bytes."""
-    return PackedArray("|u1", raw)
-
-
-def pack_flags(raw: bytes) -> PackedArray:
-    """Pack bytes that are 0 for false and 1 for true."""
-    return PackedArray("|b1", raw)
-
-
 def write_arrays(path: Path, arrays: Mapping[str, PackedArray]) -> None:
     """Write arrays to a file; dots in names form groups."""
     table: dict[str, tuple[str, list[int], int]] = {}
@@ -63,38 +49,6 @@ def write_arrays(path: Path, arrays: Mapping[str, PackedArray]) -> None:
         for _, raw in arrays.values():
             file.write(raw)
             file.write(b"\0" * (-len(raw) % ALIGNMENT_BYTES))
-
-
-def map_arrays(path: Path) -> "dict[str, NDArray[Any]]":
-    """Map the arrays of a file into memory."""
-    import numpy as np  # noqa: PLC0415 - only readers need it
-
-    mapped = np.memmap(path, dtype=np.uint8, mode="r")
-    with path.open("rb") as file:
-        header = file.readline()
-    return dict(_view_arrays(mapped, len(header), json.loads(header)))
-
-
-def _view_arrays(
-    mapped: "NDArray[np.uint8]", data_start: int, table: Mapping[str, tuple[str, list[int], int]]
-) -> "Iterator[tuple[str, NDArray[Any]]]":
-    import numpy as np  # noqa: PLC0415
-
-    plain_bytes = mapped.view(np.ndarray)  # slices of a memmap drag a slow class along
-    for name, (dtype_name, [count], offset) in table.items():
-        dtype = np.dtype(dtype_name)
-        start = data_start + offset
-        yield name, plain_bytes[start : start + count * dtype.itemsize].view(dtype)
-
-
-def group_arrays(arrays: "Mapping[str, NDArray[Any]]") -> "dict[str, dict[str, NDArray[Any]]]":
-    """Group arrays by the part of their names before the dot."""
-    grouped: dict[str, dict[str, NDArray[Any]]] = {}
-    for name, values in arrays.items():
-        prefix, dot, suffix = name.partition(".")
-        if dot:
-            grouped.setdefault(prefix, {})[suffix] = values
-    return grouped
 
 
 VALUE_SEPARATOR = "\0"
@@ -164,7 +118,7 @@ def _pack_blob(text: str, value_count: int) -> tuple[PackedArray, PackedArray]:
     raw = text.encode(errors="surrogatepass")
     pieces = islice(raw.split(b"\0"), 1, 1 + value_count)
     starts = islice(accumulate((len(piece) + 1 for piece in pieces), initial=1), value_count)
-    return pack_bytes(raw), pack_integers(array("i", starts))
+    return PackedArray("|u1", raw), pack_integers(array("i", starts))
 
 
 CONTENT_FILE_NAME, LATE_FILE_NAME, VECTORS_FILE_NAME = "content.columns", "late.columns", "vectors.i8"
@@ -205,8 +159,8 @@ class ContentColumns(Struct):
     def save(self, folder: Path) -> None:
         packed = {
             "ends": pack_integers(self._file_ends),
-            "flags": pack_bytes(b"".join(self._flags)),
-            "modes": pack_bytes(b"".join(self._modes)),
+            "flags": PackedArray("|u1", b"".join(self._flags)),
+            "modes": PackedArray("|u1", b"".join(self._modes)),
         }
         for name in COUNT_GETTERS:
             packed[name] = pack_integers(array("i", b"".join(self._counts[name])))
@@ -238,7 +192,7 @@ class LateColumns(Struct):
         packed = {
             "churn": pack_integers(self._churn),
             "modified": pack_integers(self._modified),
-            "lint": pack_flags(bytes(self._lint)),
+            "lint": PackedArray("|b1", bytes(self._lint)),
         }
         _add_columns(packed, self._columns)
         write_arrays(folder / LATE_FILE_NAME, packed)

@@ -5,8 +5,9 @@ their start. Some facts belong to the file and apply to all its chunks. Facts th
 without the file (git, risk, lint) are in a second set of columns, rewritten with every generation.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +15,40 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.index import column_writer
 from cleats.toolsets.code.index.column_writer import CONTENT_FILE_NAME, LATE_FILE_NAME, VALUE_SEPARATOR
 
 Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 NO_IDS: Final[Ids] = np.zeros(0, np.int32)
+
+
+def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a file into memory."""
+    mapped = np.memmap(path, dtype=np.uint8, mode="r")
+    with path.open("rb") as file:
+        header = file.readline()
+    return dict(_view_arrays(mapped, len(header), json.loads(header)))
+
+
+def _view_arrays(
+    mapped: NDArray[np.uint8], data_start: int, table: Mapping[str, tuple[str, list[int], int]]
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    plain_bytes = mapped.view(np.ndarray)  # slices of a memmap drag a slow class along
+    for name, (dtype_name, [count], offset) in table.items():
+        dtype = np.dtype(dtype_name)
+        start = data_start + offset
+        yield name, plain_bytes[start : start + count * dtype.itemsize].view(dtype)
+
+
+def group_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+    """Group arrays by the part of their names before the dot."""
+    grouped: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, values in arrays.items():
+        prefix, dot, suffix = name.partition(".")
+        if dot:
+            grouped.setdefault(prefix, {})[suffix] = values
+    return grouped
 
 
 class Vocabulary:
@@ -118,10 +146,7 @@ class ShardColumns:
     """The columns of a shard, for reading. Safe for several threads."""
 
     def __init__(self, folder: Path) -> None:
-        content, late = (
-            column_writer.map_arrays(folder / CONTENT_FILE_NAME),
-            column_writer.map_arrays(folder / LATE_FILE_NAME),
-        )
+        content, late = map_arrays(folder / CONTENT_FILE_NAME), map_arrays(folder / LATE_FILE_NAME)
         self._numbers = content | late
         self.file_ends: Ids = content["ends"]
         self.modes: NDArray[np.uint8] = content["modes"]
@@ -130,7 +155,7 @@ class ShardColumns:
         self.file_by_chunk: Ids = np.repeat(
             np.arange(self.file_count, dtype=np.int32), np.diff(self.file_ends, prepend=0)
         )
-        grouped = column_writer.group_arrays(content) | column_writer.group_arrays(late)
+        grouped = group_arrays(content) | group_arrays(late)
         self._columns = {
             name: ValueColumn(parts, self.file_count if name in FILE_COLUMNS else self.chunk_count)
             for name, parts in grouped.items()

@@ -21,7 +21,6 @@ from cleats.toolsets.code.index import tokens
 from cleats.toolsets.code.index.tokens import TokenStreams
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.analysis.embedding.lanes import LaneWordTable
     from cleats.toolsets.code.analysis.embedding.table import WordTable
 
 MODES_BY_NUMBER: Final[tuple[Mode, ...]] = ("code", "prose", "extracted-prose", "records")
@@ -121,11 +120,8 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FileAttributes)
 
 
-def digest_file(path: str, facts: FileFacts, data: bytes, *, light: bool = False) -> FileDigest:
-    """Return everything that filters and ranking need to know of a file's chunks, in order.
-
-    The result is the same with `light`, which starts quickly but is slow for many files.
-    """
+def digest_file(path: str, facts: FileFacts, data: bytes) -> FileDigest:
+    """Return everything that filters and ranking need to know of a file's chunks, in order."""
     chunks = facts.chunks
     name_words = tokens.split_texts([chunk.name for chunk in chunks])
     text_words = tokens.split_texts([_read_own_text(chunk, data) for chunk in chunks])
@@ -139,7 +135,7 @@ def digest_file(path: str, facts: FileFacts, data: bytes, *, light: bool = False
         texts=_make_texts(chunks, name_streams, text_streams) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(file_attributes), 1)
-    return FileDigest(packed, _encode_vectors(path, name_words, text_words, light=light) if chunks else b"")
+    return FileDigest(packed, _encode_vectors(path, name_words, text_words) if chunks else b"")
 
 
 def unpack_attributes(packed: bytes) -> FileAttributes:
@@ -210,8 +206,8 @@ def _declared_return_types(chunk: Chunk) -> list[str]:
     return [chunk.return_type, *declared]
 
 
-def _encode_vectors(path: str, name_words: Sequence[str], text_words: Sequence[str], *, light: bool) -> bytes:
-    word_rows = _load_word_rows(light=light)
+def _encode_vectors(path: str, name_words: Sequence[str], text_words: Sequence[str]) -> bytes:
+    word_rows = _load_word_rows()
     if word_rows is None:
         return b""
     path_words = tokens.split_text(path.removesuffix(PurePosixPath(path).suffix))
@@ -221,7 +217,7 @@ def _encode_vectors(path: str, name_words: Sequence[str], text_words: Sequence[s
 class _WordRows(dict[str, bytes]):
     """The rows of each word as written, all its parts together, computed once."""
 
-    def __init__(self, table: "WordTable | LaneWordTable") -> None:
+    def __init__(self, table: "WordTable") -> None:
         super().__init__()
         self.table = table
         self._part_rows = _WordPartRows(table)
@@ -244,7 +240,7 @@ class _WordRows(dict[str, bytes]):
 class _WordPartRows(dict[str, bytes]):
     """The rows of each lower-case word that is not split further."""
 
-    def __init__(self, table: "WordTable | LaneWordTable") -> None:
+    def __init__(self, table: "WordTable") -> None:
         super().__init__()
         self._table = table
 
@@ -256,18 +252,9 @@ class _WordPartRows(dict[str, bytes]):
 
 
 @cache
-def _load_word_rows(*, light: bool) -> _WordRows | None:
-    table = _load_lanes() if light else load_word_table()
+def _load_word_rows() -> _WordRows | None:
+    table = load_word_table()
     return None if table is None else _WordRows(table)
-
-
-def _load_lanes() -> "LaneWordTable | None":
-    from cleats.toolsets.code.analysis.embedding.lanes import LaneWordTable  # noqa: PLC0415 - only where needed
-
-    try:
-        return LaneWordTable.load()
-    except FileNotFoundError:
-        return None
 
 
 @cache

@@ -155,8 +155,6 @@ class FileReader(Struct):
     vectors: bool
     limits: DiscoveryLimits
     rule_files: tuple[Path, ...] = ()
-    light: bool = False
-    """True to avoid libraries that only pay for many files."""
 
     def __call__(self, task: ReadTask) -> bytes:
         try:
@@ -219,7 +217,7 @@ class FileReader(Struct):
     def _digest_file(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
         from cleats.toolsets.code.index.digest import digest_file  # noqa: PLC0415 - loads a word table
 
-        digested = digest_file(path, facts, data, light=self.light)
+        digested = digest_file(path, facts, data)
         return digested.attributes, digested.vectors if self.vectors else b""
 
     def _make_chunk_row(self, chunk: Chunk, facts: FileFacts, text: bytes) -> ChunkRow:
@@ -257,7 +255,7 @@ def load_rules(files: tuple[Path, ...]) -> "RiskRules":
 def _extract_facts(task: ReadTask, data: bytes) -> tuple[FileFacts, bytes]:
     """Return the facts of a file, and the text that its chunks refer to."""
     if not task.plain and task.lang == TRIAGE_RECORD_LANGUAGE:
-        from cleats.toolsets.code.triage.record_page import extract_record_facts  # noqa: PLC0415 - few have records
+        from cleats.toolsets.code.records.record_page import extract_record_facts  # noqa: PLC0415 - few have records
 
         return extract_record_facts(data)
     if not task.plain:

@@ -26,6 +26,10 @@ from cleats.system.locks import FileLock, acquire_shared_lock, try_exclusive_loc
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.repository import Repository
 
+REPOSITORIES_FOLDER: Final = "repos"
+GENERATIONS_FOLDER: Final = "generations"
+POINTER_FILE_NAME: Final = "current"
+BUILD_LOCK_FILE_NAME: Final = "build.lock"
 LOCK_FILE_NAME: Final = "lock"
 BUILDING_PREFIX: Final = ".building-"
 DEAD_PREFIX: Final = ".dead-"
@@ -35,7 +39,21 @@ CACHEDIR_TAG_TEXT: Final = "Signature: 8a477f597d28d172789f06886806bc55\n"
 ROOT_FILE_NAME: Final = "root"
 """The file that names the folder that was indexed; the index's own name is only a hash of it."""
 
-_GENERATION_NAME_PATTERN = re.compile(r"(\d+)-[0-9a-f]{8}")
+GENERATION_NAME_PATTERN: Final = re.compile(r"(\d+)-[0-9a-f]{8}")
+
+
+def read_current_name(folder: Path) -> str | None:
+    """Return the name of the published generation in the folder of an index."""
+    try:
+        name = (folder / POINTER_FILE_NAME).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return name if GENERATION_NAME_PATTERN.fullmatch(name) else None
+
+
+def bury_generation(generation: Path) -> Path:
+    """Rename a generation that is about to be removed, so that half of one never has a good name."""
+    return generation.rename(generation.with_name(DEAD_PREFIX + generation.name))
 
 
 class GenerationLease(Struct, frozen=True):
@@ -52,6 +70,12 @@ class GenerationLease(Struct, frozen=True):
     def catalogue_path(self) -> Path:
         return self.folder / catalogue_schema.CATALOGUE_FILE_NAME
 
+    @property
+    def is_outdated(self) -> bool:
+        """True if another version of this program wrote it."""
+        version = catalogue_schema.read_schema_version(self.catalogue_path)
+        return version != catalogue_schema.CATALOGUE_SCHEMA_VERSION
+
     def __enter__(self) -> Self:
         return self
 
@@ -67,26 +91,18 @@ class GenerationStore:
     """The generations of one repository."""
 
     def __init__(self, cache_dir: Path, repository: Repository) -> None:
-        self.folder = cache_dir / "repos" / repository.id
+        self.folder = cache_dir / REPOSITORIES_FOLDER / repository.id
         self.root = repository.root
-        self._generations = self.folder / "generations"
-        self._pointer = self.folder / "current"
+        self._generations = self.folder / GENERATIONS_FOLDER
 
     def read_current_name(self) -> str | None:
         """Return the name of the published generation. Costs one small read."""
-        try:
-            name = self._pointer.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            return None
-        return name if _GENERATION_NAME_PATTERN.fullmatch(name) else None
+        return read_current_name(self.folder)
 
     def lease_current(self) -> GenerationLease | None:
         """Lease the published generation; return None when this version can read none."""
         lease = self._lease_published()
-        if (
-            lease is not None
-            and catalogue_schema.read_schema_version(lease.catalogue_path) != catalogue_schema.CATALOGUE_SCHEMA_VERSION
-        ):
+        if lease is not None and lease.is_outdated:
             lease.close()
             return None
         return lease
@@ -97,9 +113,7 @@ class GenerationStore:
         if lease is None:
             return False
         with lease:
-            return (
-                catalogue_schema.read_schema_version(lease.catalogue_path) != catalogue_schema.CATALOGUE_SCHEMA_VERSION
-            )
+            return lease.is_outdated
 
     def _lease_published(self) -> GenerationLease | None:
         missing_name = None
@@ -115,7 +129,7 @@ class GenerationStore:
         """Become the builder; return None while there is another one."""
         if not self._generations.is_dir():
             self._create_folders()
-        return try_exclusive_lock(self.folder / "build.lock")
+        return try_exclusive_lock(self.folder / BUILD_LOCK_FILE_NAME)
 
     def _create_folders(self) -> None:
         parent = self.folder.parent
@@ -139,12 +153,13 @@ class GenerationStore:
 
     def publish(self, folder: Path) -> str:
         """Make a draft the current generation; return its name."""
-        number = 1 + max((int(matched[1]) for matched in self._match_names()), default=0)
+        matches = (GENERATION_NAME_PATTERN.fullmatch(path.name) for path in self._generations.iterdir())
+        number = 1 + max((int(matched[1]) for matched in matches if matched), default=0)
         name = f"{number:06d}-{os.urandom(4).hex()}"
         sync_tree(folder)
         folder.rename(self._generations / name)
         sync_path(self._generations)
-        replace_text(self._pointer, name + "\n")
+        replace_text(self.folder / POINTER_FILE_NAME, name + "\n")
         (self.folder / ROOT_FILE_NAME).write_bytes(os.fsencode(self.root))
         return name
 
@@ -157,20 +172,16 @@ class GenerationStore:
         for path in list(self._generations.iterdir()):
             if path.name.startswith((BUILDING_PREFIX, DEAD_PREFIX)):
                 shutil.rmtree(path, ignore_errors=True)
-            elif _GENERATION_NAME_PATTERN.fullmatch(path.name) and path.name != current:
+            elif GENERATION_NAME_PATTERN.fullmatch(path.name) and path.name != current:
                 self._remove_generation(path)
 
     def _remove_generation(self, generation: Path) -> None:
         lock = try_exclusive_lock(generation / LOCK_FILE_NAME)
         if lock is None:
             return
-        dead_folder = generation.with_name(DEAD_PREFIX + generation.name)
+        dead_folder = None
         with suppress(OSError):  # Windows: somebody has a file of it open
-            generation.rename(dead_folder)  # first, so that half a generation never has a good name
+            dead_folder = bury_generation(generation)
         lock.release()
-        shutil.rmtree(dead_folder, ignore_errors=True)
-
-    def _match_names(self) -> Iterator[re.Match[str]]:
-        for path in self._generations.iterdir():
-            if matched := _GENERATION_NAME_PATTERN.fullmatch(path.name):
-                yield matched
+        if dead_folder is not None:
+            shutil.rmtree(dead_folder, ignore_errors=True)

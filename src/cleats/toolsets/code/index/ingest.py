@@ -10,8 +10,13 @@ from msgspec import Struct
 
 from cleats.system.atomic_files import clone_file
 from cleats.system.worker_pool import LostTask, ProcessPool
-from cleats.toolsets.code.analysis.lint import Linters, LintFinding, compute_fingerprint, lint_files
-from cleats.toolsets.code.analysis.lint.run import LINTERS_BY_LANGUAGE
+from cleats.toolsets.code.analysis.lint import (
+    LINTERS_BY_LANGUAGE,
+    Linters,
+    LintFinding,
+    compute_fingerprint,
+    lint_files,
+)
 from cleats.toolsets.code.analysis.risk.call_graph import CallGraph
 from cleats.toolsets.code.analysis.risk.linking import LinkableFunction, update_links
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
@@ -110,11 +115,7 @@ class LintResult(NamedTuple):
 
 
 def add_findings(
-    catalogue: IndexCatalogue,
-    root: Path,
-    linters: Linters,
-    touched: Collection[str] | None,
-    previous_hash: str | None,
+    catalogue: IndexCatalogue, root: Path, linters: Linters, touched: Collection[str] | None, previous_hash: str | None
 ) -> LintResult:
     """Lint the files that were touched, or all files when the linters or settings have changed."""
     files = [row for row in catalogue.connection.execute(_SELECT_LINTED_FILES_SQL) if row[1] in LINTERS_BY_LANGUAGE]
@@ -166,7 +167,6 @@ class _CalleeFacts(Struct):
 _decode_callee = msgspec.msgpack.Decoder(_CalleeFacts).decode
 _decode_relations = msgspec.msgpack.Decoder(Relations).decode
 _decode_summary = msgspec.msgpack.Decoder(FunctionSummary).decode
-_pack = msgspec.msgpack.Encoder().encode
 
 _SELECT_CODE_FILES_SQL = "SELECT id, path, lang, facts FROM files WHERE mode = 'code'"
 _SELECT_SUMMARIES_SQL = "SELECT id, name, facts, summary FROM chunks WHERE file = ? AND summary IS NOT NULL"

@@ -55,6 +55,14 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         return structs.replace(self, risk_rules=tuple(dict.fromkeys((*self.risk_rules, *repository_rules))))
 
 
+class BuildRequest(Struct, frozen=True):
+    """The order for a builder's process: the repository, the cache folder, and the options."""
+
+    root: str
+    cache_dir: str
+    options: BuildOptions
+
+
 def expand_mode(choice: ModeChoice) -> tuple[Mode, ...]:
     """Return the modes that a caller means. Prose includes the prose in code."""
     if choice == "all":
@@ -65,16 +73,16 @@ def expand_mode(choice: ModeChoice) -> tuple[Mode, ...]:
 def options_from_settings(settings: "Settings") -> BuildOptions:
     """Return the options that the settings define."""
     return BuildOptions(
-        workers=settings.index_workers,
-        git=settings.index_git == "on",
-        lint=settings.index_lint != "off",
-        repository_code=settings.index_lint == "repository",
+        workers=settings.code.index_workers,
+        git=settings.code.index_git == "on",
+        lint=settings.code.index_lint != "off",
+        repository_code=settings.code.index_lint == "repository",
         limits=DiscoveryLimits(
-            max_file_bytes=settings.index_max_file_bytes,
-            max_lines=settings.index_max_lines,
-            max_line_bytes=settings.index_max_line_bytes,
-            max_files=settings.index_max_files,
+            max_file_bytes=settings.code.index_max_file_bytes,
+            max_lines=settings.code.index_max_lines,
+            max_line_bytes=settings.code.index_max_line_bytes,
+            max_files=settings.code.index_max_files,
         ),
-        risk_rules=tuple(map(str, settings.risk_rules)),
+        risk_rules=tuple(map(str, settings.code.risk_rules)),
         records=str((settings.cache_dir if settings.database_url else settings.data_dir) / RECORDS_FOLDER),
     )

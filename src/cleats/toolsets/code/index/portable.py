@@ -118,7 +118,5 @@ def _unsafe_error(name: str) -> ToolError:
 
 def _damaged_error(path: Path, reason: str) -> ToolError:
     return ToolError(
-        ErrorCode.DOWNLOAD_VERIFY_FAILED,
-        f"{path} is damaged: {reason}.",
-        hint="Copy the exported index again.",
+        ErrorCode.DOWNLOAD_VERIFY_FAILED, f"{path} is damaged: {reason}.", hint="Copy the exported index again."
     )

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from cleats.contract.tools import Context
+
 
 class BuildProgress(Struct, frozen=True, omit_defaults=True):
     """One step of a build."""
@@ -18,6 +20,17 @@ class BuildProgress(Struct, frozen=True, omit_defaults=True):
 
 
 ProgressCallback: TypeAlias = Callable[[BuildProgress], None]
+
+
+def create_progress_reporter(context: Context) -> ProgressCallback:
+    """Return a callback that forwards the progress of a build to a caller."""
+
+    def report(progress: BuildProgress) -> None:
+        context.progress(
+            progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
+        )
+
+    return report
 
 
 REPORT_INTERVAL_SECONDS = 0.1

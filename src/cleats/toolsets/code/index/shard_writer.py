@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -78,20 +78,11 @@ class _ShardPlan(Struct, frozen=True):
 
 
 def write_shards(
-    catalogue: Path,
-    folder: Path,
-    previous: Path | None,
-    progress: ShardProgressCallback,
-    workers: int = 1,
+    catalogue: Path, folder: Path, previous: Path | None, progress: ShardProgressCallback, workers: int = 1
 ) -> None:
-    """Write everything in `folder` that a search reads besides the catalogue.
+    """Write everything in `folder` that a search reads besides the catalogue, which is complete.
 
-    Args:
-        catalogue: A complete catalogue that is no longer written.
-        folder: The generation that is being built.
-        previous: An earlier generation, whose unchanged shards are reused.
-        progress: Receives the progress.
-        workers: The number of processes that may work on it.
+    Unchanged shards of an earlier generation are reused.
     """
     (folder / SHARDS_FOLDER).mkdir()
     known_segments = segments.find_segments(previous)
@@ -187,7 +178,7 @@ def list_shard_folders(folder: Path) -> list[Path]:
 
 
 def _deal_files(source: IndexCatalogue) -> list[list[_ShardFile]]:
-    files = sorted((_ShardFile(*row) for row in source.connection.execute(_SELECT_FILES_SQL)), key=_path_key)
+    files = sorted((_ShardFile(*row) for row in source.connection.execute(_SELECT_FILES_SQL)), key=attrgetter("path"))
     shards = choose_shard_count(len(files))
     files_by_shard: list[list[_ShardFile]] = [[] for _ in range(shards)]
     for file in files:
@@ -201,10 +192,6 @@ def choose_shard_count(file_count: int) -> int:
     while count * (SMALL_SHARD_FILES if count < MAX_SMALL_SHARDS else LARGE_SHARD_FILES) < file_count:
         count *= 2
     return count
-
-
-def _path_key(file: _ShardFile) -> str:
-    return file.path
 
 
 def _hash_path(path: str) -> int:

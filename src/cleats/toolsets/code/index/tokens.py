@@ -69,13 +69,8 @@ class TokenStreams(NamedTuple):
     whole: str
 
 
-def make_streams(texts: Sequence[str]) -> list[TokenStreams]:
-    """Return the four forms of each text; many small texts at once cost little more than one."""
-    return streams_from_words(split_texts(texts))
-
-
 def streams_from_words(words: Sequence[str]) -> list[TokenStreams]:
-    """Return the four forms of each text, from the words of all texts."""
+    """Return the four forms of each text, from what `split_texts` returns for all texts."""
     stems, cased, identifiers = (_map_words(memo, words) for memo in (_STEMS_MEMO, _CASED_MEMO, _IDENTIFIERS_MEMO))
     return list(map(TokenStreams, *map(_split_at_breaks, (cased.lower(), stems, cased, identifiers))))
 

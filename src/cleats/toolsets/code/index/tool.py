@@ -12,9 +12,9 @@ from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Alias, Context, Hints, Tool, arguments
 from cleats.system.processes import blocking
 from cleats.toolsets.code.index import tool_schemas
-from cleats.toolsets.code.index.access import Indexes
 from cleats.toolsets.code.index.options import BuildOptions, expand_mode
-from cleats.toolsets.code.index.progress import BuildProgress
+from cleats.toolsets.code.index.progress import create_progress_reporter
+from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
@@ -34,23 +34,12 @@ class IndexTools:
         repository = self._indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
         options = self._make_options(args, repository)
-
-        def report(progress: BuildProgress) -> None:
-            context.progress(
-                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
-            )
-
-        result = await self._indexes.build_index(repository, options, report)
+        result = await self._indexes.build_index(repository, options, create_progress_reporter(context))
         for warning in result.warnings:
             context.warn("index_incomplete", warning)
         facts = msgspec.to_builtins(result)
         del facts["warnings"]
-        return {
-            "repoPath": str(repository.root),
-            "mode": args["mode"],
-            "incremental": args["incremental"],
-            **facts,
-        }
+        return {"repoPath": str(repository.root), "mode": args["mode"], "incremental": args["incremental"], **facts}
 
     def _make_options(self, args: Mapping[str, Any], repository: Repository) -> BuildOptions:
         artifacts = ""
@@ -84,17 +73,14 @@ class IndexTools:
             "index": index,
             "freshness": _describe_freshness(fresh) if fresh else None,
             "vectors": {"available": index.pop("vectors", False)},
-            "sqlite": {
-                "exists": index.pop("sqlite", False),
-                "bytes": index.pop("sqliteBytes", 0),
-            },
+            "sqlite": {"exists": index.pop("sqlite", False), "bytes": index.pop("sqliteBytes", 0)},
         }
 
     def _describe_generation(self, repository: Repository) -> dict[str, Any]:
         from cleats.system import atomic_files  # noqa: PLC0415
         from cleats.toolsets.code.index import catalogue_schema  # noqa: PLC0415
         from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
-        from cleats.toolsets.code.search.sqlite_backend import FTS_FILE_NAME  # noqa: PLC0415
+        from cleats.toolsets.code.index.full_text import FTS_FILE_NAME  # noqa: PLC0415
 
         store = self._indexes.open_store(repository)
         lease = store.lease_current()
@@ -111,20 +97,14 @@ class IndexTools:
                 "builtAt": datetime.fromtimestamp(meta["created"], UTC).isoformat(),
                 "tool": meta["tool"],
                 "schema": catalogue_schema.CATALOGUE_SCHEMA_VERSION,
-                "commit": meta["commit"],
-                "branch": meta["branch"],
-                "dirty": meta["dirty"],
+                **{key: meta[key] for key in ("commit", "branch", "dirty")},
                 "bytes": atomic_files.count_folder_bytes(lease.folder),
                 "modes": meta["modes"],
-                "files": meta["counts"]["files"],
-                "chunks": meta["counts"]["chunks"],
-                "languages": meta["counts"]["languages"],
-                "problems": [{"path": problem_path, "problem": problem} for problem_path, problem in meta["problems"]],
+                **{key: meta["counts"][key] for key in ("files", "chunks", "languages")},
+                "problems": [dict(zip(("path", "problem"), row, strict=True)) for row in meta["problems"]],
                 "problemCount": meta["counts"]["problems"],
                 "skippedReasons": meta["skipped"],
-                "skipped": [
-                    {"path": path, "reason": reason, "detail": detail} for path, reason, detail in meta["left_out"]
-                ],
+                "skipped": [dict(zip(("path", "reason", "detail"), row, strict=True)) for row in meta["left_out"]],
                 "vectors": meta["vectors"],
                 "sqlite": meta["sqlite"],
                 "sqliteBytes": fts_path.stat().st_size if fts_path.is_file() else 0,
@@ -149,11 +129,7 @@ class IndexTools:
                 timeout=600.0,
                 aliases=(Alias("index_build", deprecated="2.0.0"),),
                 hints=Hints(read_only=False),
-                errors=(
-                    ErrorCode.NOT_FOUND,
-                    ErrorCode.ARCHIVE_UNSAFE,
-                    ErrorCode.DOWNLOAD_VERIFY_FAILED,
-                ),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.DOWNLOAD_VERIFY_FAILED),
                 examples=(
                     {"arguments": {}},
                     {"arguments": {"repoPath": "/src/app", "incremental": True}},

@@ -23,7 +23,7 @@ from cleats.toolsets.code.index.file_reader import FileReader, ReadTask, load_ru
 from cleats.toolsets.code.index.ingest import IngestedFiles, ingest_files
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.index.progress import BuildProgress, FileTotals, ProgressCallback, ProgressCounter
-from cleats.toolsets.code.triage.archive import VIRTUAL_FOLDER
+from cleats.toolsets.code.records.archive import VIRTUAL_FOLDER
 
 MAX_LISTED_PROBLEMS: Final = 20
 MAX_LISTED_SKIPPED: Final = 200
@@ -60,21 +60,11 @@ def describe_contents(catalogue: IndexCatalogue, discovery: Discovery) -> dict[s
 
 
 def write_search_parts(
-    folder: Path,
-    previous: Path | None,
-    report: ProgressCallback,
-    *,
-    sqlite: bool,
-    workers: int,
+    folder: Path, previous: Path | None, report: ProgressCallback, *, sqlite: bool, workers: int
 ) -> None:
-    """Write everything that searches read; unchanged shards are reused from an earlier generation.
+    """Write everything that searches read into the draft of a generation.
 
-    Args:
-        folder: The draft of the generation.
-        previous: The earlier generation, if any.
-        report: Receives the progress.
-        sqlite: True to write the full-text index of SQLite as well.
-        workers: The number of processes; 0 for one per core.
+    Unchanged shards are reused from an earlier generation. With 0 workers there is one per core.
     """
     # Each of these loads a library that only builders and searches need.
     from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
@@ -86,14 +76,10 @@ def write_search_parts(
     count = workers or os.cpu_count() or 1
     write_shards(folder / catalogue_schema.CATALOGUE_FILE_NAME, folder, previous, report_progress, count)
     if sqlite:
-        from cleats.toolsets.code.search.sqlite_backend import write_fts_index  # noqa: PLC0415
+        from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415
 
         report_progress("making it searchable with SQLite")
         write_fts_index(folder)
-
-
-MAX_LIGHT_BYTES: Final = 1 << 18
-"""Bytes of files up to which reading without numpy is quicker than loading it."""
 
 
 class GenerationWriter(Struct):
@@ -138,9 +124,7 @@ class GenerationWriter(Struct):
             catalogue.set_meta(meta)
             catalogue.commit()
         write_search_parts(
-            *(self.draft, self.previous, self.report),
-            sqlite=self.inputs.sqlite,
-            workers=self.options.workers,
+            *(self.draft, self.previous, self.report), sqlite=self.inputs.sqlite, workers=self.options.workers
         )
         return meta, self._count_files(ingested, meta)
 
@@ -163,13 +147,7 @@ class GenerationWriter(Struct):
         for path, length, mtime in hash_check.unchanged:
             catalogue.update_mtime(path, length, mtime)
         tasks = _make_tasks((*self.survey.comparison.added, *hash_check.changed))
-        reader = FileReader(
-            frozenset(form.modes),
-            form.vectors,
-            self.options.limits,
-            self.options.rule_files,
-            light=sum(task.size for task in tasks) <= MAX_LIGHT_BYTES,
-        )
+        reader = FileReader(frozenset(form.modes), form.vectors, self.options.limits, self.options.rule_files)
         if tasks and self.options.rule_files:
             self.warnings += load_rules(self.options.rule_files).problems
         counter = ProgressCounter(self.report, "read", "files", len(tasks))

@@ -11,16 +11,11 @@ import msgspec
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.runtime import capabilities
+from cleats.toolsets.code import schema_atoms as schemas
+from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.tool import ARTIFACTS_FOLDER
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.context import (
-    FLAG_SCHEMA,
-    TEXT_SCHEMA,
-    MaintenanceEnvironment,
-    create_progress_reporter,
-    flag_argument,
-    object_schema,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceTool
 from cleats.toolsets.code.repository import Repository
 
 STEP_NAMES: Final = ("install", "dictionaries", "tooling", "artifacts", "index", "sqlite")
@@ -29,15 +24,15 @@ _STEP_SCHEMA: Final = {
     "type": "object",
     "required": ["skipped", "ok"],
     "properties": {
-        "skipped": FLAG_SCHEMA,
-        "ok": FLAG_SCHEMA,
-        "reason": {**TEXT_SCHEMA, "description": "Why it was skipped."},
+        "skipped": schemas.FLAG_SCHEMA,
+        "ok": schemas.FLAG_SCHEMA,
+        "reason": schemas.text_schema("Why it was skipped."),
     },
 }
 
-BOOTSTRAP_OUTPUT: Final = object_schema(
-    repoPath=TEXT_SCHEMA,
-    steps=object_schema("What became of each, in their order.", **dict.fromkeys(STEP_NAMES, _STEP_SCHEMA)),
+BOOTSTRAP_OUTPUT: Final = schemas.object_schema(
+    repoPath=schemas.TEXT_SCHEMA,
+    steps=schemas.object_schema("What became of each, in their order.", **dict.fromkeys(STEP_NAMES, _STEP_SCHEMA)),
 )
 
 INSTALL_SKIP_REASON: Final = (
@@ -48,14 +43,10 @@ DICTIONARIES_SKIP_REASON: Final = (
 )
 
 
-class BootstrapTool:
+class BootstrapTool(MaintenanceTool):
     """The tool that makes repositories searchable."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def run(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer one call."""
         repository = self._environment.resolve_repository(args, context)
         steps: dict[str, Any] = {}
         steps["install"] = _skip_step(_CALLER_SKIP_REASON if args["skipInstall"] else INSTALL_SKIP_REASON)
@@ -71,12 +62,7 @@ class BootstrapTool:
         return {"repoPath": str(repository.root), "steps": steps}
 
     async def _build_index(
-        self,
-        args: Mapping[str, Any],
-        context: Context,
-        repository: Repository,
-        steps: dict[str, Any],
-        artifacts: str,
+        self, args: Mapping[str, Any], context: Context, repository: Repository, steps: dict[str, Any], artifacts: str
     ) -> None:
         context.progress("building the index", phase="index")
         options = msgspec.structs.replace(
@@ -111,20 +97,19 @@ class BootstrapTool:
                 version=2,
                 title="Make a repository searchable",
                 description=(
-                    "Do all that a fresh checkout needs to be searched: look for tools that "
-                    "help, take in an index from ci-artifacts if there is one, and build. "
-                    "Installs nothing and runs nothing of the repository. Says what became of "
-                    "each step."
+                    "Do all that a fresh checkout needs to be searched: look for tools that help, take in an index "
+                    "from ci-artifacts if there is one, and build. Installs nothing and runs nothing of the "
+                    "repository. Says what became of each step."
                 ),
                 input=arguments(
                     {
-                        "skipInstall": flag_argument("Nothing is ever installed; this only says so too."),
-                        "skipDicts": flag_argument("Leave the dictionaries alone."),
-                        "skipIndex": flag_argument("Build nothing."),
-                        "skipArtifacts": flag_argument("Do not begin from ci-artifacts."),
-                        "skipTooling": flag_argument("Do not look for tools."),
-                        "withSqlite": flag_argument("Also make the SQLite index."),
-                        "incremental": flag_argument("Read only what has changed."),
+                        "skipInstall": schemas.flag_argument("Nothing is ever installed; this only says so too."),
+                        "skipDicts": schemas.flag_argument("Leave the dictionaries alone."),
+                        "skipIndex": schemas.flag_argument("Build nothing."),
+                        "skipArtifacts": schemas.flag_argument("Do not begin from ci-artifacts."),
+                        "skipTooling": schemas.flag_argument("Do not look for tools."),
+                        "withSqlite": schemas.flag_argument("Also make the SQLite index."),
+                        "incremental": schemas.flag_argument("Read only what has changed."),
                         "repoPath": REPO_PATH_SCHEMA,
                     }
                 ),
@@ -132,15 +117,8 @@ class BootstrapTool:
                 run=self.run,
                 timeout=600.0,
                 hints=Hints(read_only=False),
-                errors=(
-                    ErrorCode.NOT_FOUND,
-                    ErrorCode.ARCHIVE_UNSAFE,
-                    ErrorCode.DOWNLOAD_VERIFY_FAILED,
-                ),
-                examples=(
-                    {"arguments": {}},
-                    {"arguments": {"repoPath": "/src/app", "withSqlite": True}},
-                ),
+                errors=(ErrorCode.NOT_FOUND, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.DOWNLOAD_VERIFY_FAILED),
+                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app", "withSqlite": True}}),
             ),
         )
 

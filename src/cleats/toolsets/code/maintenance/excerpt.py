@@ -76,10 +76,7 @@ class _ExcerptReader:
             raise _unshowable_error("It is binary", "Only text is shown.")
         self._size += len(block)
         if self._size > MAX_FILE_BYTES:
-            raise _unshowable_error(
-                f"It has more than {MAX_FILE_BYTES >> 20} MiB",
-                "Files of that size are not shown.",
-            )
+            raise _unshowable_error(f"It has more than {MAX_FILE_BYTES >> 20} MiB", "Files of that size are not shown.")
         self._sha.update(block)
         self._index_hash.update(block)
         self._keep_span(block)

@@ -6,20 +6,16 @@ following any link, so that the file that is read is the file that was checked.
 """
 
 import errno
-import os
 import stat
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
+from cleats.system.safe_paths import NotRegularFileError, open_file_below, resolve_path
 
 GIT_FOLDER: Final = ".git"
 MAX_SHOWN_PATH_CHARS: Final = 80
 """Characters of an unusable path that an error message shows."""
-
-_NONBLOCK_FLAG: Final = getattr(os, "O_NONBLOCK", 0)
-_BINARY_FLAG: Final = getattr(os, "O_BINARY", 0)
 
 
 def resolve_file(root: Path, requested_path: str) -> Path:
@@ -30,8 +26,8 @@ def resolve_file(root: Path, requested_path: str) -> Path:
             not a regular file.
     """
     try:
-        resolved = (root / check_path_name(requested_path)).resolve()
-    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a long name
+        resolved = resolve_path(root, requested_path)
+    except ValueError:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"{requested_path[:MAX_SHOWN_PATH_CHARS]!r} is no usable path.",
@@ -53,32 +49,11 @@ def open_file(root: Path, path: Path) -> BinaryIO:
         ToolError: as `resolve_file` does.
     """
     try:
-        descriptor = _open_without_links(root, path) if os.open in os.supports_dir_fd else _open_path(root / path)
+        return open_file_below(root, path)
+    except NotRegularFileError:
+        raise _invalid_file_error(str(path), "is no plain file") from None
     except OSError as error:
         _raise_open_error(error, str(path))
-    file = os.fdopen(descriptor, "rb")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
-        raise _invalid_file_error(str(path), "is no plain file")
-    return file
-
-
-def _open_without_links(root: Path, path: Path) -> int:
-    *folders, name = path.parts
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in folders:
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            inner = os.open(part, flags, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | _NONBLOCK_FLAG, dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
-def _open_path(path: Path) -> int:
-    return os.open(path, os.O_RDONLY | _BINARY_FLAG)
 
 
 def _check_regular_file(path: Path, requested_path: str) -> None:

@@ -113,7 +113,7 @@ class _PackingRun:
 
     def add_fts(self) -> PackingResult:
         """Add the SQLite index."""
-        from cleats.toolsets.code.search.sqlite_backend import write_fts_index  # noqa: PLC0415 - packing needs none
+        from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415 - packing needs none
 
         if self._order.incremental and self._has_fts and not self._order.compact:
             return self._build_result(self._lease.folder, published=False)
@@ -218,9 +218,7 @@ def _file_size(path: Path) -> int:
 
 def _missing_index_error(order: PackingOrder, reason: str) -> ToolError:
     return ToolError(
-        ErrorCode.NO_INDEX,
-        f"{order.root} {reason}.",
-        hint="Call build_index, or run `cleats index`, in it first.",
+        ErrorCode.NO_INDEX, f"{order.root} {reason}.", hint="Call build_index, or run `cleats index`, in it first."
     )
 
 
@@ -233,4 +231,6 @@ async def run_packer(order: PackingOrder, on_progress: Callable[[BuildProgress],
     Raises:
         ToolError: packing failed, or the packer died.
     """
-    return await worker_process.send_task(PACKER_MODULE, order, PackingResult, on_progress, "packer", grace)
+    return await worker_process.send_task(
+        PACKER_MODULE, order, PackingResult, BuildProgress, on_progress, "packer", grace
+    )

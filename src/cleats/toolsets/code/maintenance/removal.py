@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.cache import (
-    REPOSITORIES_FOLDER,
     FreedSpace,
     IndexInUseError,
     IndexLeftover,
@@ -20,17 +20,9 @@ from cleats.toolsets.code.index.cache import (
     list_indexes,
     measure_disk_usage,
 )
+from cleats.toolsets.code.index.generations import REPOSITORIES_FOLDER
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.context import (
-    COUNT_SCHEMA,
-    FLAG_SCHEMA,
-    NULLABLE_TEXT_SCHEMA,
-    TEXT_SCHEMA,
-    MaintenanceEnvironment,
-    array_schema,
-    flag_argument,
-    object_schema,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment, MaintenanceTool
 
 DAY_SECONDS: Final = 86_400.0
 MAX_AGE_DAYS: Final = 1e9
@@ -50,21 +42,19 @@ class RemovalCandidate:
     def path(self) -> Path:
         return self.leftover.path if self.leftover else self.index.folder
 
-    def explain_busy(self) -> str:
-        return self.index.explain_busy(self.leftover)
-
-    def remove(self) -> None:
-        """Remove it.
-
-        Raises:
-            HeldError: another process uses it.
-            OSError: it cannot be removed.
-        """
-        with self.index.hold_build_lock():
-            if self.leftover is None:
-                self.index.remove()
-            else:
-                self.index.remove_leftover(self.leftover)
+    def try_remove(self) -> str:
+        """Remove it; return the reason of a failure, or empty text."""
+        try:
+            with self.index.hold_build_lock():
+                if self.leftover is None:
+                    self.index.remove()
+                else:
+                    self.index.remove_leftover(self.leftover)
+        except IndexInUseError as error:
+            return str(error)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
 
 @dataclass
@@ -90,26 +80,15 @@ class CacheSweep:
             "bytes": 0,
             "reason": candidate.reason,
         }
-        problem = candidate.explain_busy()
+        problem = index.explain_busy(candidate.leftover)
         if not problem:
             removal["bytes"] = self._space.add_folders(candidate.path)
-            problem = "" if self.dry_run else _try_remove(candidate)
+            problem = "" if self.dry_run else candidate.try_remove()
         if problem:
             self.failed.append({**removal, "bytes": 0, "problem": problem})
             return False
         self.removed.append(removal)
         return True
-
-
-def _try_remove(candidate: RemovalCandidate) -> str:
-    """Remove a candidate; return the reason of a failure, or empty text."""
-    try:
-        candidate.remove()
-    except IndexInUseError as error:
-        return str(error)
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
 
 
 def select_leftovers(indexes: Iterable[StoredIndex]) -> Iterator[RemovalCandidate]:
@@ -136,97 +115,91 @@ def select_over_limits(
 
 LIMIT_ARGUMENTS: Final = ("maxBytes", "maxGb", "maxAgeDays")
 
-_DRY_RUN_ARGUMENT: Final = flag_argument("Say what would be removed, and remove nothing.")
+_DRY_RUN_ARGUMENT: Final = schemas.flag_argument("Say what would be removed, and remove nothing.")
 _ONLY_REPOSITORY_ARGUMENT: Final = {**REPO_PATH_SCHEMA, "description": "Look only at the index of this repository."}
+
+
+def _limit_argument(description: str) -> dict[str, Any]:
+    return {"type": "number", "minimum": 0, "description": description}
+
 
 GC_INPUT: Final = arguments(
     {
         "dryRun": _DRY_RUN_ARGUMENT,
-        "maxBytes": {**COUNT_SCHEMA, "description": "Keep indexes of so many bytes together at most."},
-        "maxGb": {
-            "type": "number",
-            "minimum": 0,
-            "description": "The same in GiB; the smaller of the two counts.",
-        },
-        "maxAgeDays": {
-            "type": "number",
-            "minimum": 0,
-            "description": "Keep only indexes that were published in so many days.",
-        },
+        "maxBytes": schemas.count_schema("Keep indexes of so many bytes together at most."),
+        "maxGb": _limit_argument("The same in GiB; the smaller of the two counts."),
+        "maxAgeDays": _limit_argument("Keep only indexes that were published in so many days."),
         "repoPath": _ONLY_REPOSITORY_ARGUMENT,
     }
 )
 
 _REMOVAL_PROPERTIES: Final = {
-    "id": {**TEXT_SCHEMA, "description": "The index that it is, or was a part of."},
-    "root": {**NULLABLE_TEXT_SCHEMA, "description": "The repository, if it is known."},
-    "path": TEXT_SCHEMA,
-    "bytes": {**COUNT_SCHEMA, "description": "What it frees."},
+    "id": schemas.text_schema("The index that it is, or was a part of."),
+    "root": schemas.nullable_text_schema("The repository, if it is known."),
+    "path": schemas.TEXT_SCHEMA,
+    "bytes": schemas.count_schema("What it frees."),
     "reason": {
         "enum": ["age", "quota", "old", "unfinished", "backup"],
         "description": (
-            "age and quota: a whole index, over a limit. old: a generation that another one has "
-            "replaced. unfinished: what a build left that was ended. backup: what "
-            "compact_sqlite_index kept."
+            "age and quota: a whole index, over a limit. old: a generation that another one has replaced. unfinished: "
+            "what a build left that was ended. backup: what compact_sqlite_index kept."
         ),
     },
 }
 
-GC_OUTPUT: Final = object_schema(
+GC_OUTPUT: Final = schemas.object_schema(
     mode={"enum": ["repo", "leftovers"], "description": "Whole indexes, or what lies beside them."},
-    dryRun=FLAG_SCHEMA,
-    cacheRoot=TEXT_SCHEMA,
+    dryRun=schemas.FLAG_SCHEMA,
+    cacheRoot=schemas.TEXT_SCHEMA,
     limits={"type": "object", "additionalProperties": {"type": "number"}},
-    totals=object_schema("Before anything was removed.", repos=COUNT_SCHEMA, bytes=COUNT_SCHEMA),
-    removals=array_schema(object_schema(**_REMOVAL_PROPERTIES), "What was removed, or would be."),
-    failedRemovals=array_schema(
-        object_schema(**_REMOVAL_PROPERTIES, problem={**TEXT_SCHEMA, "description": "Why it is still there."})
+    totals=schemas.object_schema(
+        "Before anything was removed.", repos=schemas.COUNT_SCHEMA, bytes=schemas.COUNT_SCHEMA
     ),
-    freedBytes=COUNT_SCHEMA,
+    removals=schemas.array_schema(schemas.object_schema(**_REMOVAL_PROPERTIES), "What was removed, or would be."),
+    failedRemovals=schemas.array_schema(
+        schemas.object_schema(**_REMOVAL_PROPERTIES, problem=schemas.text_schema("Why it is still there."))
+    ),
+    freedBytes=schemas.COUNT_SCHEMA,
 )
 
 CLEAN_INPUT: Final = arguments(
     {
-        "all": flag_argument("Remove the indexes of every repository; then without repoPath."),
+        "all": schemas.flag_argument("Remove the indexes of every repository; then without repoPath."),
         "dryRun": _DRY_RUN_ARGUMENT,
         "repoPath": REPO_PATH_SCHEMA,
     }
 )
 
-CLEAN_OUTPUT: Final = object_schema(
-    all=FLAG_SCHEMA,
-    dryRun=FLAG_SCHEMA,
-    cacheRoot=TEXT_SCHEMA,
-    targets=array_schema(
-        {
-            **object_schema(
-                id=TEXT_SCHEMA,
-                root=NULLABLE_TEXT_SCHEMA,
-                path=TEXT_SCHEMA,
-                bytes=COUNT_SCHEMA,
-                deleted={**FLAG_SCHEMA, "description": "Always false in a dry run."},
-            ),
-        },
+CLEAN_OUTPUT: Final = schemas.object_schema(
+    all=schemas.FLAG_SCHEMA,
+    dryRun=schemas.FLAG_SCHEMA,
+    cacheRoot=schemas.TEXT_SCHEMA,
+    targets=schemas.array_schema(
+        schemas.object_schema(
+            id=schemas.TEXT_SCHEMA,
+            root=schemas.NULLABLE_TEXT_SCHEMA,
+            path=schemas.TEXT_SCHEMA,
+            bytes=schemas.COUNT_SCHEMA,
+            deleted=schemas.flag_schema("Always false in a dry run."),
+        ),
         "The indexes that were meant; one that was not deleted says why in problem.",
     ),
-    freedBytes=COUNT_SCHEMA,
-    kept=array_schema(TEXT_SCHEMA, "What the cache has besides, and keeps: models, dictionaries, extensions."),
+    freedBytes=schemas.COUNT_SCHEMA,
+    kept=schemas.array_schema(
+        schemas.TEXT_SCHEMA, "What the cache has besides, and keeps: models, dictionaries, extensions."
+    ),
 )
-CLEAN_OUTPUT["properties"]["targets"]["items"]["properties"]["problem"] = TEXT_SCHEMA
+CLEAN_OUTPUT["properties"]["targets"]["items"]["properties"]["problem"] = schemas.TEXT_SCHEMA
 
 
-class RemovalTools:
+class RemovalTools(MaintenanceTool):
     """The tools that remove indexes of this machine."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def collect(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer `cache_gc`."""
         indexes = self._select_indexes(args.get("repoPath"))
         limits = {name: args[name] for name in LIMIT_ARGUMENTS if name in args}
         sweep = CacheSweep(args["dryRun"])
-        sizes = await to_thread.run_sync(_measure_indexes, indexes)
+        sizes = await to_thread.run_sync(lambda: {index.id: measure_disk_usage(index.folder) for index in indexes})
         plan = select_over_limits(indexes, sizes, limits, sweep) if limits else select_leftovers(indexes)
         await self._run_sweep(plan, sweep, context)
         return {
@@ -241,7 +214,6 @@ class RemovalTools:
         }
 
     async def clean(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer `clean_artifacts`."""
         if args["all"] and "repoPath" in args:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
@@ -270,15 +242,12 @@ class RemovalTools:
         await self._environment.indexes.wait_for_checks()
         await to_thread.run_sync(self._environment.release_generations)
         for candidate in candidates:
-            context.progress(_format_progress(candidate, sweep), phase="remove")
+            action = "looking at" if sweep.dry_run else "removing"
+            context.progress(f"{action} {candidate.path}", phase="remove")
             await to_thread.run_sync(sweep.remove, candidate)
 
     def _select_indexes(self, path: str | None) -> list[StoredIndex]:
-        """Return the indexes that a call refers to: all of them, or that of one repository.
-
-        Raises:
-            ToolError: INVALID_REQUEST, the cache is in a folder where nothing should be removed.
-        """
+        """Return the indexes that a call refers to: all of them, or that of one repository."""
         check_cache_folder(self._environment)
         if path is None:
             return list_indexes(self._environment.cache)
@@ -293,10 +262,9 @@ class RemovalTools:
                 version=2,
                 title="Collect garbage in the cache",
                 description=(
-                    "Make the cache of indexes smaller. With a limit, whole indexes go, the "
-                    "oldest first, until the rest fits; without one, only replaced generations,"
-                    " rests of builds and backups. What somebody reads or builds stays. Lists "
-                    "what went and what it freed; use dryRun=true first."
+                    "Make the cache of indexes smaller. With a limit, whole indexes go, the oldest first, until the "
+                    "rest fits; without one, only replaced generations, rests of builds and backups. What somebody "
+                    "reads or builds stays. Lists what went and what it freed; use dryRun=true first."
                 ),
                 input=GC_INPUT,
                 output=GC_OUTPUT,
@@ -313,10 +281,9 @@ class RemovalTools:
                 version=2,
                 title="Remove an index",
                 description=(
-                    "Remove the index of a repository, or with all=true those of every "
-                    "repository; they can be built again. Downloads and records stay, and so "
-                    "does an index that somebody reads or builds. Lists what is gone; use "
-                    "dryRun=true first."
+                    "Remove the index of a repository, or with all=true those of every repository; they can be built "
+                    "again. Downloads and records stay, and so does an index that somebody reads or builds. Lists what "
+                    "is gone; use dryRun=true first."
                 ),
                 input=CLEAN_INPUT,
                 output=CLEAN_OUTPUT,
@@ -348,10 +315,6 @@ def check_cache_folder(environment: MaintenanceEnvironment) -> None:
         )
 
 
-def _measure_indexes(indexes: Iterable[StoredIndex]) -> dict[str, int]:
-    return {index.id: measure_disk_usage(index.folder) for index in indexes}
-
-
 def _describe_target(removal: Mapping[str, Any], sweep: CacheSweep) -> dict[str, Any]:
     target = {name: value for name, value in removal.items() if name != "reason"}
     return {**target, "deleted": not sweep.dry_run and "problem" not in removal}
@@ -363,7 +326,3 @@ def _list_other_folders(cache: Path) -> list[str]:
         return sorted(path.name for path in cache.iterdir() if path.name != REPOSITORIES_FOLDER)
     except OSError:
         return []
-
-
-def _format_progress(candidate: RemovalCandidate, sweep: CacheSweep) -> str:
-    return f"{'looking at' if sweep.dry_run else 'removing'} {candidate.path}"

@@ -9,23 +9,13 @@ from typing import Any, Final
 from anyio import to_thread
 
 from cleats.contract.tools import Context, Tool, arguments
+from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.cache import StoredIndex, list_indexes, measure_disk_usage
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME, GenerationLease
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.config_status import DOWNLOAD_FOLDERS
-from cleats.toolsets.code.maintenance.context import (
-    COUNT_SCHEMA,
-    FLAG_SCHEMA,
-    NULLABLE_TEXT_SCHEMA,
-    TEXT_SCHEMA,
-    TIMESTAMP_SCHEMA,
-    MaintenanceEnvironment,
-    array_schema,
-    format_timestamp,
-    nullable_object_schema,
-    object_schema,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceTool, format_timestamp
+from cleats.toolsets.code.maintenance.status import DOWNLOAD_FOLDERS
 from cleats.toolsets.code.repository import Repository
 
 ARTIFACT_DESCRIPTIONS: Final[Mapping[str, str]] = {
@@ -39,61 +29,57 @@ ARTIFACT_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "leftovers": "What lies beside the published generation; cache_gc removes it.",
 }
 
-INVENTORY_OUTPUT: Final = object_schema(
-    repo=object_schema(
-        root=TEXT_SCHEMA,
-        repoId=TEXT_SCHEMA,
-        cacheRoot=TEXT_SCHEMA,
-        generation=NULLABLE_TEXT_SCHEMA,
-        totalBytes=COUNT_SCHEMA,
-        artifacts=object_schema(
+INVENTORY_OUTPUT: Final = schemas.object_schema(
+    repo=schemas.object_schema(
+        **schemas.repeat_schema(schemas.TEXT_SCHEMA, "root repoId cacheRoot"),
+        generation=schemas.NULLABLE_TEXT_SCHEMA,
+        totalBytes=schemas.COUNT_SCHEMA,
+        artifacts=schemas.object_schema(
             "Bytes by what they are for.",
-            **{kind: {**COUNT_SCHEMA, "description": about} for kind, about in ARTIFACT_DESCRIPTIONS.items()},
+            **{kind: schemas.count_schema(about) for kind, about in ARTIFACT_DESCRIPTIONS.items()},
         ),
-        sqlite=nullable_object_schema(
-            "The full-text index of SQLite; null without.", path=TEXT_SCHEMA, bytes=COUNT_SCHEMA
+        sqlite=schemas.nullable_object_schema(
+            "The full-text index of SQLite; null without.", path=schemas.TEXT_SCHEMA, bytes=schemas.COUNT_SCHEMA
         ),
     ),
-    health=object_schema(
-        issues=array_schema(object_schema(code=TEXT_SCHEMA, message=TEXT_SCHEMA), "What is wrong."),
-        hints=array_schema(TEXT_SCHEMA, "What to do about it."),
+    health=schemas.object_schema(
+        issues=schemas.array_schema(
+            schemas.object_schema(code=schemas.TEXT_SCHEMA, message=schemas.TEXT_SCHEMA), "What is wrong."
+        ),
+        hints=schemas.array_schema(schemas.TEXT_SCHEMA, "What to do about it."),
     ),
-    overall=object_schema(
-        cacheRoot=TEXT_SCHEMA,
-        repos=COUNT_SCHEMA,
-        indexBytes=COUNT_SCHEMA,
-        **{f"{part}Bytes": COUNT_SCHEMA for part in DOWNLOAD_FOLDERS},
-        totalBytes=COUNT_SCHEMA,
+    overall=schemas.object_schema(
+        cacheRoot=schemas.TEXT_SCHEMA,
+        repos=schemas.COUNT_SCHEMA,
+        indexBytes=schemas.COUNT_SCHEMA,
+        **{f"{part}Bytes": schemas.COUNT_SCHEMA for part in DOWNLOAD_FOLDERS},
+        totalBytes=schemas.COUNT_SCHEMA,
     ),
-    allRepos=array_schema(
-        object_schema(
-            repoId=TEXT_SCHEMA,
-            root={**NULLABLE_TEXT_SCHEMA, "description": "The repository, if it is known."},
-            rootExists=FLAG_SCHEMA,
-            path=TEXT_SCHEMA,
-            bytes=COUNT_SCHEMA,
-            generation=NULLABLE_TEXT_SCHEMA,
-            publishedAt=TIMESTAMP_SCHEMA,
+    allRepos=schemas.array_schema(
+        schemas.object_schema(
+            repoId=schemas.TEXT_SCHEMA,
+            root=schemas.nullable_text_schema("The repository, if it is known."),
+            rootExists=schemas.FLAG_SCHEMA,
+            path=schemas.TEXT_SCHEMA,
+            bytes=schemas.COUNT_SCHEMA,
+            generation=schemas.NULLABLE_TEXT_SCHEMA,
+            publishedAt=schemas.TIMESTAMP_SCHEMA,
         ),
         "Every index of this machine, the one that was published last first.",
     ),
 )
 
 
-class InventoryTool:
+class InventoryTool(MaintenanceTool):
     """The tool that reports the disk usage of indexes."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def report(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer one call."""
         repository = self._environment.resolve_repository(args, context)
         context.progress("counting", phase="look")
         inventory = await to_thread.run_sync(self._measure_cache, repository, abandon_on_cancel=True)
         freshness = await self._environment.indexes.check_freshness(repository)
         if freshness is not None and freshness.is_stale:
-            _add_issue(inventory, ("index_stale", f"The index is not up to date: {freshness}."))
+            _add_issue(inventory, "index_stale", f"The index is not up to date: {freshness}.")
         return inventory
 
     def _measure_cache(self, repository: Repository) -> dict[str, Any]:
@@ -115,8 +101,8 @@ class InventoryTool:
             },
             "allRepos": indexes,
         }
-        for issue in self._iterate_issues(repository, inventory):
-            _add_issue(inventory, issue)
+        for code, message in self._iterate_issues(repository, inventory):
+            _add_issue(inventory, code, message)
         return inventory
 
     def _describe_repository(self, repository: Repository) -> dict[str, Any]:
@@ -138,7 +124,7 @@ class InventoryTool:
             "generation": index.generation,
             "totalBytes": total,
             "artifacts": artifacts,
-            "sqlite": _describe_fts(current / "fts.db", artifacts["sqlite"]),
+            "sqlite": {"path": str(current / "fts.db"), "bytes": size} if (size := artifacts["sqlite"]) else None,
         }
 
     def _iterate_issues(self, repository: Repository, inventory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -163,10 +149,9 @@ class InventoryTool:
                 version=2,
                 title="Report what indexes cost",
                 description=(
-                    "Say how much space the index of a repository takes and for what, whether it "
-                    "is whole and up to date, and what else this machine's cache holds: every "
-                    "index with its repository, size and age, models and dictionaries. Changes "
-                    "nothing."
+                    "Say how much space the index of a repository takes and for what, whether it is whole and up to "
+                    "date, and what else this machine's cache holds: every index with its repository, size and age, "
+                    "models and dictionaries. Changes nothing."
                 ),
                 input=arguments({"repoPath": REPO_PATH_SCHEMA}),
                 output=INVENTORY_OUTPUT,
@@ -186,8 +171,7 @@ HINTS_BY_ISSUE: Final[Mapping[str, str]] = {
 }
 
 
-def _add_issue(inventory: Mapping[str, Any], issue: tuple[str, str]) -> None:
-    code, message = issue
+def _add_issue(inventory: Mapping[str, Any], code: str, message: str) -> None:
     inventory["health"]["issues"].append({"code": code, "message": message})
     if HINTS_BY_ISSUE[code] not in inventory["health"]["hints"]:
         inventory["health"]["hints"].append(HINTS_BY_ISSUE[code])
@@ -204,10 +188,6 @@ def _describe_index(index: StoredIndex) -> dict[str, Any]:
         "generation": index.generation,
         "publishedAt": format_timestamp(index.published_at) if index.generation else None,
     }
-
-
-def _describe_fts(path: Path, size: int) -> dict[str, Any] | None:
-    return {"path": str(path), "bytes": size} if size else None
 
 
 def _classify_file(path: Path) -> str:

@@ -11,17 +11,10 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Tool, arguments
+from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance import file_access
-from cleats.toolsets.code.maintenance.context import (
-    COUNT_SCHEMA,
-    FLAG_SCHEMA,
-    TEXT_SCHEMA,
-    MaintenanceEnvironment,
-    array_schema,
-    nullable_object_schema,
-    object_schema,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceTool
 from cleats.toolsets.code.maintenance.excerpt import FileExcerpt, LineSpan, read_excerpt
 from cleats.toolsets.code.repository import Repository
 
@@ -45,44 +38,33 @@ _LINE_SCHEMA: Final = {"type": "integer", "minimum": 1}
 
 SHOW_FILE_INPUT: Final = arguments(
     {
-        "path": {
-            **TEXT_SCHEMA,
-            "minLength": 1,
-            "description": "The file, from the root of the repository; or absolute, inside it.",
-        },
-        "startLine": {**_LINE_SCHEMA, "description": "The first line, counted from 1."},
-        "endLine": {**_LINE_SCHEMA, "description": "The last line, included; the file's without it."},
-        "context": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 10_000,
-            "default": 0,
-            "description": "Lines more before and after.",
-        },
-        "maxBytes": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_TEXT_BYTES,
-            "default": DEFAULT_TEXT_BYTES,
-            "description": "Bytes of text to give at most; it is cut after a whole line.",
-        },
+        "path": schemas.text_argument("The file, from the root of the repository; or absolute, inside it."),
+        "startLine": schemas.number_argument("The first line, counted from 1.", minimum=1),
+        "endLine": schemas.number_argument("The last line, included; the file's without it.", minimum=1),
+        "context": schemas.number_argument("Lines more before and after.", minimum=0, maximum=10_000, default=0),
+        "maxBytes": schemas.number_argument(
+            "Bytes of text to give at most; it is cut after a whole line.",
+            minimum=1,
+            maximum=MAX_TEXT_BYTES,
+            default=DEFAULT_TEXT_BYTES,
+        ),
         "repoPath": REPO_PATH_SCHEMA,
     },
     required=["path"],
 )
 
-SHOW_FILE_OUTPUT: Final = object_schema(
-    path={**TEXT_SCHEMA, "description": "From the root of the repository, wherever links led."},
+SHOW_FILE_OUTPUT: Final = schemas.object_schema(
+    path=schemas.text_schema("From the root of the repository, wherever links led."),
     startLine=_LINE_SCHEMA,
-    endLine={**COUNT_SCHEMA, "description": "The last line that is shown; 0 in an empty file."},
-    totalLines=COUNT_SCHEMA,
-    bytes={**COUNT_SCHEMA, "description": "Of the whole file."},
-    text=TEXT_SCHEMA,
-    sha256={**TEXT_SCHEMA, "description": "Of the whole file."},
-    truncated={**FLAG_SCHEMA, "description": "Whether lines that were asked for did not fit."},
-    index=nullable_object_schema(
+    endLine=schemas.count_schema("The last line that is shown; 0 in an empty file."),
+    totalLines=schemas.COUNT_SCHEMA,
+    bytes=schemas.count_schema("Of the whole file."),
+    text=schemas.TEXT_SCHEMA,
+    sha256=schemas.text_schema("Of the whole file."),
+    truncated=schemas.flag_schema("Whether lines that were asked for did not fit."),
+    index=schemas.nullable_object_schema(
         "What the index knows of the file; null without an index.",
-        generation=TEXT_SCHEMA,
+        generation=schemas.TEXT_SCHEMA,
         state={
             "enum": ["same", "changed", "absent"],
             "description": (
@@ -90,29 +72,22 @@ SHOW_FILE_OUTPUT: Final = object_schema(
             ),
         },
     ),
-    chunks=array_schema(
-        object_schema(
-            id=TEXT_SCHEMA,
-            mode=TEXT_SCHEMA,
-            kind=TEXT_SCHEMA,
-            name=TEXT_SCHEMA,
+    chunks=schemas.array_schema(
+        schemas.object_schema(
+            **schemas.repeat_schema(schemas.TEXT_SCHEMA, "id mode kind name"),
             startLine=_LINE_SCHEMA,
             endLine=_LINE_SCHEMA,
-            headline=TEXT_SCHEMA,
+            headline=schemas.TEXT_SCHEMA,
         ),
         "The chunks of the index that have any of the lines.",
     ),
 )
 
 
-class ShowTool:
+class ShowTool(MaintenanceTool):
     """The tool that shows files of repositories."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def show(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer one call."""
         repository = self._environment.resolve_repository(args, context)
         span = _parse_span(args)
         stop_event = threading.Event()
@@ -203,9 +178,8 @@ class ShowTool:
 
         with lease, IndexCatalogue.open(lease.catalogue_path) as catalogue:
             rows = catalogue.connection.execute(
-                "SELECT path FROM files"
-                " WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1"
-                " ORDER BY length(path), path LIMIT ?2",
+                "SELECT path FROM files WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 ORDER BY "
+                "length(path), path LIMIT ?2",
                 (escape_path(Path(requested_path).name), MAX_SUGGESTIONS),
             )
             similar_paths = [path for (path,) in rows]
@@ -222,10 +196,9 @@ class ShowTool:
                 version=2,
                 title="Show a file",
                 description=(
-                    "Read lines of a text file in a repository, as they are on the disk now, "
-                    "with the functions or sections that the index has there. Give the file and"
-                    " the lines of a search hit, and context for more around it. Works without "
-                    "an index."
+                    "Read lines of a text file in a repository, as they are on the disk now, with the functions or "
+                    "sections that the index has there. Give the file and the lines of a search hit, and context for "
+                    "more around it. Works without an index."
                 ),
                 input=SHOW_FILE_INPUT,
                 output=SHOW_FILE_OUTPUT,

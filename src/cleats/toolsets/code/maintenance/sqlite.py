@@ -8,19 +8,10 @@ from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.toolsets.code import schema_atoms as schemas
+from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.context import (
-    COUNT_SCHEMA,
-    FLAG_SCHEMA,
-    NULLABLE_TEXT_SCHEMA,
-    TEXT_SCHEMA,
-    MaintenanceEnvironment,
-    array_schema,
-    create_progress_reporter,
-    flag_argument,
-    object_schema,
-    reserved_argument,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceTool
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
@@ -28,60 +19,57 @@ if TYPE_CHECKING:
 
 INDEX_MODES: Final = ("code", "prose", "extracted-prose", "records")
 
-_MODE_ARGUMENT: Final = {
-    "type": "string",
-    "enum": ["all", *INDEX_MODES],
-    "default": "all",
-    "description": ("What the answer is about and the index must have; every mode is done in any case."),
-}
+_MODE_ARGUMENT: Final = schemas.choice_argument(
+    "What the answer is about and the index must have; every mode is done in any case.",
+    ["all", *INDEX_MODES],
+    default="all",
+)
 _UNUSED_DESCRIPTION: Final = "Not used here."
 
 _COUNT_PROPERTIES: Final = {
-    "chunks": {**COUNT_SCHEMA, "description": "Pieces that can be found, in the modes that are meant."},
-    "vectors": {**COUNT_SCHEMA, "description": "In the whole index; 0 when it was built without."},
+    "chunks": schemas.count_schema("Pieces that can be found, in the modes that are meant."),
+    "vectors": schemas.count_schema("In the whole index; 0 when it was built without."),
 }
 
-BUILD_OUTPUT: Final = object_schema(
-    repoPath=TEXT_SCHEMA,
-    mode=TEXT_SCHEMA,
-    generation={**TEXT_SCHEMA, "description": "The name of the index that answers from now on."},
-    published={**FLAG_SCHEMA, "description": "False when it was there already, and nothing was written."},
-    outPath=TEXT_SCHEMA,
+BUILD_OUTPUT: Final = schemas.object_schema(
+    repoPath=schemas.TEXT_SCHEMA,
+    mode=schemas.TEXT_SCHEMA,
+    generation=schemas.text_schema("The name of the index that answers from now on."),
+    published=schemas.flag_schema("False when it was there already, and nothing was written."),
+    outPath=schemas.TEXT_SCHEMA,
     outputPaths={
         "type": "object",
         "description": "The same file for each mode that is meant.",
-        "additionalProperties": TEXT_SCHEMA,
+        "additionalProperties": schemas.TEXT_SCHEMA,
     },
-    bytes=COUNT_SCHEMA,
-    compacted=FLAG_SCHEMA,
+    bytes=schemas.COUNT_SCHEMA,
+    compacted=schemas.FLAG_SCHEMA,
     **_COUNT_PROPERTIES,
 )
 
-_SIZES_SCHEMA: Final = object_schema(catalogue=COUNT_SCHEMA, sqlite=COUNT_SCHEMA, total=COUNT_SCHEMA)
+_SIZES_SCHEMA: Final = schemas.object_schema(
+    catalogue=schemas.COUNT_SCHEMA, sqlite=schemas.COUNT_SCHEMA, total=schemas.COUNT_SCHEMA
+)
 
-COMPACT_OUTPUT: Final = object_schema(
-    repoPath=TEXT_SCHEMA,
-    mode=TEXT_SCHEMA,
-    dryRun=FLAG_SCHEMA,
-    generation=TEXT_SCHEMA,
-    published={**FLAG_SCHEMA, "description": "False in a dry run, and when there was nothing to gain."},
+COMPACT_OUTPUT: Final = schemas.object_schema(
+    repoPath=schemas.TEXT_SCHEMA,
+    mode=schemas.TEXT_SCHEMA,
+    dryRun=schemas.FLAG_SCHEMA,
+    generation=schemas.TEXT_SCHEMA,
+    published=schemas.flag_schema("False in a dry run, and when there was nothing to gain."),
     beforeBytes=_SIZES_SCHEMA,
     afterBytes={**_SIZES_SCHEMA, "description": "Measured in a dry run too."},
-    freedBytes=COUNT_SCHEMA,
-    backupPath={**NULLABLE_TEXT_SCHEMA, "description": "Where the files are as they were, if that was wished."},
-    paths=array_schema(TEXT_SCHEMA, "The files that were packed."),
+    freedBytes=schemas.COUNT_SCHEMA,
+    backupPath=schemas.nullable_text_schema("Where the files are as they were, if that was wished."),
+    paths=schemas.array_schema(schemas.TEXT_SCHEMA, "The files that were packed."),
     **_COUNT_PROPERTIES,
 )
 
 
-class SqliteTools:
+class SqliteTools(MaintenanceTool):
     """The tools that build and compact the SQLite files of indexes."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def build(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer `build_sqlite_index`."""
         root, result = await self._run_order(
             args, context, "add", incremental=args["incremental"], compact=args["compact"]
         )
@@ -99,7 +87,6 @@ class SqliteTools:
         }
 
     async def compact(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Answer `compact_sqlite_index`."""
         root, result = await self._run_order(
             args, context, "pack", dry_run=args["dryRun"], keep_backup=args["keepBackup"]
         )
@@ -127,11 +114,7 @@ class SqliteTools:
         repository = self._environment.resolve_repository(args, context)
         self._environment.indexes.lease_index(repository).close()  # fails without an index before a process is spawned
         order = PackingOrder(
-            task=task,
-            root=str(repository.root),
-            cache_dir=str(self._environment.cache),
-            mode=args["mode"],
-            **options,
+            task=task, root=str(repository.root), cache_dir=str(self._environment.cache), mode=args["mode"], **options
         )
         result = await packing.run_packer(order, create_progress_reporter(context), self._environment.indexes.grace)
         if result.published:
@@ -162,11 +145,11 @@ class SqliteTools:
                 input=arguments(
                     {
                         "mode": _MODE_ARGUMENT,
-                        "incremental": flag_argument("Do nothing when it is there already."),
-                        "compact": flag_argument("Also pack the files, as compact_sqlite_index does."),
-                        "codeDir": reserved_argument(_UNUSED_DESCRIPTION),
-                        "proseDir": reserved_argument(_UNUSED_DESCRIPTION),
-                        "out": reserved_argument(_UNUSED_DESCRIPTION),
+                        "incremental": schemas.flag_argument("Do nothing when it is there already."),
+                        "compact": schemas.flag_argument("Also pack the files, as compact_sqlite_index does."),
+                        "codeDir": schemas.reserved_argument(_UNUSED_DESCRIPTION),
+                        "proseDir": schemas.reserved_argument(_UNUSED_DESCRIPTION),
+                        "out": schemas.reserved_argument(_UNUSED_DESCRIPTION),
                         "repoPath": REPO_PATH_SCHEMA,
                     }
                 ),
@@ -175,10 +158,7 @@ class SqliteTools:
                 timeout=600.0,
                 hints=Hints(read_only=False),
                 errors=(ErrorCode.NO_INDEX,),
-                examples=(
-                    {"arguments": {}},
-                    {"arguments": {"repoPath": "/src/app", "incremental": True}},
-                ),
+                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app", "incremental": True}}),
             ),
             Tool(
                 name="compact_sqlite_index",
@@ -192,8 +172,10 @@ class SqliteTools:
                 input=arguments(
                     {
                         "mode": _MODE_ARGUMENT,
-                        "dryRun": flag_argument("Measure what it would gain, and change nothing."),
-                        "keepBackup": flag_argument("Keep the files as they were, until cache_gc removes them."),
+                        "dryRun": schemas.flag_argument("Measure what it would gain, and change nothing."),
+                        "keepBackup": schemas.flag_argument(
+                            "Keep the files as they were, until cache_gc removes them."
+                        ),
                         "repoPath": REPO_PATH_SCHEMA,
                     }
                 ),
@@ -201,10 +183,7 @@ class SqliteTools:
                 run=self.compact,
                 hints=Hints(read_only=False),
                 errors=(ErrorCode.NO_INDEX,),
-                examples=(
-                    {"arguments": {"dryRun": True}},
-                    {"arguments": {"repoPath": "/src/app", "keepBackup": True}},
-                ),
+                examples=({"arguments": {"dryRun": True}}, {"arguments": {"repoPath": "/src/app", "keepBackup": True}}),
             ),
         )
 

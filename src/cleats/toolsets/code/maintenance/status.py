@@ -1,26 +1,188 @@
-"""The quickly available status of the server's repository, for `check_status`."""
+"""Status of the settings, of the server's repository, and of workspaces; nothing is changed.
 
-from collections.abc import Mapping
+The tools `config_status` and `workspace_status`, and the `repository` field of `check_status`.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Tool, arguments
-from cleats.toolsets.code.index.access import Indexes
+from cleats.runtime import capabilities
+from cleats.settings import SETTINGS_BY_NAME, Settings, get_setting
+from cleats.toolsets.code import schema_atoms as schemas
+from cleats.toolsets.code.index.cache import is_index_folder
+from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.context import (
-    COUNT_SCHEMA,
-    FLAG_SCHEMA,
-    NULLABLE_TEXT_SCHEMA,
-    TEXT_SCHEMA,
-    TIMESTAMP_SCHEMA,
-    MaintenanceEnvironment,
-    array_schema,
-    format_timestamp,
-    object_schema,
-)
+from cleats.toolsets.code.maintenance.context import MaintenanceTool, format_timestamp
+from cleats.toolsets.code.repository import CONFIG_FILE_NAME, Repository
 from cleats.toolsets.code.workspace import WorkspaceMember
+
+SECRET_MASK: Final = "***"
+_SECRET_NAME_PATTERN = re.compile(r"token|secret|password|credential|api_?key")
+_URL_CREDENTIALS_PATTERN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+DOWNLOAD_FOLDERS: Final = ("models", "dictionaries", "extensions")
+"""Folders of the cache that hold downloads."""
+
+CONFIG_STATUS_OUTPUT: Final = schemas.object_schema(
+    repoPath=schemas.TEXT_SCHEMA,
+    repoId=schemas.TEXT_SCHEMA,
+    capabilities={
+        "type": "object",
+        "description": "What was found on this machine, by group and name.",
+        "additionalProperties": {"type": "object", "additionalProperties": schemas.FLAG_SCHEMA},
+    },
+    config=schemas.object_schema(
+        **schemas.repeat_schema(schemas.TEXT_SCHEMA, "cacheRoot repoCacheRoot dataRoot"),
+        models=schemas.object_schema(
+            "What turns words into vectors.",
+            id=schemas.TEXT_SCHEMA,
+            dir=schemas.TEXT_SCHEMA,
+            shipped=schemas.flag_schema("Whether it comes with this program."),
+        ),
+        sqlite=schemas.object_schema(
+            "The full-text index of SQLite.",
+            use=schemas.flag_schema("Whether searches can use it: backend=sqlite-fts."),
+            path=schemas.nullable_text_schema("The file, if there is one."),
+        ),
+        settings={"type": "object", "description": f"Every setting and its value; secrets are shown as {SECRET_MASK}."},
+    ),
+    cache=schemas.object_schema(
+        **schemas.repeat_schema(schemas.FLAG_SCHEMA, "cacheRootExists cacheRootWritable repoCacheExists"),
+        index={
+            "enum": ["none", "outdated", "usable"],
+            "description": "outdated: another version of this program wrote it.",
+        },
+        modelAvailable=schemas.FLAG_SCHEMA,
+        sqliteExists=schemas.FLAG_SCHEMA,
+        **{part: schemas.array_schema(schemas.TEXT_SCHEMA, "Names of what is there.") for part in DOWNLOAD_FOLDERS},
+    ),
+    warnings=schemas.array_schema(schemas.object_schema(code=schemas.TEXT_SCHEMA, message=schemas.TEXT_SCHEMA)),
+    warningCount=schemas.COUNT_SCHEMA,
+)
+
+
+class ConfigurationTool(MaintenanceTool):
+    """The tool that reports on the settings."""
+
+    async def report_status(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        repository = self._environment.resolve_repository(args, context)
+        return await to_thread.run_sync(self._describe_configuration, repository)
+
+    def _describe_configuration(self, repository: Repository) -> dict[str, Any]:
+        store, cache = self._environment.indexes.open_store(repository), self._environment.cache
+        lease = store.lease_current()
+        if lease is not None:
+            lease.close()
+        index = "usable" if lease else "outdated" if store.is_outdated() else "none"
+        sqlite = lease.folder / "fts.db" if lease and (lease.folder / "fts.db").is_file() else None
+        model = Path(__file__).parents[1] / "analysis" / "embedding" / "data"
+        cache_status = {
+            "cacheRootExists": cache.is_dir(),
+            "cacheRootWritable": is_writable(cache),
+            "repoCacheExists": is_index_folder(store.folder),
+            "index": index,
+            "modelAvailable": model.is_dir(),
+            "sqliteExists": sqlite is not None,
+            **{part: _list_names(cache / part) for part in DOWNLOAD_FOLDERS},
+        }
+        warnings = [
+            {"code": code, "message": message} for code, message in self._iterate_warnings(repository, cache_status)
+        ]
+        return {
+            "repoPath": str(repository.root),
+            "repoId": repository.id,
+            "capabilities": capabilities.detect_capabilities(),
+            "config": {
+                "cacheRoot": str(cache),
+                "repoCacheRoot": str(store.folder),
+                "dataRoot": str(self._environment.settings.data_dir),
+                "models": {"id": "word-table", "dir": str(model), "shipped": True},
+                "sqlite": {"use": sqlite is not None, "path": str(sqlite) if sqlite else None},
+                "settings": mask_settings(self._environment.settings),
+            },
+            "cache": cache_status,
+            "warnings": warnings,
+            "warningCount": len(warnings),
+        }
+
+    def _iterate_warnings(self, repository: Repository, cache_status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        if not cache_status["cacheRootWritable"]:
+            yield ("cache_not_writable", f"{self._environment.cache} cannot be written; see CLEATS_CACHE_DIR.")
+        if cache_status["index"] == "none":
+            yield "index_missing", "The repository has no index; build_index makes one."
+        if cache_status["index"] == "outdated":
+            yield "index_outdated", "Another version wrote the index; build_index makes it anew."
+        if not cache_status["modelAvailable"]:
+            yield "model_missing", "The word table is missing; searches go by words alone."
+        repository_config = repository.root / CONFIG_FILE_NAME
+        if repository_config.is_file() and not self._environment.settings.project_dir.resolve().is_relative_to(
+            repository.root
+        ):
+            yield (
+                "repository_settings_unread",
+                f"{repository_config} does not count: this server was started in another repository.",
+            )
+        for capability in capabilities.CAPABILITIES:
+            if not capabilities.detect_capabilities()[capability.group][capability.name]:
+                name = f"{capability.group}_{capability.name}"
+                yield f"{name}_missing", f"{capability.purpose} {capability.remedy}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        return (
+            Tool(
+                name="config_status",
+                version=2,
+                title="Show the configuration",
+                description=(
+                    "Say which settings count for a repository, where its index and the downloads "
+                    "are kept and whether they exist, what this machine can do, and what is "
+                    "missing or does not work out. Secrets are masked. Changes nothing."
+                ),
+                input=arguments({"repoPath": REPO_PATH_SCHEMA}),
+                output=CONFIG_STATUS_OUTPUT,
+                run=self.report_status,
+                timeout=30.0,
+                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app"}}),
+            ),
+        )
+
+
+def mask_settings(settings: Settings) -> dict[str, Any]:
+    """Return every setting as JSON, with secrets masked."""
+    return {name: _mask_value(name, get_setting(settings, name)) for name in SETTINGS_BY_NAME}
+
+
+def _mask_value(name: str, value: Any) -> Any:
+    if _SECRET_NAME_PATTERN.search(name):
+        return SECRET_MASK if value else ""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return [_mask_value(name, item) for item in value]
+    if isinstance(value, str | Path):
+        return _URL_CREDENTIALS_PATTERN.sub(SECRET_MASK, str(value))
+    return value
+
+
+def is_writable(folder: Path) -> bool:
+    """Return whether a folder can be written or created."""
+    nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []
+
 
 FRESHNESS_TIMEOUT_SECONDS: Final = 1.0
 """Seconds that an answer waits for the freshness check; the next answer will have its result."""
@@ -30,14 +192,11 @@ REPOSITORY_SCHEMA: Final = {
     "description": "The repository around the server; absent when there is no such folder.",
     "required": ["repoPath", "repoId", "generation"],
     "properties": {
-        "repoPath": TEXT_SCHEMA,
-        "repoId": TEXT_SCHEMA,
-        "generation": {**NULLABLE_TEXT_SCHEMA, "description": "The name of its index; null without one."},
-        "stale": {**FLAG_SCHEMA, "description": "Whether the files have changed since; if it is known."},
-        "added": COUNT_SCHEMA,
-        "changed": COUNT_SCHEMA,
-        "removed": COUNT_SCHEMA,
-        "headMoved": {**FLAG_SCHEMA, "description": "Another commit or branch is checked out."},
+        **schemas.repeat_schema(schemas.TEXT_SCHEMA, "repoPath repoId"),
+        "generation": schemas.nullable_text_schema("The name of its index; null without one."),
+        "stale": schemas.flag_schema("Whether the files have changed since; if it is known."),
+        **schemas.repeat_schema(schemas.COUNT_SCHEMA, "added changed removed"),
+        "headMoved": schemas.flag_schema("Another commit or branch is checked out."),
     },
 }
 
@@ -48,12 +207,9 @@ async def describe_repository(indexes: Indexes) -> dict[str, Any]:
         repository = indexes.find_repository(None)
     except ToolError:
         return {}  # the server's folder was removed, which is no fault of the server
-    status: dict[str, Any] = {
-        "repoPath": str(repository.root),
-        "repoId": repository.id,
-        "generation": indexes.open_store(repository).read_current_name(),
-    }
-    if status["generation"] is not None:
+    generation = indexes.open_store(repository).read_current_name()
+    status: dict[str, Any] = {"repoPath": str(repository.root), "repoId": repository.id, "generation": generation}
+    if generation is not None:
         freshness = await indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
         if freshness is not None:
             status |= {
@@ -74,54 +230,44 @@ MODES_BY_ANSWER_KEY: Final = {
 }
 """The modes of an index, by their names in answers."""
 
-WORKSPACE_PATH_ARGUMENT: Final = {
-    **TEXT_SCHEMA,
-    "minLength": 1,
-    "description": (
-        'A file such as {"schemaVersion": 1, "repos": [{"root": "../app", "alias": "app"}]}, '
-        "with roots relative to it; comments are allowed."
-    ),
-}
+WORKSPACE_PATH_ARGUMENT: Final = schemas.text_argument(
+    'A file such as {"schemaVersion": 1, "repos": [{"root": "../app", "alias": "app"}]}, '
+    "with roots relative to it; comments are allowed."
+)
 
-WORKSPACE_OUTPUT: Final = object_schema(
-    workspacePath=TEXT_SCHEMA,
-    name=TEXT_SCHEMA,
-    manifestHash={**TEXT_SCHEMA, "description": "Changes when the file says something else."},
-    repoSetId={**TEXT_SCHEMA, "description": "A name for the set of the enabled repositories."},
-    ready={**FLAG_SCHEMA, "description": "Whether every enabled repository can be searched."},
-    repos=array_schema(
-        object_schema(
-            repoId=TEXT_SCHEMA,
-            alias=TEXT_SCHEMA,
-            root=TEXT_SCHEMA,
-            exists={**FLAG_SCHEMA, "description": "Whether there is such a folder."},
-            enabled=FLAG_SCHEMA,
+WORKSPACE_OUTPUT: Final = schemas.object_schema(
+    workspacePath=schemas.TEXT_SCHEMA,
+    name=schemas.TEXT_SCHEMA,
+    manifestHash=schemas.text_schema("Changes when the file says something else."),
+    repoSetId=schemas.text_schema("A name for the set of the enabled repositories."),
+    ready=schemas.flag_schema("Whether every enabled repository can be searched."),
+    repos=schemas.array_schema(
+        schemas.object_schema(
+            **schemas.repeat_schema(schemas.TEXT_SCHEMA, "repoId alias root"),
+            exists=schemas.flag_schema("Whether there is such a folder."),
+            enabled=schemas.FLAG_SCHEMA,
             priority={"type": "integer"},
-            tags=array_schema(TEXT_SCHEMA),
-            modes=object_schema(
+            tags=schemas.array_schema(schemas.TEXT_SCHEMA),
+            modes=schemas.object_schema(
                 "Whether each mode can be searched, and how many pieces it has.",
-                **{mode: object_schema(available=FLAG_SCHEMA, chunks=COUNT_SCHEMA) for mode in MODES_BY_ANSWER_KEY},
+                **{
+                    mode: schemas.object_schema(available=schemas.FLAG_SCHEMA, chunks=schemas.COUNT_SCHEMA)
+                    for mode in MODES_BY_ANSWER_KEY
+                },
             ),
-            signature={
-                **NULLABLE_TEXT_SCHEMA,
-                "description": "Changes with every new index; null without one.",
-            },
-            builtAt=TIMESTAMP_SCHEMA,
-            commit=NULLABLE_TEXT_SCHEMA,
+            signature=schemas.nullable_text_schema("Changes with every new index; null without one."),
+            builtAt=schemas.TIMESTAMP_SCHEMA,
+            commit=schemas.NULLABLE_TEXT_SCHEMA,
         ),
         "The ones with a higher priority first.",
     ),
 )
 
 
-class WorkspaceTool:
+class WorkspaceTool(MaintenanceTool):
     """The tool that reports on workspaces."""
 
-    def __init__(self, environment: MaintenanceEnvironment) -> None:
-        self._environment = environment
-
     async def report_status(self, args: Mapping[str, Any], _context: Context) -> dict[str, Any]:
-        """Answer one call."""
         return await to_thread.run_sync(self._describe_workspace, args)
 
     def _describe_workspace(self, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,10 +294,7 @@ class WorkspaceTool:
             "priority": member.priority,
             "tags": list(member.tags),
             "modes": {
-                answer_key: {
-                    "available": mode in meta.get("modes", ()),
-                    "chunks": counts.get(mode, 0),
-                }
+                answer_key: {"available": mode in meta.get("modes", ()), "chunks": counts.get(mode, 0)}
                 for answer_key, mode in MODES_BY_ANSWER_KEY.items()
             },
             "signature": meta.get("signature"),
@@ -175,9 +318,8 @@ class WorkspaceTool:
                 version=2,
                 title="Show a workspace",
                 description=(
-                    "Read a file that names several repositories, and say for each whether it "
-                    "exists, whether it is indexed, what can be searched in it and which index "
-                    "answers. Changes nothing."
+                    "Read a file that names several repositories, and say for each whether it exists, whether it is "
+                    "indexed, what can be searched in it and which index answers. Changes nothing."
                 ),
                 input=arguments(
                     {

@@ -49,6 +49,7 @@ TEXT_LIST_SCHEMA: Final = {
 }
 COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
 SWITCH_SCHEMA: Final = {"type": "boolean"}
+FIELDS_SCHEMA: Final = {"type": ["object", "array", "string"], "minLength": 1, "minItems": 1, "minProperties": 1}
 
 DEFAULT_TOP_HITS: Final = 10
 """More than the five of a terminal program: an agent reads ten hits faster than it asks twice."""
@@ -74,29 +75,38 @@ class SearchArgument(Struct, frozen=True):
         return {**self.schema, "description": self.description}
 
 
+_SEPARATORS_BY_MATCHER: Final[Mapping[Matcher, str]] = {
+    **dict.fromkeys(("contains", "is", "member", "module"), ","),
+    **dict.fromkeys(("extension", "kind", "language"), ", "),
+}
+"""Separators of the values of a filter, unless it takes one value only."""
+
+
 def _make_filter(
     name: str,
     topic: ArgumentTopic,
-    description: str,
     matcher: Matcher,
+    description: str,
     column: str = "",
     *,
-    flag: str = "",
     schema: Mapping[str, Any] = TEXT_SCHEMA,
-    separators: str = "",
+    takes_one: bool = False,
 ) -> SearchArgument:
-    return SearchArgument(
-        name, flag or _make_flag(name), topic, description, schema, matcher, column or name, separators
-    )
+    separators = "" if takes_one else _SEPARATORS_BY_MATCHER.get(matcher, "")
+    return SearchArgument(name, _make_flag(name), topic, description, schema, matcher, column or name, separators)
 
 
 def _make_flag(name: str) -> str:
     return "--" + "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def _make_minimum_filter(name: str, topic: ArgumentTopic, unit: str, flag: str) -> SearchArgument:
-    description = f"At least so many {unit}."
-    return _make_filter(name, topic, description, "least", flag.lstrip("-"), flag=flag, schema=COUNT_SCHEMA)
+def _make_flag_filter(name: str, topic: ArgumentTopic, description: str) -> SearchArgument:
+    return _make_filter(name, topic, "flag", description, schema=SWITCH_SCHEMA)
+
+
+def _make_minimum_filter(name: str, topic: ArgumentTopic, unit: str) -> SearchArgument:
+    column = name.removesuffix("Min")
+    return SearchArgument(name, f"--{column}", topic, f"At least so many {unit}.", COUNT_SCHEMA, "least", column)
 
 
 SEARCH_ARGUMENTS: Final[tuple[SearchArgument, ...]] = (
@@ -110,11 +120,7 @@ SEARCH_ARGUMENTS: Final[tuple[SearchArgument, ...]] = (
         {"type": "string", "minLength": 1, "maxLength": 20_000},
     ),
     SearchArgument(
-        "repoPath",
-        "--repo",
-        "query",
-        "The repository; by default that of the server's working folder.",
-        TEXT_SCHEMA,
+        "repoPath", "--repo", "query", "The repository; by default that of the server's working folder.", TEXT_SCHEMA
     ),
     SearchArgument(
         "workspacePath",
@@ -134,11 +140,7 @@ SEARCH_ARGUMENTS: Final[tuple[SearchArgument, ...]] = (
     ),
     SearchArgument("case", "--case", "query", "Both caseFile and caseTokens.", SWITCH_SCHEMA),
     SearchArgument(
-        "caseTokens",
-        "--case-tokens",
-        "query",
-        "Words of the query match only as they are written.",
-        SWITCH_SCHEMA,
+        "caseTokens", "--case-tokens", "query", "Words of the query match only as they are written.", SWITCH_SCHEMA
     ),
     SearchArgument(
         "ann",
@@ -159,35 +161,30 @@ SEARCH_ARGUMENTS: Final[tuple[SearchArgument, ...]] = (
     _make_filter(
         "path",
         "place",
+        "path",
         "Path in the repository: a glob (src/**/*.py; without a slash it is about the file's "
         "name), a /regex/, or any part of the path. Several: any. What begins with ! is left out: "
         "!tests/**.",
-        "path",
         schema=TEXT_LIST_SCHEMA,
     ),
     _make_filter(
         "file",
         "place",
-        "Like path, but a value without a slash must be in the file's name.",
         "file",
+        "Like path, but a value without a slash must be in the file's name.",
         "path",
         schema=TEXT_LIST_SCHEMA,
     ),
     _make_filter(
         "ext",
         "place",
+        "extension",
         "File extension, with or without a dot; a glob (ts*) or a /regex/. Several: any. What "
         "begins with ! is left out.",
-        "extension",
         schema=TEXT_LIST_SCHEMA,
-        separators=", ",
     ),
     _make_filter(
-        "lang",
-        "place",
-        "Language, by name or short name: python, py, c++. Several with commas: any.",
-        "language",
-        separators=", ",
+        "lang", "place", "language", "Language, by name or short name: python, py, c++. Several with commas: any."
     ),
     SearchArgument("caseFile", "--case-file", "place", "Case counts in path and file.", SWITCH_SCHEMA),
     SearchArgument(
@@ -201,155 +198,93 @@ SEARCH_ARGUMENTS: Final[tuple[SearchArgument, ...]] = (
     _make_filter(
         "type",
         "declaration",
+        "kind",
         "Kind of declaration: function, method, class, interface, section, ... Several with commas: any.",
         "kind",
-        "kind",
-        separators=", ",
     ),
-    _make_filter("signature", "declaration", "Text in the signature; case counts.", "contains-cased"),
-    _make_filter("param", "declaration", "A parameter's name, whole.", "is", separators=","),
-    _make_filter("decorator", "declaration", "Text in a decorator or an annotation.", "contains"),
-    _make_filter(
-        "extends",
-        "declaration",
-        "Text in the name of a base class or an interface.",
-        "contains",
-        separators=",",
-    ),
+    _make_filter("signature", "declaration", "contains-cased", "Text in the signature; case counts."),
+    _make_filter("param", "declaration", "is", "A parameter's name, whole."),
+    _make_filter("decorator", "declaration", "contains", "Text in a decorator or an annotation.", takes_one=True),
+    _make_filter("extends", "declaration", "contains", "Text in the name of a base class or an interface."),
     _make_filter(
         "visibility",
         "declaration",
-        "public, protected, private, internal, package, dunder, or a modifier such as static.",
         "contains",
-        separators=",",
+        "public, protected, private, internal, package, dunder, or a modifier such as static.",
     ),
     _make_filter(
         "inferredType",
         "declaration",
-        "Text in a type of a parameter, a field, a local or the result, declared or inferred.",
         "contains",
+        "Text in a type of a parameter, a field, a local or the result, declared or inferred.",
+        takes_one=True,
     ),
-    _make_filter("returnType", "declaration", "Text in the declared type of the result.", "contains"),
-    _make_filter("async", "declaration", "Only asynchronous ones.", "flag", schema=SWITCH_SCHEMA),
-    _make_filter("generator", "declaration", "Only generators.", "flag", schema=SWITCH_SCHEMA),
-    _make_filter("returns", "declaration", "Only those that return a value.", "flag", schema=SWITCH_SCHEMA),
+    _make_filter("returnType", "declaration", "contains", "Text in the declared type of the result.", takes_one=True),
+    _make_flag_filter("async", "declaration", "Only asynchronous ones."),
+    _make_flag_filter("generator", "declaration", "Only generators."),
+    _make_flag_filter("returns", "declaration", "Only those that return a value."),
     # What it does
     _make_filter(
-        "import",
-        "body",
-        "A module that its file imports, or the beginning of its name: os.path, werkzeug.",
-        "module",
-        separators=",",
+        "import", "body", "module", "A module that its file imports, or the beginning of its name: os.path, werkzeug."
     ),
     _make_filter(
         "calls",
         "body",
+        "member",
         "Code that calls this function, and the function of this name itself if it calls any; "
         "get matches self.session.get.",
-        "member",
-        separators=",",
     ),
-    _make_filter("uses", "body", "A name that it refers to.", "member", separators=","),
-    _make_filter("reads", "body", "Text in a name that it reads.", "contains", separators=","),
-    _make_filter("writes", "body", "Text in a name that it assigns.", "contains", separators=","),
-    _make_filter(
-        "mutates",
-        "body",
-        "Text in what it changes in place: obj.field, list[].",
-        "contains",
-        separators=",",
-    ),
-    _make_filter("alias", "body", "Text in an alias: name=other.", "contains"),
-    _make_filter("awaits", "body", "Text in what it awaits.", "contains", separators=","),
-    _make_filter("throws", "body", "Text in what it throws.", "contains", separators=","),
-    _make_minimum_filter("branchesMin", "body", "branches", "--branches"),
-    _make_minimum_filter("loopsMin", "body", "loops", "--loops"),
-    _make_minimum_filter("breaksMin", "body", "breaks", "--breaks"),
-    _make_minimum_filter("continuesMin", "body", "continues", "--continues"),
+    _make_filter("uses", "body", "member", "A name that it refers to."),
+    _make_filter("reads", "body", "contains", "Text in a name that it reads."),
+    _make_filter("writes", "body", "contains", "Text in a name that it assigns."),
+    _make_filter("mutates", "body", "contains", "Text in what it changes in place: obj.field, list[]."),
+    _make_filter("alias", "body", "contains", "Text in an alias: name=other.", takes_one=True),
+    _make_filter("awaits", "body", "contains", "Text in what it awaits."),
+    _make_filter("throws", "body", "contains", "Text in what it throws."),
+    *(_make_minimum_filter(f"{unit}Min", "body", unit) for unit in ("branches", "loops", "breaks", "continues")),
     # Risk
-    _make_filter("risk", "risk", "Text in a tag of a risk.", "contains", "riskTag", separators=","),
-    _make_filter(
-        "riskTag",
-        "risk",
-        "The same as risk, and counts if both are given.",
-        "contains",
-        separators=",",
-    ),
-    _make_filter(
-        "riskSource",
-        "risk",
-        "Text in the name of where untrusted data comes from.",
-        "contains",
-        separators=",",
-    ),
-    _make_filter("riskSink", "risk", "Text in the name of where it does harm.", "contains", separators=","),
-    _make_filter(
-        "riskCategory",
-        "risk",
-        "Text in a category of sources, sinks or sanitizers.",
-        "contains",
-        separators=",",
-    ),
-    _make_filter("riskFlow", "risk", "Text in a flow: source->sink.", "contains", separators=","),
+    _make_filter("risk", "risk", "contains", "Text in a tag of a risk.", "riskTag"),
+    _make_filter("riskTag", "risk", "contains", "The same as risk, and counts if both are given."),
+    _make_filter("riskSource", "risk", "contains", "Text in the name of where untrusted data comes from."),
+    _make_filter("riskSink", "risk", "contains", "Text in the name of where it does harm."),
+    _make_filter("riskCategory", "risk", "contains", "Text in a category of sources, sinks or sanitizers."),
+    _make_filter("riskFlow", "risk", "contains", "Text in a flow: source->sink."),
     # History and lint
     _make_filter(
-        "author",
-        "history",
-        "Text in the name of the file's last author. Several with commas: any.",
-        "contains",
-        separators=",",
+        "author", "history", "contains", "Text in the name of the file's last author. Several with commas: any."
     ),
     _make_filter(
-        "chunkAuthor",
-        "history",
-        "Text in the name of an author of its lines. Several with commas: any.",
-        "contains",
-        separators=",",
+        "chunkAuthor", "history", "contains", "Text in the name of an author of its lines. Several with commas: any."
     ),
-    _make_minimum_filter("churnMin", "history", "lines changed by the file's last commits", "--churn"),
+    _make_minimum_filter("churnMin", "history", "lines changed by the file's last commits"),
     _make_filter(
         "modifiedAfter",
         "history",
-        "The file was committed on this date or later: 2026-01-31, or with a time.",
         "since",
+        "The file was committed on this date or later: 2026-01-31, or with a time.",
         "modified",
     ),
     _make_filter(
         "modifiedSince",
         "history",
-        "The file was committed in the last so many days. With modifiedAfter the later counts.",
         "since",
+        "The file was committed in the last so many days. With modifiedAfter the later counts.",
         "modified",
         schema={"type": "number", "minimum": 0},
     ),
-    _make_filter("lint", "history", "Only with findings of a linter.", "flag", schema=SWITCH_SCHEMA),
+    _make_flag_filter("lint", "history", "Only with findings of a linter."),
     # Records
     _make_filter(
         "meta",
         "records",
+        "fields",
         "A field of a record or an entry: key=text, or key alone if it only has to be there; "
         "dots reach inside. Several: all.",
         "fields",
-        "fields",
-        schema={
-            "type": ["object", "array", "string"],
-            "minLength": 1,
-            "minItems": 1,
-            "minProperties": 1,
-        },
+        schema=FIELDS_SCHEMA,
     ),
     _make_filter(
-        "metaJson",
-        "records",
-        "The same as an object, or as JSON text.",
-        "fields",
-        "fields",
-        schema={
-            "type": ["object", "array", "string"],
-            "minLength": 1,
-            "minItems": 1,
-            "minProperties": 1,
-        },
+        "metaJson", "records", "fields", "The same as an object, or as JSON text.", "fields", schema=FIELDS_SCHEMA
     ),
     # Results
     SearchArgument(

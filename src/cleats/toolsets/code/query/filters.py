@@ -151,11 +151,7 @@ def _make_field_pattern(key: str, texts: Sequence[str]) -> bytes:
 
 
 def _match_patterns(
-    vocabulary: Vocabulary,
-    patterns: Sequence[re.Pattern[str] | PathPart],
-    argument: str,
-    *,
-    cased: bool,
+    vocabulary: Vocabulary, patterns: Sequence[re.Pattern[str] | PathPart], argument: str, *, cased: bool
 ) -> Ids:
     deadline = monotonic() + PATTERN_TIMEOUT_SECONDS
     numbers: list[int] = []

@@ -19,14 +19,7 @@ class QueryError(ToolError):
             ErrorCode.INVALID_REQUEST,
             f"query: {message} at character {position + 1}",
             hint=hint,
-            details=[
-                {
-                    "instancePath": "/query",
-                    "keyword": "query",
-                    "message": message,
-                    "position": position,
-                }
-            ],
+            details=[{"instancePath": "/query", "keyword": "query", "message": message, "position": position}],
         )
 
 

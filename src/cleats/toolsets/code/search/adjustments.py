@@ -31,10 +31,7 @@ TEST_PATH_PATTERN: Final = re.compile(
 DUPLICATE_WEIGHT: Final = 0.4
 """Factor for the fused score of a duplicate, so that five of them do not hide the rest."""
 
-_DUPLICATE_SUFFIXES: Final = (
-    *(".d.ts", ".d.mts", ".d.cts", ".pyi"),
-    *(".min.js", "-min.js", ".min.mjs", ".min.cjs"),
-)
+_DUPLICATE_SUFFIXES: Final = (*(".d.ts", ".d.mts", ".d.cts", ".pyi"), *(".min.js", "-min.js", ".min.mjs", ".min.cjs"))
 _DUPLICATE_FOLDER_PATTERN = re.compile(
     # All alternatives begin with the same character, which is fast on thousands of paths.
     r"/(?:(?:dist|build|out|bundles?|umd|cjs|esm\d*)/.*\.(?:[cm]?js|jsx)$"

@@ -2,186 +2,147 @@
 
 from typing import Any, Final
 
-_TEXT_SCHEMA: Final = {"type": "string"}
-_COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
-_NULLABLE_TEXT_SCHEMA: Final = {"type": ["string", "null"]}
-_NULLABLE_NUMBER_SCHEMA: Final = {"type": ["number", "null"]}
-_TEXT_LIST_SCHEMA: Final = {"type": "array", "items": _TEXT_SCHEMA}
+from cleats.toolsets.code.schema_atoms import (
+    COUNT_SCHEMA,
+    NULLABLE_TEXT_SCHEMA,
+    TEXT_SCHEMA,
+    add_description,
+    array_schema,
+    object_schema,
+    text_schema,
+)
 
+_NUMBER_SCHEMA: Final = {"type": "number"}
+_NULLABLE_NUMBER_SCHEMA: Final = {"type": ["number", "null"]}
+_NULLABLE_INTEGER_SCHEMA: Final = {"type": ["integer", "null"]}
+_OBJECT_SCHEMA: Final = {"type": "object"}
+_LINE_SCHEMA: Final = {"type": "integer", "minimum": 1}
+_TEXT_LIST_SCHEMA: Final = array_schema(TEXT_SCHEMA)
+
+_SCORE_PART_SCHEMA: Final = object_schema(
+    name=TEXT_SCHEMA, points=_NUMBER_SCHEMA, rank=_NULLABLE_INTEGER_SCHEMA, score=_NULLABLE_NUMBER_SCHEMA
+)
 _HIT_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["file", "startLine", "endLine", "kind", "name", "headline", "score"],
     "properties": {
-        "id": {"type": "string", "description": "Stays the same while the chunk does."},
-        "repo": {"type": "string", "description": "Its alias, in the answer of a workspace."},
-        "file": {"type": "string", "description": "Path in the repository."},
-        "start": {"type": "integer", "minimum": 0, "description": "Bytes from the file's start."},
-        "end": _COUNT_SCHEMA,
-        "startLine": {"type": "integer", "minimum": 1},
-        "endLine": {"type": "integer", "minimum": 1, "description": "The last line, included."},
-        "ext": _TEXT_SCHEMA,
-        "lang": _TEXT_SCHEMA,
-        "kind": _TEXT_SCHEMA,
-        "name": {"type": "string", "description": "Qualified within the file: Class.method."},
-        "headline": {"type": "string", "description": "One line that stands for it."},
-        "signature": {"type": "string", "description": "Where it says more than the headline."},
-        "score": {"type": "number"},
-        "scoreType": _TEXT_SCHEMA,
+        "id": text_schema("Stays the same while the chunk does."),
+        "repo": text_schema("Its alias, in the answer of a workspace."),
+        "file": text_schema("Path in the repository."),
+        "start": add_description(COUNT_SCHEMA, "Bytes from the file's start."),
+        "end": COUNT_SCHEMA,
+        "startLine": _LINE_SCHEMA,
+        "endLine": add_description(_LINE_SCHEMA, "The last line, included."),
+        "ext": TEXT_SCHEMA,
+        "lang": TEXT_SCHEMA,
+        "kind": TEXT_SCHEMA,
+        "name": text_schema("Qualified within the file: Class.method."),
+        "headline": text_schema("One line that stands for it."),
+        "signature": text_schema("Where it says more than the headline."),
+        "score": _NUMBER_SCHEMA,
+        "scoreType": TEXT_SCHEMA,
         "sparseScore": _NULLABLE_NUMBER_SCHEMA,
-        "sparseType": _NULLABLE_TEXT_SCHEMA,
+        "sparseType": NULLABLE_TEXT_SCHEMA,
         "annScore": _NULLABLE_NUMBER_SCHEMA,
-        "annSource": _NULLABLE_TEXT_SCHEMA,
-        "annType": _NULLABLE_TEXT_SCHEMA,
-        "preContext": {**_TEXT_LIST_SCHEMA, "description": "Lines before it."},
-        "postContext": {**_TEXT_LIST_SCHEMA, "description": "Lines after it."},
-        "text": {
-            "type": "string",
-            "description": "Its lines: alone in a full answer, else with as many around as asked.",
-        },
+        "annSource": NULLABLE_TEXT_SCHEMA,
+        "annType": NULLABLE_TEXT_SCHEMA,
+        "preContext": array_schema(TEXT_SCHEMA, "Lines before it."),
+        "postContext": array_schema(TEXT_SCHEMA, "Lines after it."),
+        "text": text_schema("Its lines: alone in a full answer, else with as many around as asked."),
         "truncated": {"const": True, "description": "The text does not reach its end."},
-        "docmeta": {"type": "object", "description": "What the code says of itself."},
-        "mode": _TEXT_SCHEMA,
+        "docmeta": add_description(_OBJECT_SCHEMA, "What the code says of itself."),
+        "mode": TEXT_SCHEMA,
         "imports": _TEXT_LIST_SCHEMA,
         "exports": _TEXT_LIST_SCHEMA,
-        "lastAuthor": _NULLABLE_TEXT_SCHEMA,
-        "lastModified": _NULLABLE_TEXT_SCHEMA,
-        "lastCommit": _NULLABLE_TEXT_SCHEMA,
-        "churn": {"type": ["integer", "null"]},
+        "lastAuthor": NULLABLE_TEXT_SCHEMA,
+        "lastModified": NULLABLE_TEXT_SCHEMA,
+        "lastCommit": NULLABLE_TEXT_SCHEMA,
+        "churn": _NULLABLE_INTEGER_SCHEMA,
         "chunkAuthors": _TEXT_LIST_SCHEMA,
         "risk": {"type": ["object", "null"]},
         "lint": {"type": "array"},
-        "scoreBreakdown": {
-            "type": "object",
-            "description": "How the score came about: it is the sum of the points.",
-            "required": ["selected", "parts"],
-            "properties": {
-                "selected": {"type": "object"},
-                "parts": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["name", "points", "rank", "score"],
-                        "properties": {
-                            "name": _TEXT_SCHEMA,
-                            "points": {"type": "number"},
-                            "rank": {"type": ["integer", "null"]},
-                            "score": _NULLABLE_NUMBER_SCHEMA,
-                        },
-                    },
-                },
-            },
-        },
+        "scoreBreakdown": object_schema(
+            "How the score came about: it is the sum of the points.",
+            selected=_OBJECT_SCHEMA,
+            parts=array_schema(_SCORE_PART_SCHEMA),
+        ),
     },
 }
 
-_HITS_SCHEMA: Final = {"type": "array", "items": _HIT_SCHEMA}
-
+_GROUPED_HIT_SCHEMA: Final = object_schema(
+    mode=TEXT_SCHEMA,
+    index=COUNT_SCHEMA,
+    score=_NUMBER_SCHEMA,
+    scoreType=TEXT_SCHEMA,
+    id=TEXT_SCHEMA,
+    file=TEXT_SCHEMA,
+    start=COUNT_SCHEMA,
+    end=COUNT_SCHEMA,
+)
 _GROUP_SCHEMA: Final = {
     "type": "object",
     "required": ["file", "hitCount", "topScore"],
     "properties": {
-        "bundleId": _TEXT_SCHEMA,
-        "repo": _TEXT_SCHEMA,
-        "file": _TEXT_SCHEMA,
-        "hitCount": _COUNT_SCHEMA,
-        "totalScore": {"type": "number"},
-        "topScore": {"type": "number"},
-        "modeCount": _COUNT_SCHEMA,
+        "bundleId": TEXT_SCHEMA,
+        "repo": TEXT_SCHEMA,
+        "file": TEXT_SCHEMA,
+        "hitCount": COUNT_SCHEMA,
+        "totalScore": _NUMBER_SCHEMA,
+        "topScore": _NUMBER_SCHEMA,
+        "modeCount": COUNT_SCHEMA,
         "modes": _TEXT_LIST_SCHEMA,
-        "hits": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["mode", "index", "score", "scoreType", "id", "file", "start", "end"],
-                "properties": {
-                    "mode": _TEXT_SCHEMA,
-                    "index": _COUNT_SCHEMA,
-                    "score": {"type": "number"},
-                    "scoreType": _TEXT_SCHEMA,
-                    "id": _TEXT_SCHEMA,
-                    "file": _TEXT_SCHEMA,
-                    "start": _COUNT_SCHEMA,
-                    "end": _COUNT_SCHEMA,
-                },
-            },
-        },
+        "hits": array_schema(_GROUPED_HIT_SCHEMA),
     },
 }
 
-SEARCH_OUTPUT_SCHEMA: Final[dict[str, Any]] = {
+_FILTER_SCHEMA: Final = {
     "type": "object",
-    "required": [
-        *("backend", "code", "prose", "extractedProse", "records", "bundles", "stats"),
-    ],
+    "required": ["argument", "chunks"],
     "properties": {
-        "backend": {"type": "string", "description": "What ranked."},
-        "code": {**_HITS_SCHEMA, "description": "Declarations and other code, best first."},
-        "prose": {**_HITS_SCHEMA, "description": "Sections of documents, best first."},
-        "extractedProse": {**_HITS_SCHEMA, "description": "Comments and docstrings, best first."},
-        "records": {**_HITS_SCHEMA, "description": "Findings, decisions and logs, best first."},
-        "bundles": {
-            "type": "object",
-            "description": "The same hits by file, the most telling file first.",
-            "required": ["schemaVersion", "groups"],
-            "properties": {
-                "schemaVersion": {"const": 1},
-                "groups": {"type": "array", "items": _GROUP_SCHEMA},
-            },
-        },
-        "stats": {
-            "type": "object",
-            "required": ["chunks", "considered", "query", "branch"],
-            "properties": {
-                "chunks": {"type": "integer", "description": "In the whole index."},
-                "considered": {
-                    "type": "object",
-                    "description": "What the filters left, by mode.",
-                    "additionalProperties": {"type": "integer"},
-                },
-                "query": {"type": "string", "description": "The query as it was understood."},
-                "branch": _NULLABLE_TEXT_SCHEMA,
-                "branchFilter": _TEXT_SCHEMA,
-                "branchMatch": {"type": "boolean"},
-                "filters": {
-                    "type": "array",
-                    "description": "When nothing passes: what each filter lets through alone.",
-                    "items": {
-                        "type": "object",
-                        "required": ["argument", "chunks"],
-                        "properties": {
-                            "argument": _TEXT_SCHEMA,
-                            "chunks": _COUNT_SCHEMA,
-                            "known": {**_TEXT_LIST_SCHEMA, "description": "Values that chunks have."},
-                        },
-                    },
-                },
-                "notes": {
-                    "type": "array",
-                    "description": "What has to be known of the answer: how it came about.",
-                    "items": {
-                        "type": "object",
-                        "required": ["code", "message"],
-                        "properties": {"code": _TEXT_SCHEMA, "message": _TEXT_SCHEMA},
-                    },
-                },
-                "repos": {
-                    "type": "array",
-                    "description": "The repositories of a workspace that were searched.",
-                    "items": {
-                        "type": "object",
-                        "required": ["alias", "repoId", "chunks", "branch"],
-                        "properties": {
-                            "alias": _TEXT_SCHEMA,
-                            "repoId": _TEXT_SCHEMA,
-                            "chunks": _COUNT_SCHEMA,
-                            "branch": _NULLABLE_TEXT_SCHEMA,
-                        },
-                    },
-                },
-            },
-        },
+        "argument": TEXT_SCHEMA,
+        "chunks": COUNT_SCHEMA,
+        "known": array_schema(TEXT_SCHEMA, "Values that chunks have."),
     },
 }
+_STATS_SCHEMA: Final = {
+    "type": "object",
+    "required": ["chunks", "considered", "query", "branch"],
+    "properties": {
+        "chunks": {"type": "integer", "description": "In the whole index."},
+        "considered": {
+            "type": "object",
+            "description": "What the filters left, by mode.",
+            "additionalProperties": {"type": "integer"},
+        },
+        "query": text_schema("The query as it was understood."),
+        "branch": NULLABLE_TEXT_SCHEMA,
+        "branchFilter": TEXT_SCHEMA,
+        "branchMatch": {"type": "boolean"},
+        "filters": array_schema(_FILTER_SCHEMA, "When nothing passes: what each filter lets through alone."),
+        "notes": array_schema(
+            object_schema(code=TEXT_SCHEMA, message=TEXT_SCHEMA),
+            "What has to be known of the answer: how it came about.",
+        ),
+        "repos": array_schema(
+            object_schema(alias=TEXT_SCHEMA, repoId=TEXT_SCHEMA, chunks=COUNT_SCHEMA, branch=NULLABLE_TEXT_SCHEMA),
+            "The repositories of a workspace that were searched.",
+        ),
+    },
+}
+
+SEARCH_OUTPUT_SCHEMA: Final[dict[str, Any]] = object_schema(
+    backend=text_schema("What ranked."),
+    code=array_schema(_HIT_SCHEMA, "Declarations and other code, best first."),
+    prose=array_schema(_HIT_SCHEMA, "Sections of documents, best first."),
+    extractedProse=array_schema(_HIT_SCHEMA, "Comments and docstrings, best first."),
+    records=array_schema(_HIT_SCHEMA, "Findings, decisions and logs, best first."),
+    bundles=object_schema(
+        "The same hits by file, the most telling file first.",
+        schemaVersion={"const": 1},
+        groups=array_schema(_GROUP_SCHEMA),
+    ),
+    stats=_STATS_SCHEMA,
+)
 
 _LISTED_HIT_KEYS: Final = (
     *("repo", "file", "startLine", "endLine", "kind", "name", "headline", "signature", "score"),
@@ -192,23 +153,14 @@ _LISTED_HIT_SCHEMA: Final = {
     "required": _HIT_SCHEMA["required"],
     "properties": {name: _HIT_SCHEMA["properties"][name] for name in _LISTED_HIT_KEYS},
 }
-_OBJECT_LIST_SCHEMA: Final = {"type": "array", "items": {"type": "object"}}
 
-LISTED_OUTPUT_SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": SEARCH_OUTPUT_SCHEMA["required"],
-    "properties": {
-        "backend": _TEXT_SCHEMA,
-        "code": {
-            "type": "array",
-            "description": "Declarations and other code, best first. Full answers say more.",
-            "items": _LISTED_HIT_SCHEMA,
-        },
-        "prose": {**_OBJECT_LIST_SCHEMA, "description": "Sections of documents, in the same form."},
-        "extractedProse": {**_OBJECT_LIST_SCHEMA, "description": "Comments and docstrings."},
-        "records": {**_OBJECT_LIST_SCHEMA, "description": "Findings, decisions and logs."},
-        "bundles": {"type": "object", "description": "The files with the most telling hits."},
-        "stats": {"type": "object", "description": "What was searched, and the query as read."},
-    },
-}
+LISTED_OUTPUT_SCHEMA: Final[dict[str, Any]] = object_schema(
+    backend=TEXT_SCHEMA,
+    code=array_schema(_LISTED_HIT_SCHEMA, "Declarations and other code, best first. Full answers say more."),
+    prose=array_schema(_OBJECT_SCHEMA, "Sections of documents, in the same form."),
+    extractedProse=array_schema(_OBJECT_SCHEMA, "Comments and docstrings."),
+    records=array_schema(_OBJECT_SCHEMA, "Findings, decisions and logs."),
+    bundles=add_description(_OBJECT_SCHEMA, "The files with the most telling hits."),
+    stats=add_description(_OBJECT_SCHEMA, "What was searched, and the query as read."),
+)
 """The outline that a list of tools shows: enough to read a compact answer."""

@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.filters import SearchFilter, TextCondition
-
-if TYPE_CHECKING:
-    from cleats.toolsets.code.query.request import SearchRequest
-    from cleats.toolsets.code.search.engine import SearchEngine
+from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.search.engine import SearchEngine
 
 MAX_COMPARED_VALUES: Final = 5000
 """Largest number of values that are searched for close matches."""
@@ -36,7 +34,7 @@ class FilterEffect(Struct, frozen=True):
         return {"argument": self.argument, "chunks": self.chunks, **suggestions}
 
 
-def measure_filters(engine: "SearchEngine", request: "SearchRequest") -> tuple[FilterEffect, ...]:
+def measure_filters(engine: SearchEngine, request: SearchRequest) -> tuple[FilterEffect, ...]:
     """Count the chunks that each filter of a request matches by itself."""
     mode_mask = np.any([engine.get_mode_mask(mode) for mode in request.modes], axis=0)
     by_argument: dict[str, list[SearchFilter]] = {}
@@ -80,7 +78,7 @@ def _explain_missing_lint(meta: Mapping[str, Any]) -> str:
     return ""
 
 
-def _suggest_values(engine: "SearchEngine", search_filter: SearchFilter) -> list[str]:
+def _suggest_values(engine: SearchEngine, search_filter: SearchFilter) -> list[str]:
     """Return the values closest to the requested ones, or all values if there are few."""
     if not isinstance(search_filter.condition, TextCondition):
         return []

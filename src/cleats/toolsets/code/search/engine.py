@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER, load_word_table
 from cleats.toolsets.code.index.shard_writer import list_shard_folders
 from cleats.toolsets.code.query import filters
 from cleats.toolsets.code.query.filters import SearchFilter
-from cleats.toolsets.code.query.request import SearchRequest
-from cleats.toolsets.code.search import tantivy_backend, vectors
+from cleats.toolsets.code.search import tantivy_backend
 from cleats.toolsets.code.search.adjustments import (
     BODY_KINDS,
     KIND_WEIGHTS,
@@ -39,7 +40,6 @@ from cleats.toolsets.code.search.adjustments import (
 )
 from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
-from cleats.toolsets.code.search.retrieval import Retrieval, SearchResult, search_with_fallback
 
 MASK_CACHE_BYTES: Final = 16 << 20
 """Bytes of filter masks that are cached; an agent repeats the same filters."""
@@ -68,6 +68,61 @@ class SearchBackend(Protocol):
         self, expression: Expression, modes: Mapping[int, Mask | None], limit: int
     ) -> dict[int, tuple[Ids, NDArray[np.float32]]]:
         """Return the best positions of each mode with their scores, within its mask if any."""
+
+
+BLOCK_ROWS: Final = 1024
+"""Rows widened at a time: they fit into the processor's cache."""
+
+MAX_WIDENED_ROWS: Final = 16_384
+"""Rows that stay widened, 10 MB of them; with more rows, all are widened for every question."""
+
+VectorRows = NDArray[np.int8]
+
+
+def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
+    """Map the rows of a shard; return None when it has none."""
+    path = folder / VECTORS_FILE_NAME
+    size = path.stat().st_size if path.exists() else 0
+    if not chunk_count or not size or size % chunk_count:
+        return None
+    mapped = np.memmap(path, dtype=np.int8, mode="r", shape=(chunk_count, size // chunk_count))
+    return mapped.view(np.ndarray)
+
+
+class VectorIndex:
+    """The meaning of chunks as rows of small integers, of all shards. Safe for several threads.
+
+    Every row is compared, so a filter only leaves some out, and the answer is exact. Rows stay on
+    disk as they are stored; what a comparison needs is widened block by block.
+    """
+
+    def __init__(self, shards: Sequence[VectorRows]) -> None:
+        self._shards = shards
+
+    def compute_cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every chunk with a direction of length 1."""
+        scaled = direction / np.float32(VECTOR_LENGTH)
+        # Not a matrix product: that would start threads, which takes longer than the sums.
+        if sum(map(len, self._shards)) <= MAX_WIDENED_ROWS:
+            cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._widened_rows, scaled)
+            return cosines
+        buffer = np.empty((BLOCK_ROWS, len(direction)), np.float32)
+        return np.concatenate([self._compare_rows(rows, scaled, buffer) for rows in self._shards])
+
+    def _compare_rows(
+        self, rows: VectorRows, scaled: NDArray[np.float32], buffer: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        cosines = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = rows[start : start + BLOCK_ROWS]
+            widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
+            np.copyto(widened, block)
+            np.einsum("ij,j->i", widened, scaled, out=cosines[start : start + BLOCK_ROWS])
+        return cosines
+
+    @cached_property
+    def _widened_rows(self) -> NDArray[np.float32]:
+        return np.concatenate([rows.astype(np.float32) for rows in self._shards])
 
 
 class SearchEngine:
@@ -101,15 +156,6 @@ class SearchEngine:
         """Release memory. Running searches finish normally."""
         self.hit_source.close()
         self._masks, self._backends = {}, {}
-
-    def search(self, request: SearchRequest, is_cancelled: Callable[[], bool] = lambda: False) -> SearchResult:
-        """Find the best chunks of each mode.
-
-        Raises:
-            ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
-            SearchCancelled: `is_cancelled` returned true.
-        """
-        return search_with_fallback(lambda attempt: Retrieval(self, attempt, is_cancelled).run(), request)
 
     def get_backend(self, name: str) -> SearchBackend:
         """Return the backend for the name in a request."""
@@ -226,13 +272,13 @@ class SearchEngine:
         return {mode: self._mode_numbers == number for number, mode in enumerate(MODES_BY_NUMBER)}
 
     @cached_property
-    def _vector_index(self) -> vectors.VectorIndex | None:
+    def _vector_index(self) -> VectorIndex | None:
         pairs = zip(self._folders, self.shards, strict=True)
-        rows = [(vectors.map_vectors(folder, columns.chunk_count), columns.chunk_count) for folder, columns in pairs]
+        rows = [(map_vectors(folder, columns.chunk_count), columns.chunk_count) for folder, columns in pairs]
         if any(vector_rows is None and count for vector_rows, count in rows):
             return None
         shard_rows = [vector_rows for vector_rows, _ in rows if vector_rows is not None]
-        return vectors.VectorIndex(shard_rows) if shard_rows else None
+        return VectorIndex(shard_rows) if shard_rows else None
 
     def _concatenate(self, shard_arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return shard_arrays[0] if len(shard_arrays) == 1 else np.concatenate(shard_arrays)

@@ -4,7 +4,7 @@ An expression names fields and words that are already in their indexed form, so 
 follows it finds the same chunks. Boosts change how much a match counts, never whether it matches.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -144,7 +144,7 @@ def _evaluate_all(parts: Sequence[Expression], look_up: LookUpLeaves, chunk_coun
     return {position: total.get(position, 0.0) for position in remaining}
 
 
-def sum_scores(parts: Sequence[ChunkScores]) -> ChunkScores:
+def sum_scores(parts: Sequence[Mapping[int, float]]) -> ChunkScores:
     """Sum the scores of all parts."""
     total: ChunkScores = {}
     for part in parts:

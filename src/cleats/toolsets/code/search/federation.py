@@ -6,12 +6,10 @@ repository that comes first in the workspace wins.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cleats.toolsets.code.query.request import HitLimits
-from cleats.toolsets.code.search.output import render_bundles
-
-RESULT_KEYS: Final = ("code", "prose", "extractedProse", "records")
+from cleats.toolsets.code.search.output import ANSWER_KEYS, render_bundles
 
 
 class RepositoryAnswer(NamedTuple):
@@ -21,10 +19,15 @@ class RepositoryAnswer(NamedTuple):
     repo_id: str
     answer: Mapping[str, Any]
 
+    @property
+    def stats(self) -> Mapping[str, Any]:
+        stats: Mapping[str, Any] = self.answer["stats"]
+        return stats
+
 
 def merge_answers(answers: Sequence[RepositoryAnswer], limits: HitLimits, *, lean: bool) -> dict[str, Any]:
     """Merge the best hits of all repositories, each with the name of its repository."""
-    hits = {mode: _select_best(answers, mode, limits.code if mode == "code" else limits.other) for mode in RESULT_KEYS}
+    hits = {mode: _select_best(answers, mode, limits.code if mode == "code" else limits.other) for mode in ANSWER_KEYS}
     return {
         "backend": answers[0].answer["backend"],
         **hits,
@@ -35,49 +38,40 @@ def merge_answers(answers: Sequence[RepositoryAnswer], limits: HitLimits, *, lea
 
 def _select_exact(answers: Sequence[RepositoryAnswer]) -> list[RepositoryAnswer]:
     """Return the answers that contain the phrases of the question, or all if none does."""
-    return [repository_answer for repository_answer in answers if not _is_loosened(repository_answer)] or list(answers)
+    return [answer for answer in answers if not _is_loosened(answer)] or list(answers)
 
 
-def _is_loosened(repository_answer: RepositoryAnswer) -> bool:
-    return any(note["code"] == "phrase_not_found" for note in repository_answer.answer["stats"].get("notes", []))
+def _is_loosened(answer: RepositoryAnswer) -> bool:
+    return any(note["code"] == "phrase_not_found" for note in answer.stats.get("notes", []))
 
 
 def _select_best(answers: Sequence[RepositoryAnswer], mode: str, top: int) -> list[dict[str, Any]]:
-    hits = [
-        {**hit, "repo": repository_answer.alias}
-        for repository_answer in _select_exact(answers)
-        for hit in repository_answer.answer[mode]
-    ]
+    hits = [{**hit, "repo": answer.alias} for answer in _select_exact(answers) for hit in answer.answer[mode]]
     return sorted(hits, key=lambda hit: -hit["score"])[:top]
 
 
 def _find_common_notes(answers: Sequence[RepositoryAnswer]) -> list[dict[str, str]]:
     """Return the notes that every answer has."""
-    first, *other_notes = [
-        repository_answer.answer["stats"].get("notes", []) for repository_answer in _select_exact(answers)
-    ]
+    first, *other_notes = [answer.stats.get("notes", []) for answer in _select_exact(answers)]
     return [note for note in first if all(note in notes for notes in other_notes)]
 
 
 def _sum_filters(answers: Sequence[RepositoryAnswer]) -> list[dict[str, Any]]:
     """Sum the effects of each filter, when nothing passes all filters in any repository."""
-    filter_lists = [repository_answer.answer["stats"].get("filters", []) for repository_answer in answers]
+    filter_lists = [answer.stats.get("filters", []) for answer in answers]
     if not all(filter_lists):
         return []
-    return [
-        {**first, "chunks": sum(effect["chunks"] for effect in effects)}
-        for first, *other_effects in zip(*filter_lists, strict=True)
-        if (effects := [first, *other_effects])
-    ]
+    effects_by_filter = zip(*filter_lists, strict=True)
+    return [{**effects[0], "chunks": sum(effect["chunks"] for effect in effects)} for effects in effects_by_filter]
 
 
 def _merge_stats(answers: Sequence[RepositoryAnswer]) -> dict[str, Any]:
     considered: Counter[str] = Counter()
-    for repository_answer in answers:
-        considered.update(repository_answer.answer["stats"]["considered"])
-    first = answers[0].answer["stats"]
+    for answer in answers:
+        considered.update(answer.stats["considered"])
+    first = answers[0].stats
     stats: dict[str, Any] = {
-        "chunks": sum(repository_answer.answer["stats"]["chunks"] for repository_answer in answers),
+        "chunks": sum(answer.stats["chunks"] for answer in answers),
         "considered": dict(considered),
         "query": first["query"],
         "branch": None,
@@ -85,15 +79,15 @@ def _merge_stats(answers: Sequence[RepositoryAnswer]) -> dict[str, Any]:
         **({"notes": notes} if (notes := _find_common_notes(answers)) else {}),
         "repos": [
             {
-                "alias": repository_answer.alias,
-                "repoId": repository_answer.repo_id,
-                "chunks": repository_answer.answer["stats"]["chunks"],
-                "branch": repository_answer.answer["stats"]["branch"],
+                "alias": answer.alias,
+                "repoId": answer.repo_id,
+                "chunks": answer.stats["chunks"],
+                "branch": answer.stats["branch"],
             }
-            for repository_answer in answers
+            for answer in answers
         ],
     }
     if "branchFilter" in first:
         stats["branchFilter"] = first["branchFilter"]
-        stats["branchMatch"] = any(repository_answer.answer["stats"]["branchMatch"] for repository_answer in answers)
+        stats["branchMatch"] = any(answer.stats["branchMatch"] for answer in answers)
     return stats

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.search.adjustments import DUPLICATE_WEIGHT
+from cleats.toolsets.code.search.expressions import sum_scores
 
 RANK_CONSTANT: Final = 20
 """Flattens the difference between the first ranks; the usual 60 flattens it too much for lists of
@@ -66,18 +67,21 @@ def fuse_lists(
 ) -> list[FusedHit]:
     """Return the best chunks of all lists; ties are in the order of files and positions."""
     places = [dict(zip(item.positions.tolist(), count(1), strict=False)) for item in ranked_lists]
-    bonus_points = _sum_bonuses(bonuses)
+    bonus_points = sum_scores(list(bonuses.values()))
     positions = np.fromiter(set(bonus_points).union(*places), np.int64)
     positions = positions[np.argsort(order[positions])]
     duplicates = np.zeros(len(positions), np.bool_)
     if adjustments.mark_duplicates is not None:
         duplicates = adjustments.mark_duplicates(positions.astype(np.int32))
     ranks = _assign_ranks(places, frozenset(positions[duplicates].tolist()))
-    list_points = _sum_list_points(ranked_lists, ranks)
-    scores = np.fromiter((list_points.get(chunk_position, 0.0) for chunk_position in positions.tolist()), np.float64)
-    bonus_scores = np.fromiter(
-        (bonus_points.get(chunk_position, 0.0) for chunk_position in positions.tolist()), np.float64
+    list_points = sum_scores(
+        [
+            {position: ranked_list.weight / (RANK_CONSTANT + rank) for position, rank in list_ranks.items()}
+            for ranked_list, list_ranks in zip(ranked_lists, ranks, strict=True)
+        ]
     )
+    scores = np.fromiter((list_points.get(position, 0.0) for position in positions.tolist()), np.float64)
+    bonus_scores = np.fromiter((bonus_points.get(position, 0.0) for position in positions.tolist()), np.float64)
     changes = dict(_compute_adjustments(adjustments, positions, duplicates, scores, bonus_scores))
     scores = sum(changes.values(), scores + bonus_scores)
     best = np.argsort(-scores, kind="stable")[:limit]
@@ -125,19 +129,3 @@ def _assign_ranks(places: list[dict[int, int]], duplicates: frozenset[int]) -> l
         list_ranks = accumulate((position not in duplicates for position in list_places), initial=1)
         ranks.append(dict(zip(list_places, list_ranks, strict=False)))
     return ranks
-
-
-def _sum_list_points(ranked_lists: list[RankedList], ranks: list[dict[int, int]]) -> dict[int, float]:
-    totals: dict[int, float] = {}
-    for ranked_list, list_ranks in zip(ranked_lists, ranks, strict=True):
-        for position, rank in list_ranks.items():
-            totals[position] = totals.get(position, 0.0) + ranked_list.weight / (RANK_CONSTANT + rank)
-    return totals
-
-
-def _sum_bonuses(bonuses: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
-    totals: dict[int, float] = {}
-    for points in bonuses.values():
-        for position, bonus in points.items():
-            totals[position] = totals.get(position, 0.0) + bonus
-    return totals

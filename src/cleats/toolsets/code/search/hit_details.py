@@ -16,7 +16,7 @@ from cleats.toolsets.code.analysis.facts import Chunk, Mode
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import Relations
-from cleats.toolsets.code.search.retrieval import SearchHit
+from cleats.toolsets.code.search.fusion import FusedHit
 
 _LOCATE_FILE_SQL = "SELECT id, lang, (SELECT min(id) FROM chunks WHERE file = f.id) FROM files f WHERE path = ?"
 _CHUNK_COLUMNS_SQL = "mode, kind, name, start, end, start_line, end_line, headline, id"
@@ -185,12 +185,7 @@ class CatalogueReader:
 
 
 def unpack_details(
-    facts: bytes,
-    risk: bytes | None,
-    authors: bytes | None,
-    lint: bytes | None,
-    relations: bytes,
-    *history: Any,
+    facts: bytes, risk: bytes | None, authors: bytes | None, lint: bytes | None, relations: bytes, *history: Any
 ) -> HitDetails:
     """Unpack the facts of a chunk, and add those of its file."""
     return HitDetails(
@@ -226,6 +221,14 @@ MAX_EXCERPT_LINES: Final = 40
 """Lines of a hit that are shown with its context."""
 
 
+class SearchHit(Struct, frozen=True):
+    """One chunk that was found, and its location."""
+
+    fused: FusedHit
+    path: str
+    ordinal: int
+
+
 class LocatedHit(NamedTuple):
     """A hit and its row in the catalogue."""
 
@@ -250,24 +253,20 @@ def summarize_hit(reader: HitReader, row: HitRow, score: float) -> dict[str, Any
         "file": row.path,
         "startLine": row.start_line,
         "endLine": row.end_line,
-        **dict(_language_items(row)),
+        **({} if splitext(row.path)[1] else {"lang": row.lang}),  # else the extension tells the language
         "kind": row.kind,
         "name": row.name,
         "headline": row.headline if row.mode == "code" else _shorten_text(row.headline, MAX_PROSE_CHARS),
-        **dict(_signature_items(reader, row)),
+        **_summarize_signature(reader, row),
         "score": round(score, SCORE_DIGITS),
     }
 
 
-def _language_items(row: HitRow) -> Iterator[tuple[str, str]]:
-    if not splitext(row.path)[1]:  # else the extension tells the language
-        yield "lang", row.lang
-
-
-def _signature_items(reader: HitReader, row: HitRow) -> Iterator[tuple[str, str]]:
+def _summarize_signature(reader: HitReader, row: HitRow) -> dict[str, str]:
     signature = " ".join(reader.read_signature(row).split()) if row.mode == "code" else ""
-    if signature and not _is_in_headline(row, signature):
-        yield "signature", _shorten_text(signature, MAX_SIGNATURE_CHARS)
+    if not signature or _is_in_headline(row, signature):
+        return {}
+    return {"signature": _shorten_text(signature, MAX_SIGNATURE_CHARS)}
 
 
 def _shorten_text(text: str, max_chars: int) -> str:

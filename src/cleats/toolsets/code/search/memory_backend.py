@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
-from cleats.toolsets.code.index.corpus import TEXT_FIELDS, read_corpus
+from cleats.toolsets.code.index.full_text import TEXT_FIELDS, read_corpus
 from cleats.toolsets.code.search import expressions as ex
 from cleats.toolsets.code.search.expressions import ChunkScores, ExpressionLeaf, evaluate_expression, sum_scores
 

@@ -39,10 +39,7 @@ def _generate_notes(result: SearchResult) -> Iterator[tuple[str, str]]:
     if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
         yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
     if not hits and not isinstance(query, Question) and any(result.considered.values()):
-        yield (
-            "formula_without_hits",
-            f"The query was read as a formula, because of its operators: {query}",
-        )
+        yield ("formula_without_hits", f"The query was read as a formula, because of its operators: {query}")
 
 
 def _explain_filters(result: SearchResult) -> str:
@@ -61,6 +58,9 @@ RESULT_KEYS: Final[dict[Mode, str]] = {
     "records": "records",
 }
 """The names of the modes in an answer, in the order in which they break ties."""
+
+ANSWER_KEYS: Final = ("code", "prose", "extractedProse", "records")
+"""The same names in the order of an answer."""
 
 DEFAULT_CONTEXT_LINES: Final = 3
 """Lines before and after a hit in a full answer, unless the caller asks for another number."""
@@ -89,7 +89,7 @@ def render_answer(engine: SearchedIndex, result: SearchResult) -> dict[str, Any]
             RESULT_KEYS[mode]: [_render_hit(reader, result, located_hit) for located_hit in mode_hits]
             for mode, mode_hits in _locate_hits(reader, result).items()
         }
-    hits_by_key = {key: hits.get(key, []) for key in ("code", "prose", "extractedProse", "records")}
+    hits_by_key = {key: hits.get(key, []) for key in ANSWER_KEYS}
     return {
         "backend": result.backend,
         **hits_by_key,

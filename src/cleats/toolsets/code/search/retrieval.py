@@ -4,7 +4,7 @@ The same masks apply to every backend and the vectors, so a filter means the sam
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +19,9 @@ from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.query.tree import Question
 from cleats.toolsets.code.search.adjustments import score_named_chunks
 from cleats.toolsets.code.search.empty_results import FilterEffect, measure_filters
+from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
 from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists
+from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import (
     ALL_WORDS_SCORE,
     MEANING_LIST_WEIGHT,
@@ -30,9 +32,6 @@ from cleats.toolsets.code.search.ranking import (
     plan_search,
 )
 
-if TYPE_CHECKING:
-    from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
-
 MIN_COSINE_SIMILARITY: Final = 0.2
 """The cosine below which a chunk is unrelated to a question."""
 
@@ -41,14 +40,6 @@ MIN_FETCHED_CHUNKS: Final = 50
 
 ALL_WORDS_BONUS: Final = 0.02
 """Points for having every word of a short question: about the distance between the first ranks."""
-
-
-class SearchHit(Struct, frozen=True):
-    """One chunk that was found, and its location."""
-
-    fused: FusedHit
-    path: str
-    ordinal: int
 
 
 class SearchResult(Struct, frozen=True):
@@ -87,10 +78,22 @@ class SearchCancelled(Exception):  # noqa: N818 - not an error: somebody asked f
     """The caller cancelled the search."""
 
 
+def search_generation(
+    engine: SearchEngine, request: SearchRequest, is_cancelled: Callable[[], bool] = lambda: False
+) -> SearchResult:
+    """Find the best chunks of each mode.
+
+    Raises:
+        ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
+        SearchCancelled: `is_cancelled` returned true.
+    """
+    return search_with_fallback(lambda attempt: Retrieval(engine, attempt, is_cancelled).run(), request)
+
+
 class Retrieval:
     """Runs one request in an engine."""
 
-    def __init__(self, engine: "SearchEngine", request: SearchRequest, is_cancelled: Callable[[], bool]) -> None:
+    def __init__(self, engine: SearchEngine, request: SearchRequest, is_cancelled: Callable[[], bool]) -> None:
         self._engine = engine
         self._request = request
         self._is_cancelled = is_cancelled

@@ -1,11 +1,5 @@
-"""The `sqlite-fts` backend: the same words in SQLite's own full-text index.
+"""The `sqlite-fts` backend: the same words in SQLite's own full-text index."""
 
-It is built on request, beside the other parts, and can be compacted. Words are stored as they are
-compared: SQLite folds case and treats some letters differently, so characters that it would change
-are encoded as letters and digits that it leaves alone.
-"""
-
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
-from cleats.toolsets.code.index.corpus import TEXT_FIELDS, read_corpus
-from cleats.toolsets.code.index.shard_writer import list_shard_folders
+from cleats.toolsets.code.index.columns import Ids, Mask
+from cleats.toolsets.code.index.full_text import FTS_FILE_NAME, TEXT_FIELDS, encode_word
 from cleats.toolsets.code.search import expressions as ex
 from cleats.toolsets.code.search.expressions import ChunkScores, ExpressionLeaf, evaluate_expression
-
-FTS_FILE_NAME: Final = "fts.db"
 
 FIELD_WEIGHTS: Final[Mapping[str, float]] = {
     "whole": 2.0,
@@ -34,52 +25,10 @@ FIELD_WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Weights of matches by field: SQLite weighs columns, not words."""
 
-_CREATE_TABLE_SQL = (
-    f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(TEXT_FIELDS)}, content='',"
-    " tokenize='unicode61 remove_diacritics 0')"
-)
-_INSERT_TEXTS_SQL = (
-    f"INSERT INTO texts(rowid, {', '.join(TEXT_FIELDS)}) VALUES ({', '.join('?' * (1 + len(TEXT_FIELDS)))})"  # noqa: S608
-)
 _SELECT_MATCHES_SQL = (
     f"SELECT rowid, -bm25(texts, {', '.join(str(FIELD_WEIGHTS.get(f, 1.0)) for f in TEXT_FIELDS)})"  # noqa: S608
     " FROM texts WHERE texts MATCH ?"
 )
-
-
-def write_fts_index(folder: Path) -> None:
-    """Write the full-text index of a generation whose other parts exist."""
-    path = folder / FTS_FILE_NAME
-    path.unlink(missing_ok=True)
-    shards = [ShardColumns(shard_folder) for shard_folder in list_shard_folders(folder)]
-    connection = apsw.Connection(str(path))
-    try:
-        # A file that is thrown away when its writer fails needs neither journal nor sync.
-        connection.pragma("journal_mode", "off")
-        connection.pragma("synchronous", "off")
-        connection.execute("BEGIN")
-        connection.execute(_CREATE_TABLE_SQL)
-        connection.execute("CREATE TABLE modes(position INTEGER PRIMARY KEY, mode INTEGER)")
-        for position, (mode, fields) in enumerate(read_corpus(folder, shards), 1):
-            texts = [_encode_text(fields[field]) for field in TEXT_FIELDS]
-            connection.execute(_INSERT_TEXTS_SQL, (position, *texts))
-            connection.execute("INSERT INTO modes VALUES (?, ?)", (position, mode))
-        connection.execute("INSERT INTO texts(texts) VALUES ('optimize')")
-        connection.execute("COMMIT")
-    finally:
-        connection.close()
-
-
-def _encode_text(text: str) -> str:
-    if text.isascii() and text.islower():
-        return text
-    return " ".join(map(_encode_word, text.split()))
-
-
-def _encode_word(word: str) -> str:
-    if not word.isascii():
-        return f"u0{word.encode(errors='surrogatepass').hex()}"
-    return word if word.islower() else re.sub("[A-Z]", lambda matched: "0" + matched[0].lower(), word)
 
 
 class FtsBackend:
@@ -141,4 +90,4 @@ class FtsBackend:
 def _format_clauses(leaves: Sequence[ExpressionLeaf]) -> Iterator[str]:
     for leaf in leaves:
         words = (leaf.word,) if isinstance(leaf, ex.WordMatch) else leaf.words
-        yield f'{leaf.field} : "{" ".join(map(_encode_word, words))}"'
+        yield f'{leaf.field} : "{" ".join(map(encode_word, words))}"'

@@ -70,13 +70,7 @@ class TantivyBackend:
     name = "tantivy"
     score_kind = "bm25-fielded"
 
-    def __init__(
-        self,
-        folder: Path,
-        starts: Sequence[int],
-        modes: NDArray[np.uint8],
-        order: NDArray[np.int64],
-    ) -> None:
+    def __init__(self, folder: Path, starts: Sequence[int], modes: NDArray[np.uint8], order: NDArray[np.int64]) -> None:
         """Open the index of a generation.
 
         Args:

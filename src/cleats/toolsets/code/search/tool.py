@@ -9,19 +9,20 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from anyio import to_thread
 from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, ListChangeCallback, Tool
+from cleats.toolsets.code.index.progress import create_progress_reporter
+from cleats.toolsets.code.index.remote import RemoteIndexPort
 from cleats.toolsets.code.query.arguments import make_input_schema
 from cleats.toolsets.code.search.answer_schema import LISTED_OUTPUT_SCHEMA, SEARCH_OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.index.access import Indexes
-    from cleats.toolsets.code.index.progress import BuildProgress
+    from cleats.toolsets.code.index.service import Indexes
     from cleats.toolsets.code.query.request import SearchRequest
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engine import SearchEngine
@@ -37,6 +38,14 @@ after a change does a check take longer than a few milliseconds: git has to list
 
 RUNNING_MESSAGE: Final = "Running search."
 """The progress message of a search."""
+
+
+@runtime_checkable
+class RemoteSearcher(RemoteIndexPort, Protocol):
+    """A remote index that answers searches itself."""
+
+    async def search(self, build_request: "Callable[[], SearchRequest]") -> dict[str, Any]:
+        """Answer a search; `build_request` runs in a thread because its modules are large."""
 
 
 class SearchTool:
@@ -57,14 +66,10 @@ class SearchTool:
         return await self._search_repository(repository, args, context)
 
     async def _search_repository(
-        self,
-        repository: "Repository",
-        args: Mapping[str, Any],
-        context: Context,
-        other_roots: Sequence[Path] = (),
+        self, repository: "Repository", args: Mapping[str, Any], context: Context, other_roots: Sequence[Path] = ()
     ) -> dict[str, Any]:
-        remote = self._indexes.remote_index
-        if remote is not None and remote.is_read_only_for(repository):
+        remote = self._find_remote_searcher(repository)
+        if remote is not None:
             if args.get("refresh"):
                 remote.reject_build(repository)
             context.progress(RUNNING_MESSAGE, phase="search")
@@ -117,23 +122,19 @@ class SearchTool:
 
     def _has_index(self, repository: "Repository", args: Mapping[str, Any]) -> bool:
         """Return whether there is an index to search, or will be after a refresh."""
-        remote, is_local = (
-            self._indexes.remote_index,
-            self._indexes.open_store(repository).read_current_name() is not None,
-        )
-        is_remote = remote is not None and remote.is_read_only_for(repository)
-        return bool(args.get("refresh")) or is_local or is_remote
+        is_local = self._indexes.open_store(repository).read_current_name() is not None
+        return bool(args.get("refresh")) or is_local or self._find_remote_searcher(repository) is not None
+
+    def _find_remote_searcher(self, repository: "Repository") -> RemoteSearcher | None:
+        """Return the remote index that answers searches of a repository itself, if there is one."""
+        searchers = (remote for remote in self._indexes.remotes if isinstance(remote, RemoteSearcher))
+        return next((searcher for searcher in searchers if searcher.is_read_only_for(repository)), None)
 
     async def _refresh_index(self, repository: "Repository", context: Context) -> None:
-        def report(progress: "BuildProgress") -> None:
-            context.progress(
-                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
-            )
-
         options = self._indexes.options
         if self._indexes.open_store(repository).read_current_name() is not None:
             options = replace(options, modes=())  # what the index has, and no more
-        result = await self._indexes.build_index(repository, options, report)
+        result = await self._indexes.build_index(repository, options, create_progress_reporter(context))
         for warning in result.warnings:
             context.warn("index_incomplete", warning)
 
@@ -145,20 +146,19 @@ class SearchTool:
         other_roots: Sequence[Path] = (),
     ) -> dict[str, Any]:
         from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
-        from cleats.toolsets.code.search.retrieval import SearchCancelled  # noqa: PLC0415
+        from cleats.toolsets.code.search.retrieval import SearchCancelled, search_generation  # noqa: PLC0415
 
         request = self._make_request(args, repository, other_roots)
         with self.open_engine(repository) as engine:
             try:
-                return render_answer(engine, engine.search(request, is_cancelled))
+                return render_answer(engine, search_generation(engine, request, is_cancelled))
             except SearchCancelled:
                 return {}  # nobody is waiting for it
 
     def _make_request(
         self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path]
     ) -> "SearchRequest":
-        from cleats.toolsets.code.query.path_filters import SearchRoots  # noqa: PLC0415
-        from cleats.toolsets.code.query.request import parse_request  # noqa: PLC0415
+        from cleats.toolsets.code.query.request import SearchRoots, parse_request  # noqa: PLC0415
 
         roots = SearchRoots(repository.root, other_roots)
         return parse_request(args, demote_tests=self._demote_tests, roots=roots)
@@ -183,11 +183,11 @@ class SearchTool:
     @asynccontextmanager
     async def lifespan(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
         """Warm up in the first idle moment of a server, and release all engines when it stops."""
-        _ = self._indexes.remote_index  # a setting that is wrong stops the start, not the first search
+        remotes = self._indexes.remotes  # a setting that is wrong stops the start, not the first search
         tasks = [asyncio.create_task(self._warm_up())]
-        if (shared := self._indexes.shared_index) is not None:
+        for remote in remotes:
             store = self._indexes.open_store(self._indexes.find_repository(None))
-            tasks.append(asyncio.create_task(shared.follow(store)))
+            tasks.append(asyncio.create_task(remote.follow(store)))
         try:
             yield
         finally:
@@ -227,12 +227,7 @@ class SearchTool:
                 output=SEARCH_OUTPUT_SCHEMA,
                 listed_output=LISTED_OUTPUT_SCHEMA,
                 run=self.search,
-                errors=(
-                    ErrorCode.NO_INDEX,
-                    ErrorCode.NOT_FOUND,
-                    ErrorCode.FORBIDDEN,
-                    ErrorCode.UNAVAILABLE,
-                ),
+                errors=(ErrorCode.NO_INDEX, ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.UNAVAILABLE),
                 examples=(
                     {"arguments": {"query": "where are sessions closed?"}},
                     {"arguments": {"query": "Session.close", "output": "full", "top": 3}},

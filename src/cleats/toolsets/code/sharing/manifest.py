@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import SettingError
 from cleats.system import postgres
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME
@@ -22,11 +24,30 @@ INDEX_NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 """The pattern of the names of shared indexes."""
 
 _HASH_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
-_READ_BLOCK_BYTES: Final = 1 << 20
 
 
 class InvalidGenerationError(ValueError):
     """Raised when shared data is invalid: damaged, made by another version, or forged."""
+
+
+def check_index_name(name: str) -> str:
+    """Return the name of a shared index if it is valid.
+
+    Raises:
+        SettingError: it is not.
+    """
+    if not INDEX_NAME_PATTERN.fullmatch(name):
+        raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
+    return name
+
+
+def missing_index_error(description: str, reason: str) -> ToolError:
+    """Build the error for an index that nobody published, or that cannot be read."""
+    return ToolError(
+        ErrorCode.NO_INDEX,
+        f"There is no {description}: {reason}.",
+        hint="Build and publish it with `cleats worker` where the repository is.",
+    )
 
 
 class ManifestPart(msgspec.Struct, frozen=True):
@@ -92,11 +113,8 @@ def parse_manifest(data: bytes) -> FleetManifest:
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 hash of a file."""
-    hasher = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_READ_BLOCK_BYTES):
-            hasher.update(block)
-    return hasher.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 CREATE_TABLES_SQL: Final = """
@@ -162,9 +180,8 @@ class DatabasePointerStore:
     def read(self, name: str) -> Pointer | None:
         with self._connect() as connection:
             row = connection.execute(
-                "SELECT generation, manifest FROM cleats_index_pointers"
-                " JOIN cleats_index_moves USING (sequence)"
-                " WHERE cleats_index_pointers.name = %s",
+                "SELECT generation, manifest FROM cleats_index_pointers JOIN cleats_index_moves USING (sequence) "
+                "WHERE cleats_index_pointers.name = %s",
                 (name,),
             ).fetchone()
         return None if row is None else Pointer(*row)
@@ -172,10 +189,9 @@ class DatabasePointerStore:
     def move(self, name: str, pointer: Pointer) -> None:
         with self._connect() as connection:
             connection.execute(
-                "WITH moved AS (INSERT INTO cleats_index_moves (name, generation, manifest)"
-                " VALUES (%s, %s, %s) RETURNING name, sequence)"
-                " INSERT INTO cleats_index_pointers SELECT name, sequence FROM moved"
-                " ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence",
+                "WITH moved AS (INSERT INTO cleats_index_moves (name, generation, manifest) VALUES (%s, %s, %s) "
+                "RETURNING name, sequence) INSERT INTO cleats_index_pointers SELECT name, sequence FROM moved ON "
+                "CONFLICT (name) DO UPDATE SET sequence = excluded.sequence",
                 (name, pointer.generation, pointer.manifest),
             )
 

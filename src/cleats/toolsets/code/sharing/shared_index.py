@@ -7,6 +7,7 @@ for a newer one every few seconds, and keeps serving what it has while the stora
 import asyncio
 import logging
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,17 @@ from typing import Any
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.settings import SettingError, Settings, get_environment
-from cleats.toolsets.code.index.access import Indexes
+from cleats.settings import Settings, get_environment
 from cleats.toolsets.code.index.generations import GenerationStore
+from cleats.toolsets.code.index.progress import BuildProgress
+from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.sharing.manifest import (
-    INDEX_NAME_PATTERN,
     DatabasePointerStore,
     FilePointerStore,
     InvalidGenerationError,
+    check_index_name,
+    missing_index_error,
 )
 from cleats.toolsets.code.sharing.publisher import IndexShare
 from cleats.toolsets.code.sharing.storage import open_storage
@@ -63,6 +66,15 @@ class SharedIndexRole:
                 "publish on the machine that builds.",
             )
 
+    async def ensure_available(self, store: GenerationStore) -> None:
+        """Do nothing: an index that is searched where it lies is not fetched."""
+
+    async def follow(self, store: GenerationStore) -> None:
+        """Do nothing: an index that is searched where it lies is not fetched."""
+
+    async def check_reachable(self) -> None:
+        """Do nothing: a server keeps serving what it has fetched."""
+
 
 log = logging.getLogger(__name__)
 
@@ -83,44 +95,45 @@ class SharedIndex(SharedIndexRole):
 
     @property
     def reader_activity(self) -> str:
-        """The activity of a server that does not build the index, as a verb phrase."""
         return f"reads the shared index {self.share.name}"
 
-    async def ensure_available(self, generation_store: GenerationStore) -> None:
+    async def ensure_available(self, store: GenerationStore) -> None:
         """Make sure that there is a generation to read; the first call waits for the first pull.
 
         Raises:
             ToolError: NO_INDEX, nothing has been published yet, or it cannot be fetched.
         """
-        if self.publishes or generation_store.read_current_name() is not None:
+        if self.publishes or store.read_current_name() is not None:
             return
         async with self._pull_lock:
-            if generation_store.read_current_name() is not None:
+            if store.read_current_name() is not None:
                 return
             try:
-                was_pulled = await to_thread.run_sync(self.share.pull, generation_store)
+                was_pulled = await to_thread.run_sync(self.share.pull, store)
             except (OSError, InvalidGenerationError) as error:
-                raise _build_no_index_error(self.share.name, f"it cannot be had: {error}") from None
+                raise missing_index_error(
+                    f"shared index {self.share.name} to read", f"it cannot be had: {error}"
+                ) from None
         if not was_pulled:
-            raise _build_no_index_error(self.share.name, "nobody has published it yet")
+            raise missing_index_error(f"shared index {self.share.name} to read", "nobody has published it yet")
 
-    async def follow(self, generation_store: GenerationStore) -> None:
+    async def follow(self, store: GenerationStore) -> None:
         """Pull every published generation, until cancelled."""
         while not self.publishes:
             try:
                 async with self._pull_lock:
-                    await to_thread.run_sync(self.share.pull, generation_store)
+                    await to_thread.run_sync(self.share.pull, store)
             except (OSError, InvalidGenerationError, ToolError) as error:
                 log.warning("index.pull name=%s error=%s", self.share.name, error)
             await asyncio.sleep(self.poll_seconds)
 
-    async def publish(self, generation_store: GenerationStore) -> str:
+    async def publish(self, store: GenerationStore, _on_progress: Callable[[BuildProgress], None]) -> str:
         """Publish the current generation; return an error text, or an empty string on success."""
         if not self.publishes:
             return ""
 
         def publish_current() -> None:
-            lease = generation_store.lease_current()
+            lease = store.lease_current()
             if lease is not None:
                 with lease:
                     self.share.publish(lease.folder)
@@ -138,16 +151,14 @@ def open_shared_index(settings: Settings, repository: Repository) -> SharedIndex
     Raises:
         SettingError: The address or the name is invalid.
     """
-    name = repository.shared_name(settings.index_name)
-    if not INDEX_NAME_PATTERN.fullmatch(name):
-        raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
-    index_storage = open_storage(settings.index_url, _object_store_options(settings))
+    name = check_index_name(repository.shared_name(settings.code.index_name))
+    index_storage = open_storage(settings.code.index_url, _object_store_options(settings))
     pointers = DatabasePointerStore(settings.database_url) if settings.database_url else FilePointerStore(index_storage)
     return SharedIndex(
         IndexShare(name, index_storage, pointers),
-        settings.index_share == "publish",
+        settings.code.index_share == "publish",
         repository.root,
-        settings.index_poll,
+        settings.code.index_poll,
     )
 
 
@@ -161,24 +172,15 @@ def _object_store_options(settings: Settings) -> dict[str, Any]:
         "AWS_REGION": "region",
     }
     access: dict[str, Any] = {option: environ[name] for name, option in names.items() if environ.get(name)}
-    if settings.index_endpoint:
-        access["endpoint"] = settings.index_endpoint
-        if settings.index_endpoint.startswith("http://"):
+    if settings.code.index_endpoint:
+        access["endpoint"] = settings.code.index_endpoint
+        if settings.code.index_endpoint.startswith("http://"):
             access["client_options"] = {"allow_http": True}
     return access
 
 
-def _build_no_index_error(name: str, reason: str) -> ToolError:
-    return ToolError(
-        ErrorCode.NO_INDEX,
-        f"There is no shared index {name} to read: {reason}.",
-        hint="Build and publish it with `cleats worker` where the repository is.",
-    )
-
-
-async def publish_changes(settings: Settings) -> None:
+async def publish_changes(indexes: Indexes, poll_seconds: float) -> None:
     """Build and publish the index of the project whenever its files change, until cancelled."""
-    indexes = Indexes(settings)
     repository = indexes.find_repository(None)
     logged_generation = ""
     while True:
@@ -191,4 +193,4 @@ async def publish_changes(settings: Settings) -> None:
                 log.info("index.published generation=%s files=%d", logged_generation, report.files.total)
         except ToolError as error:  # another builder, a full disk: the next attempt may succeed
             log.warning("index.failed code=%s %s", error.code.name, error.message)
-        await asyncio.sleep(settings.index_poll)
+        await asyncio.sleep(poll_seconds)

@@ -86,28 +86,18 @@ class ObjectStorage:
         self._store = store
 
     def has(self, key: str) -> bool:
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _wrap_store_errors():
-            try:
-                obstore.head(self._store, key)
-            except FileNotFoundError:
-                return False
-        return True
+        with _use_obstore(missing_ok=True) as obstore:
+            obstore.head(self._store, key)
+            return True
+        return False
 
     def get(self, key: str) -> bytes | None:
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _wrap_store_errors():
-            try:
-                return bytes(obstore.get(self._store, key).bytes())
-            except FileNotFoundError:
-                return None
+        with _use_obstore(missing_ok=True) as obstore:
+            return bytes(obstore.get(self._store, key).bytes())
+        return None
 
     def fetch(self, key: str, target: Path) -> bool:
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _wrap_store_errors():
+        with _use_obstore() as obstore:
             try:
                 response = obstore.get(self._store, key)
             except FileNotFoundError:
@@ -118,28 +108,27 @@ class ObjectStorage:
         return True
 
     def put(self, key: str, source: Path | bytes) -> None:
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _wrap_store_errors():
+        with _use_obstore() as obstore:
             obstore.put(self._store, key, source)
 
     def remove(self, key: str) -> None:
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _wrap_store_errors():
-            try:
-                obstore.delete(self._store, key)
-            except FileNotFoundError:
-                return
+        with _use_obstore(missing_ok=True) as obstore:
+            obstore.delete(self._store, key)
 
 
 @contextmanager
-def _wrap_store_errors() -> Iterator[None]:
+def _use_obstore(*, missing_ok: bool = False) -> Iterator[Any]:
+    """Yield the library; with `missing_ok`, a missing object only ends the block."""
+    import obstore  # noqa: PLC0415 - an extra
     from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
 
     try:
-        yield
-    except BaseError as error:
+        yield obstore
+    except (BaseError, FileNotFoundError) as error:
+        if missing_ok and isinstance(error, FileNotFoundError):
+            return
+        if not isinstance(error, BaseError):
+            raise
         # The library's text has the address and, from some stores, parts of the request.
         raise OSError(f"the object store failed ({type(error).__name__})") from None
 
@@ -163,9 +152,7 @@ def open_storage(url: str, access: "dict[str, Any]") -> Storage:
         from obstore.store import S3Store  # noqa: PLC0415 - an extra
     except ImportError:
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING,
-            "An object store needs the package obstore.",
-            hint="Install cleats[fleet].",
+            ErrorCode.CAPABILITY_MISSING, "An object store needs the package obstore.", hint="Install cleats[fleet]."
         ) from None
     prefix = parts.path.strip("/") or None
     return ObjectStorage(S3Store(parts.netloc, prefix=prefix, **access))

@@ -16,17 +16,17 @@ import msgspec
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.pathnames import check_path_name
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.system import atomic_files
-from cleats.toolsets.code.index.access import Indexes
+from cleats.system.safe_paths import check_path_name
+from cleats.toolsets.code.index.service import Indexes
+from cleats.toolsets.code.records.record_store import RecordStore
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import tool_schemas
-from cleats.toolsets.code.triage.record_store import RecordStore
 
 if TYPE_CHECKING:
+    from cleats.toolsets.code.records.model import TriageRecord
     from cleats.toolsets.code.search.tool import SearchTool
-    from cleats.toolsets.code.triage.records import TriageRecord
 
 FRESHNESS_TIMEOUT_SECONDS: Final = 0.02
 """Seconds that a pack waits to learn whether its index is stale."""
@@ -41,7 +41,7 @@ class ContextPackTool:
     async def pack(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository = self._indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
-        store = self._indexes.open_records(repository)
+        store = self._indexes.records.open(repository)
         warnings: list[dict[str, str]] = []
         with suppress(ToolError):  # `_gather_evidence` reports a missing index
             await self._indexes.wait_until_ready(repository)
@@ -61,9 +61,9 @@ class ContextPackTool:
         store: RecordStore,
         warnings: list[dict[str, str]],
     ) -> dict[str, Any]:
+        from cleats.toolsets.code.records.model import format_current_time, to_public_dict  # noqa: PLC0415
         from cleats.toolsets.code.triage.decisions import find_related_decisions  # noqa: PLC0415
         from cleats.toolsets.code.triage.lookup import resolve_finding  # noqa: PLC0415
-        from cleats.toolsets.code.triage.records import format_current_time, to_public_dict  # noqa: PLC0415
 
         archive = store.refresh()
         record = resolve_finding(archive, "recordId", args["recordId"])
@@ -179,7 +179,8 @@ def write_pack(path: Path, pack: dict[str, Any]) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_files.write_file(path, msgspec.json.format(msgspec.json.encode(pack)) + b"\n")
+        data = msgspec.json.format(msgspec.json.encode(pack)) + b"\n"
+        atomic_files.replace_file(path, data, mode=atomic_files.PRIVATE_MODE)
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise _build_path_error(ErrorCode.INVALID_REQUEST, str(path), reason) from error

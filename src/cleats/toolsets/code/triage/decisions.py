@@ -9,9 +9,9 @@ from uuid import uuid4
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.triage.archive import RecordArchive
+from cleats.toolsets.code.records.archive import RecordArchive
+from cleats.toolsets.code.records.model import Decision, TriageRecord, compute_record_id
 from cleats.toolsets.code.triage.lookup import apply_meta
-from cleats.toolsets.code.triage.records import Decision, TriageRecord, compute_record_id
 from cleats.toolsets.code.triage.values import to_lines, to_text
 
 MAX_SHOWN_DECISIONS: Final = 5

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.query.tree import QUERY_OPERATORS
+from cleats.toolsets.code.records.model import Location, TriageRecord
 from cleats.toolsets.code.search.output import render_answer
-from cleats.toolsets.code.triage.records import Location, TriageRecord
+from cleats.toolsets.code.search.retrieval import search_generation
 from cleats.toolsets.code.triage.values import strip_root
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _run_probe(engine: "SearchEngine", probe: Probe, *, semantic: bool | None) -
         "explain": True,
         **probe.filters,
     }
-    results = engine.search(parse_request(request_args))
+    results = search_generation(engine, parse_request(request_args))
     if results.is_loosened and probe.exact and not semantic:
         return {}  # a hit with only a part of the name is about something else
     return render_answer(engine, results)

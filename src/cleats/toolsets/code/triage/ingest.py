@@ -1,153 +1,131 @@
-"""Ingestion of documents: every finding is parsed, identified, completed and saved.
+"""Ingestion of a report: the file is read, every finding is parsed, identified, completed and saved.
 
-A finding that cannot be parsed is reported and does not affect the others. Ingesting the same
-document again changes nothing.
+A report is one JSON document, or one per line. A finding that cannot be parsed is reported and does
+not affect the others. Ingesting the same document again changes nothing.
 """
 
 import hashlib
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.triage.documents import Documents
+from cleats.toolsets.code.analysis.extract import convert_to_utf8
+from cleats.toolsets.code.index.file_reader import NotAFileError, read_content
+from cleats.toolsets.code.records.model import TriageRecord, compute_record_id, encode_json
+from cleats.toolsets.code.records.record_store import RecordChange, RecordWriter
 from cleats.toolsets.code.triage.lookup import apply_meta
-from cleats.toolsets.code.triage.record_store import RecordChange, RecordWriter
-from cleats.toolsets.code.triage.records import TriageRecord, compute_record_id, encode_json
-from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME
-from cleats.toolsets.code.triage.values import get_nested, iter_objects, strip_root
-
-FormatCheck: TypeAlias = Callable[[Any], bool]
-
-
-class KnownFormat(NamedTuple):
-    """A recognizable format, and the advice for a document in it."""
-
-    name: str
-    advice: str
-    matches: FormatCheck
-
-
-def can_come_from(source: str, document: Any) -> bool:
-    """Return True if a document can be output of the source, with or without findings."""
-    if source in UNCHECKED_SOURCES:
-        return True
-    known_format = detect_format(document)
-    if known_format is not None:
-        return known_format.name == source
-    return source not in CHECKS_BY_SOURCE or EMPTY_REPORT_CHECKS[source](document)
-
-
-def build_format_hint(source: str, document: Any) -> str:
-    """Return a hint for a document that is not output of the source."""
-    known_format = detect_format(document)
-    if known_format is None:
-        return f"Check what wrote the file: {source} always has {REQUIRED_KEYS_BY_SOURCE[source]}."
-    return f"This looks like {known_format.advice}"
-
-
-def detect_format(document: Any) -> KnownFormat | None:
-    """Return the format of a document, or None if it is not recognized."""
-    return next((known_format for known_format in KNOWN_FORMATS if known_format.matches(document)), None)
-
-
-def _is_sarif(document: Any) -> bool:
-    runs = get_nested(document, "runs")
-    if not isinstance(runs, list):
-        return False
-    return isinstance(get_nested(document, "version"), str) or any("tool" in run for run in iter_objects(runs))
-
-
-def _is_npm_audit(document: Any) -> bool:
-    tables = (get_nested(document, "advisories"), get_nested(document, "vulnerabilities"))
-    return any(isinstance(table, dict) for table in tables)
-
-
-def _is_pip_audit(document: Any) -> bool:
-    dependencies = get_nested(document, "dependencies") if isinstance(document, dict) else document
-    return any("vulns" in dependency or "skip_reason" in dependency for dependency in _list_objects(dependencies))
-
-
-def _is_osv(document: Any) -> bool:
-    if isinstance(document, list):
-        return any(map(_is_osv_entry, _list_objects(document)))
-    results = _list_objects(get_nested(document, "results"))
-    has_results = any("packages" in result or "vulns" in result for result in results)
-    return has_results or isinstance(get_nested(document, "vulns"), list) or _is_osv_entry(document)
-
-
-def _is_osv_entry(document: Any) -> bool:
-    """Return True for an entry of the OSV database itself."""
-    typical_keys = ("affected", "modified", "published", "schema_version", "aliases")
-    return isinstance(get_nested(document, "id"), str) and any(key in document for key in typical_keys)
-
-
-def _has_keys(**kinds: type) -> FormatCheck:
-    """Return a check that these keys have values of these types."""
-    return lambda document: all(isinstance(get_nested(document, key), kinds[key]) for key in kinds)
-
-
-def _has_rows_with(*keys: str) -> FormatCheck:
-    """Return a check that the document is a list with an object that has these keys."""
-    return lambda document: any(all(key in row for key in keys) for row in _list_objects(document))
-
-
-def _list_objects(value: Any) -> list[dict[str, Any]]:
-    return list(iter_objects(value)) if isinstance(value, list) else []
-
-
-CHECKS_BY_SOURCE: Final[Mapping[str, FormatCheck]] = {
-    "sarif": _is_sarif,
-    "cyclonedx": lambda document: get_nested(document, "bomFormat") == "CycloneDX",
-    "npm_audit": _is_npm_audit,
-    "pip_audit": _is_pip_audit,
-    "osv": _is_osv,
-}
-"""Checks that recognize a document of each source."""
-
-EMPTY_REPORT_CHECKS: Final[Mapping[str, FormatCheck]] = {
-    **CHECKS_BY_SOURCE,
-    "pip_audit": lambda document: document == [] or _has_keys(dependencies=list)(document),
-    # The OSV API answers `{}` for a package without vulnerabilities.
-    "osv": lambda document: document in ([], {}) or _has_keys(results=list)(document) or _has_keys(id=str)(document),
-}
-"""Weaker checks for documents that match no known format, such as reports without findings."""
-
-REQUIRED_KEYS_BY_SOURCE: Final[Mapping[str, str]] = {
-    "sarif": "`version` and `runs`",
-    "cyclonedx": '`"bomFormat": "CycloneDX"`',
-    "npm_audit": "`vulnerabilities` or `advisories`",
-    "pip_audit": "`dependencies`",
-    "osv": "`results` or `vulns`",
-}
-"""The keys that every document of a source has, for hints."""
-
-UNCHECKED_SOURCES: Final = frozenset({"generic", "manual"})
-"""Sources that accept any document."""
-
-KNOWN_FORMATS: Final = (
-    KnownFormat("bandit", "bandit's JSON: run `bandit -f sarif`.", _has_keys(results=list, metrics=dict)),
-    KnownFormat("semgrep", "Semgrep's JSON: run `semgrep --sarif`.", _has_keys(results=list, paths=dict)),
-    KnownFormat("trivy", "Trivy's JSON: run `trivy --format sarif`.", _has_keys(SchemaVersion=int)),
-    KnownFormat("grype", "Grype's JSON: run `grype -o sarif`.", _has_keys(matches=list, descriptor=dict)),
-    KnownFormat(
-        "ruff",
-        "ruff's JSON: run `ruff check --output-format sarif`.",
-        _has_rows_with("code", "filename", "noqa_row"),
-    ),
-    KnownFormat("spdx", "SPDX, which lists packages and no findings.", _has_keys(spdxVersion=str)),
-    KnownFormat("npm_error", "an error of npm: look at its message.", _has_keys(error=dict)),
-    KnownFormat("sarif", "SARIF: name the source `sarif`.", CHECKS_BY_SOURCE["sarif"]),
-    KnownFormat("cyclonedx", "CycloneDX: name the source `cyclonedx`.", CHECKS_BY_SOURCE["cyclonedx"]),
-    KnownFormat("npm_audit", "what npm audit writes: name the source `npm_audit`.", CHECKS_BY_SOURCE["npm_audit"]),
-    KnownFormat("pip_audit", "what pip-audit writes: name the source `pip_audit`.", CHECKS_BY_SOURCE["pip_audit"]),
-    KnownFormat("osv", "OSV: name the source `osv`.", CHECKS_BY_SOURCE["osv"]),
+from cleats.toolsets.code.triage.sources.registry import (
+    SOURCES_BY_NAME,
+    build_format_hint,
+    can_come_from,
+    is_recognizable,
 )
-"""The formats that callers provide, those with the most reliable checks first."""
+from cleats.toolsets.code.triage.values import strip_root
+
+MAX_FILE_BYTES: Final = 64 << 20
+"""The largest file that is read; every genuine scanner report is smaller."""
+
+_UTF8_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass
+class Documents:
+    """The content of a file."""
+
+    parsed: list[tuple[int, Any]] = field(default_factory=list)
+    """Each document with its line number, or 0 if the file is a single document."""
+    invalid_lines: list[tuple[int, str]] = field(default_factory=list)
+    """Numbers of lines that are not valid JSON, with the reasons."""
+    by_line: bool = False
+
+
+def read_documents(input_path: str, root: Path) -> Documents:
+    """Read a file whose path is absolute or relative to the root of a repository.
+
+    Raises:
+        ToolError: NOT_FOUND if there is no such file; INVALID_REQUEST if it is not a JSON file or
+            too large.
+    """
+    return parse_documents(input_path, _read_bytes(input_path, root))
+
+
+def _read_bytes(input_path: str, root: Path) -> bytes:
+    try:
+        path = (root / input_path).resolve(strict=True)
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _build_input_error(input_path, "is not a file", "Give the path of a file.")
+        if status.st_size > MAX_FILE_BYTES:
+            raise _build_input_error(
+                input_path,
+                f"has {status.st_size:,} bytes; {MAX_FILE_BYTES:,} are the most",
+                "Split it: findings are the same in one file or in several.",
+            )
+        return read_content(str(path)).data
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"inputPath: there is no file {input_path!r}",
+            hint=f"Give a path that is absolute or begins in {root}.",
+        ) from error
+    except NotAFileError as error:
+        raise _build_input_error(input_path, "is not a file", "Give the path of a file.") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "is no path"
+        raise _build_input_error(input_path, f"cannot be read: {reason}", "Give the path of a file.") from error
+
+
+def parse_documents(input_path: str, data: bytes) -> Documents:
+    """Parse JSON or, if that fails, JSON lines.
+
+    Raises:
+        ToolError: INVALID_REQUEST if the data is neither.
+    """
+    text = convert_to_utf8(data).removeprefix(_UTF8_BOM)
+    document, problem = _decode_json(text)
+    if not problem:
+        return Documents([(0, document)])
+    documents = Documents(by_line=True)
+    for number, line in enumerate(text.split(b"\n")):
+        if not line.strip():
+            continue
+        document, reason = _decode_json(line)
+        if not reason and not isinstance(document, dict | list):
+            reason = "is no object"
+        if reason:
+            documents.invalid_lines.append((number, reason))
+        else:
+            documents.parsed.append((number, document))
+    if documents.parsed:
+        return documents
+    raise _build_input_error(input_path, f"is not JSON: {problem}", "Give what the scanner printed, as JSON.")
+
+
+def _decode_json(text: bytes) -> tuple[Any, str]:
+    """Return a document and an empty text, or None and the reason for the failure."""
+    if not text.strip():
+        return None, "it is empty"
+    try:
+        return msgspec.json.decode(text), ""
+    except RecursionError:
+        return None, "it is nested too deep"
+    except (msgspec.MsgspecError, ValueError) as error:
+        return None, str(error)
+
+
+def _build_input_error(input_path: str, reason: str, hint: str) -> ToolError:
+    return ToolError(
+        ErrorCode.INVALID_REQUEST,
+        f"inputPath: {input_path!r} {reason}",
+        hint=hint,
+        details=[{"instancePath": "/inputPath", "keyword": "file", "message": reason}],
+    )
 
 
 MAX_RAW_BYTES: Final = 32 << 10
@@ -206,7 +184,7 @@ def ingest_documents(
         ToolError: INVALID_REQUEST if no document has the format of the source; nothing is saved.
         OSError, ToolError: A record cannot be saved; earlier ones are saved.
     """
-    result = IngestResult(recognised=source in CHECKS_BY_SOURCE)
+    result = IngestResult(recognised=is_recognizable(source))
     for line, reason in documents.invalid_lines:
         result.add_error(line, f"line {line + 1}: {reason}")
     items: list[tuple[int, Any]] = []

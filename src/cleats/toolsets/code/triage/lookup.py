@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.triage.archive import RecordArchive
-from cleats.toolsets.code.triage.records import TriageRecord
+from cleats.toolsets.code.records.archive import RecordArchive
+from cleats.toolsets.code.records.model import TriageRecord
 from cleats.toolsets.code.triage.values import to_line
 
 MAX_SUGGESTED_IDS: Final = 5

@@ -14,17 +14,17 @@ from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
-from cleats.toolsets.code.index.access import Indexes
 from cleats.toolsets.code.index.options import expand_mode
+from cleats.toolsets.code.index.service import Indexes
+from cleats.toolsets.code.records.archive import RecordArchive, virtual_path
+from cleats.toolsets.code.records.record_store import RecordStore
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import tool_schemas
-from cleats.toolsets.code.triage.archive import RecordArchive, virtual_path
-from cleats.toolsets.code.triage.record_store import RecordStore
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.index.progress import BuildProgress
+    from cleats.toolsets.code.records.model import TriageRecord
     from cleats.toolsets.code.triage.ingest import IngestProgress, IngestResult
-    from cleats.toolsets.code.triage.records import TriageRecord
 
 
 class TriageTools:
@@ -36,7 +36,7 @@ class TriageTools:
     def _open_records(self, args: Mapping[str, Any], context: Context) -> tuple[Repository, RecordStore]:
         repository = self._indexes.find_repository(args.get("repoPath"))
         context.about(str(repository.root))
-        return repository, self._indexes.open_records(repository)
+        return repository, self._indexes.records.open(repository)
 
     async def ingest(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository, store = self._open_records(args, context)
@@ -189,8 +189,7 @@ def _report_progress(context: Context, done: int, total: int) -> None:
 def _ingest_file(
     args: Mapping[str, Any], repository: Repository, store: RecordStore, report_progress: "IngestProgress"
 ) -> "IngestResult":
-    from cleats.toolsets.code.triage.documents import read_documents  # noqa: PLC0415
-    from cleats.toolsets.code.triage.ingest import ingest_documents  # noqa: PLC0415
+    from cleats.toolsets.code.triage.ingest import ingest_documents, read_documents  # noqa: PLC0415
 
     documents = read_documents(args["inputPath"], repository.root)
     with store.open_writer() as writer:

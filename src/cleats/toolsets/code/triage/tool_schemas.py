@@ -3,8 +3,8 @@
 from typing import Any, Final, get_args
 
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.toolsets.code.records.model import DecisionStatus
 from cleats.toolsets.code.triage.lookup import META_SCHEMA
-from cleats.toolsets.code.triage.records import DecisionStatus
 
 SOURCE_NAMES: Final = (
     *("dependabot", "aws_inspector", "sarif", "osv", "pip_audit", "npm_audit", "cyclonedx"),

@@ -51,7 +51,7 @@ def normalise_config(raw_config: Mapping[str, Any], settings: Settings) -> dict[
     if faults := artifacts.find_faults(RUN_CONFIG_SCHEMA, raw_config):
         raise _schema_error(faults)
     config: dict[str, Any] = apply_defaults(artifacts.load_schema(RUN_CONFIG_SCHEMA), raw_config)
-    profile = model.load_named_profile(config.get("profile", settings.launch_profile), settings.launch_profiles)
+    profile = model.load_named_profile(config.get("profile", settings.launch.profile), settings.launch.profiles)
     if faults := [_make_fault(*misfit) for misfit in _find_misfits(config, profile, settings)]:
         raise _schema_error(faults)
     return _complete_config(config, profile, settings)
@@ -219,7 +219,7 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
 
 
 def _resolve_site_url(config: Mapping[str, Any], profile: Profile, settings: Settings) -> str:
-    site = config.get("site_repo_url") or profile.site.repo_url or settings.launch_site
+    site = config.get("site_repo_url") or profile.site.repo_url or settings.launch.site
     if not site:
         raise missing_fields_error(
             {"site_repo_url": []},

@@ -52,9 +52,9 @@ def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Ite
             name = path.rpartition("/")[2]
             yield endpoint_path, f"has a user, a query or a fragment; a secret is named in {name}"
     for reference in list_secret_references(config):
-        if reference.name not in settings.launch_secrets:
+        if reference.name not in settings.launch.secrets:
             yield reference.path, f"{reference.name} is not among the variables of launch_secrets"
-        elif not is_trusted_endpoint(reference.endpoint, settings.launch_endpoints):
+        elif not is_trusted_endpoint(reference.endpoint, settings.launch.endpoints):
             yield reference.endpoint_path, "is not among the addresses of launch_endpoints"
 
 

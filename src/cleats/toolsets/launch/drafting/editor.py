@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,15 +50,21 @@ def accept_answer(answer: str, body: str) -> tuple[str, str]:
     return (body, problem) if problem else (answer_body, "")
 
 
+_KEPT_PARTS: Sequence[tuple[str, Callable[[str], object]]] = (
+    ("a heading changed", lambda body: [(heading.level, heading.text) for heading in pages.list_headings(body)]),
+    ("code changed", lambda body: [(fence.language, fence.code) for fence in pages.list_code_blocks(body)]),
+    ("a link changed", lambda body: Counter(link.target for link in pages.list_links(body))),
+    (
+        "a claim was lost, added or repeated",
+        lambda body: Counter(claim.claim_id for claim in pages.list_claim_markers(body)),
+    ),
+)
+"""What an answer must keep, with the problem if it does not."""
+
+
 def find_fault(answer_body: str, body: str) -> str:
     """Describe what an answer changed against the rules; return an empty text if nothing."""
-    checks = (
-        ("a heading changed", _list_headings),
-        ("code changed", _list_code),
-        ("a link changed", _count_links),
-        ("a claim was lost, added or repeated", _count_claims),
-    )
-    for message, extract in checks:
+    for message, extract in _KEPT_PARTS:
         if extract(answer_body) != extract(body):
             return message
     if any(not claim.statement.strip(" .-|") for claim in pages.list_claim_markers(answer_body)):
@@ -68,22 +74,6 @@ def find_fault(answer_body: str, body: str) -> str:
     if len(answer_body) > _MAX_GROWTH_RATIO * len(body) + 200:
         return "it is much longer than the page"
     return _find_unmarked_bullet(answer_body)
-
-
-def _list_headings(body: str) -> list[tuple[int, str]]:
-    return [(heading.level, heading.text) for heading in pages.list_headings(body)]
-
-
-def _list_code(body: str) -> list[tuple[str, str]]:
-    return [(fence.language, fence.code) for fence in pages.list_code_blocks(body)]
-
-
-def _count_links(body: str) -> Counter[str]:
-    return Counter(link.target for link in pages.list_links(body))
-
-
-def _count_claims(body: str) -> Counter[str]:
-    return Counter(claim.claim_id for claim in pages.list_claim_markers(body))
 
 
 def _strip_code(body: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.gates.consistency import INSTALL_COMMAND_PATTERN, SHELL_LANGUAGES
+from cleats.toolsets.launch.gates.code_blocks import find_unknown_commands
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
@@ -79,10 +79,6 @@ class LaunchMaterial:
         """Return the distinct claims that can be stated."""
         return [claim_id for claim_id in dict.fromkeys(claim_ids) if claim_id in self.claims]
 
-    def list_by_kind(self, kind: str) -> list[str]:
-        """Return the claims of a kind, in the order of the evidence."""
-        return [claim_id for claim_id, claim in self.claims.items() if claim["claim_kind"] == kind]
-
     def state_claim(self, claim_id: str, text: str = "") -> str:
         """Render a claim as a statement on one line, followed by its marker."""
         statement = format_sentence(text or str(self.claims[claim_id]["claim_text"]))
@@ -107,17 +103,9 @@ class LaunchMaterial:
             and "{{<" not in entry["code"]
             and "{{%" not in entry["code"]
             and "test" not in entry["tags"]
-            and not self._has_unknown_install(entry)
+            and not any(find_unknown_commands(entry["code"], entry["language"], self.facts))
         ]
         return tuple(sorted(usable, key=_rank_snippet))
-
-    def _has_unknown_install(self, snippet: Mapping[str, Any]) -> bool:
-        """Return True if code installs something by a command that no manifest names."""
-        if snippet["language"] not in SHELL_LANGUAGES:
-            return False
-        matches = (INSTALL_COMMAND_PATTERN.match(line) for line in snippet["code"].splitlines())
-        known_commands = {" ".join(command.split()) for command in self.install_commands}
-        return any(match and " ".join(match.group("command").split()) not in known_commands for match in matches)
 
     @property
     def language(self) -> str:
@@ -171,15 +159,6 @@ class LaunchMaterial:
             if version and version in text and "version of" in text.lower():
                 return claim_id
         return ""
-
-    @property
-    def install_commands(self) -> list[str]:
-        distributions = self.facts.get("distribution", ())
-        return list(
-            dict.fromkeys(
-                command for distribution in distributions for command in distribution.get("install_commands", ())
-            )
-        )
 
 
 def _mentions_topic(topic: str, text: str) -> bool:

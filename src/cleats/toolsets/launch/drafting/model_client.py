@@ -8,7 +8,6 @@ redirects are not followed, and proxies of the environment are not used.
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +16,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
+import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.versions import TOOLING_VERSION
+from cleats.system.atomic_files import replace_file
+from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
 from cleats.toolsets.launch.runs import artifacts
 
 MAX_ATTEMPTS: Final = 3
@@ -156,7 +157,7 @@ class ModelClient:
         )
         started = time.monotonic()
         try:
-            response = await self._post_with_retries(endpoint, {**body, "model": endpoint.model})
+            response = await self._post_question(endpoint, {**body, "model": endpoint.model})
             answer = _parse_answer(response, prompt_hash, endpoint)
         except ToolError as error:
             self.event(
@@ -189,78 +190,53 @@ class ModelClient:
         )
         return answer
 
-    async def _post_with_retries(self, endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
-        pause = self.pause
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            try:
-                return await _post_once(endpoint, body)
-            except ToolError as error:
-                if not error.retryable or attempt == MAX_ATTEMPTS:
-                    raise
-                await anyio.sleep(min(float(error.details.get("retry_after_s", pause)), MAX_RETRY_AFTER_SECONDS))
-                pause *= 2
-        raise AssertionError  # the last try returned or raised
+    async def _post_question(self, endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
+        client = HttpClient(
+            base_url=endpoint.base_url.rstrip("/"),
+            headers={"accept": JSON_CONTENT_TYPE},
+            token=endpoint.api_key,
+            timeout=endpoint.timeout,
+            max_bytes=MAX_ANSWER_BYTES,
+            retries=RetryPolicy(MAX_ATTEMPTS, self.pause, RETRYABLE_STATUSES, MAX_RETRY_AFTER_SECONDS),
+        )
+        try:
+            async with client:
+                reply = await client.send("POST", "/chat/completions", msgspec.json.encode(body))
+        except RequestFailedError as error:
+            if error.is_timeout:
+                raise _build_model_error("it did not answer in time", "Timeout", retryable=True) from None
+            raise _build_model_error("it cannot be reached", str(error), retryable=True) from None
+        if reply.is_truncated:
+            raise _build_model_error("its answer is too large", "AnswerTooLarge")
+        if not reply.ok:
+            details = {} if reply.retry_after is None else {"retry_after_s": reply.retry_after}
+            raise _build_model_error(
+                f"it answers {reply.status}",
+                "HttpStatus",
+                retryable=reply.status in RETRYABLE_STATUSES,
+                http_status=reply.status,
+                **details,
+            )
+        try:
+            return json.loads(reply.body)
+        except ValueError:
+            raise _build_model_error("its answer is no JSON", "BadAnswer") from None
 
     def _save_answer(self, answer: ModelAnswer) -> None:
         """Record an answer durably before it is used."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        temp_path = self.folder / f"{answer.prompt_hash}.part"
-        with temp_path.open("wb") as stream:
-            stream.write(
-                artifacts.encode_canonical_json(
-                    {
-                        "prompt_hash": answer.prompt_hash,
-                        "text": answer.text,
-                        "finish_reason": answer.finish_reason,
-                        "tokens": dict(answer.tokens),
-                        "model": answer.model,
-                    }
-                )
-            )
-            stream.flush()
-            os.fsync(stream.fileno())
-        temp_path.replace(self.folder / f"{answer.prompt_hash}.json")
+        document = {
+            "prompt_hash": answer.prompt_hash,
+            "text": answer.text,
+            "finish_reason": answer.finish_reason,
+            "tokens": dict(answer.tokens),
+            "model": answer.model,
+        }
+        replace_file(self.folder / f"{answer.prompt_hash}.json", artifacts.encode_canonical_json(document))
 
     def _iter_answers(self) -> Iterator[ModelAnswer]:
         for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
             yield ModelAnswer(**json.loads(file.read_bytes()))
-
-
-async def _post_once(endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
-    import httpx2  # noqa: PLC0415 - most runs ask no model
-
-    headers = {"accept": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
-    if endpoint.api_key:
-        headers["authorization"] = f"Bearer {endpoint.api_key}"
-    url = endpoint.base_url.rstrip("/") + "/chat/completions"
-    try:
-        with anyio.fail_after(endpoint.timeout):
-            async with (
-                httpx2.AsyncClient(
-                    headers=headers, timeout=endpoint.timeout, trust_env=False, follow_redirects=False
-                ) as client,
-                client.stream("POST", url, json=dict(body)) as response,
-            ):
-                content = bytearray()
-                async for part in response.aiter_bytes():
-                    content += part
-                    if len(content) > MAX_ANSWER_BYTES:
-                        raise _build_model_error("its answer is too large", "AnswerTooLarge")
-                status, retry_after = response.status_code, response.headers.get("retry-after", "")
-    except TimeoutError:
-        raise _build_model_error("it did not answer in time", "Timeout", retryable=True) from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        raise _build_model_error("it cannot be reached", type(error).__name__, retryable=True) from None
-    if not 200 <= status < 300:
-        details: dict[str, Any] = {"http_status": status}
-        if retry_after.isdigit():
-            details["retry_after_s"] = int(retry_after)
-        is_retryable = status in RETRYABLE_STATUSES
-        raise _build_model_error(f"it answers {status}", "HttpStatus", retryable=is_retryable, **details)
-    try:
-        return json.loads(bytes(content))
-    except ValueError:
-        raise _build_model_error("its answer is no JSON", "BadAnswer") from None
 
 
 def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> ModelAnswer:

@@ -1,14 +1,131 @@
-"""Writes one page: fills its template and collects what the text contains."""
+"""Pages from templates: Markdown with tokens, filled with the blocks that have evidence.
+
+A token is `__UPPER_SNAKE__`. Alone on its line it stands for a block of text, within a line for a
+few words. Tokens without a value leave no trace: a line with an empty token is removed, and so is a
+heading under which every token is empty. So a template can offer everything that could be said
+about a product, and a page states only what has evidence.
+
+The base templates are next to this module; a profile's own template with the same name takes
+precedence.
+"""
 
 import datetime as dt
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from cleats.toolsets.launch.drafting import token_renderers
+from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.drafting.page_templates import PageTemplate
+from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.site import pages
+
+TOKEN_PATTERN = re.compile(r"__([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)__")
+BASE_TEMPLATES_DIR = Path(__file__).parent / "templates"
+
+_HEADING_PATTERN = re.compile(r"^(#{2,6})\s+(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class PageTemplate:
+    """One template: its name, its front matter and its text."""
+
+    name: str
+    front: Mapping[str, Any]
+    body: str
+
+    def fill_front(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Return the front matter with its values, without keys whose token is empty."""
+        front: dict[str, Any] = {}
+        for key, value in self.front.items():
+            if not isinstance(value, str):
+                front[key] = value
+            elif all(values[token] for token in TOKEN_PATTERN.findall(value)):
+                front[key] = TOKEN_PATTERN.sub(lambda match: values[match.group(1)], value)
+        return front
+
+    def fill_body(self, values: Mapping[str, str]) -> str:
+        """Return the text with its values, without empty parts.
+
+        Raises:
+            KeyError: A token is unknown.
+        """
+        sections = _drop_empty_sections(_split_sections(self.body.split("\n")), values)
+        filled_lines = [
+            TOKEN_PATTERN.sub(lambda match: values[match.group(1)], line)
+            for section in sections
+            for line in section.lines
+            if all(values[token] for token in TOKEN_PATTERN.findall(line))
+        ]
+        return _collapse_blank_lines("\n".join(filled_lines)).strip("\n") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _TemplateSection:
+    """A heading and the text directly below it; the first section has no heading."""
+
+    level: int
+    lines: tuple[str, ...]
+
+
+def find_template(
+    section: str, slug: str, role: str, *, folder: Path, locale: str, variant: str
+) -> PageTemplate | None:
+    """Find the template of a page by its slug, else by its role; the profile's come first.
+
+    The variant `name.rich.md` takes precedence over `name.md` if the launch has that tier.
+    Languages other than English have only the templates of the profile.
+    """
+    names = [f"{section}/{slug}", slug, f"{section}/{role}", role]
+    roots = [folder / locale, *([folder, BASE_TEMPLATES_DIR] if locale == "en" else [])]
+    for name in names:
+        for root in roots:
+            for suffix in (f".{variant}.md", ".md"):
+                file = root / f"{name}{suffix}"
+                if file.is_file():
+                    page = front_matter.parse_page(file.read_text(encoding="utf-8"))
+                    return PageTemplate(f"{name}{suffix}", page.front, page.body)
+    return None
+
+
+def _collapse_blank_lines(text: str) -> str:
+    """Remove the gaps that empty tokens left; blank lines in code are kept."""
+    code_line_numbers = pages.find_code_lines(text)
+    lines: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line or number in code_line_numbers or (lines and lines[-1]):
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _split_sections(lines: Sequence[str]) -> list[_TemplateSection]:
+    sections: list[_TemplateSection] = []
+    level, section_lines = 0, list[str]()
+    for line in lines:
+        if heading := _HEADING_PATTERN.match(line):
+            sections.append(_TemplateSection(level, tuple(section_lines)))
+            level, section_lines = len(heading.group(1)), []
+        section_lines.append(line)
+    return [*sections, _TemplateSection(level, tuple(section_lines))]
+
+
+def _drop_empty_sections(sections: Sequence[_TemplateSection], values: Mapping[str, str]) -> list[_TemplateSection]:
+    """Remove sections whose tokens are all empty, and headings with nothing below them."""
+    remaining: list[_TemplateSection] = []
+    for section in reversed(sections):
+        tokens = [token for line in section.lines[1:] for token in TOKEN_PATTERN.findall(line)]
+        heading_tokens = TOKEN_PATTERN.findall(section.lines[0]) if section.lines else []
+        has_no_values = bool(tokens) and not any(values[token] for token in tokens)
+        has_subsection = bool(remaining) and remaining[0].level > section.level
+        has_no_text = not any(line.strip() for line in section.lines[1:])
+        if section.level and (
+            not all(values[token] for token in heading_tokens)
+            or ((has_no_values or has_no_text) and not has_subsection)
+        ):
+            continue
+        remaining.insert(0, section)
+    return remaining
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +144,7 @@ class WrittenPage:
 
 def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
     """Fill a template for one page."""
-    values = token_renderers.render_tokens(context)
+    values = {name: render(context) for name, render in TOKEN_RENDERERS.items()}
     front = template.fill_front(values)
     purpose = str(front.pop("purpose", front["description"]))
     body = template.fill_body(values)
@@ -50,8 +167,6 @@ _TITLE_KEYS = frozenset({"linktitle", "link_title", "seotitle", "seo_title", "he
 _DESCRIPTION_KEYS = frozenset({"summary", "head_description", "abstract", "subtitle", "excerpt"})
 _DATE_KEYS = frozenset({"date", "lastmod", "publishdate", "publish_date", "updated", "created"})
 _STANDARD_KEYS = ("title", "description", "weight")
-_ADDRESS_KEYS = frozenset({"url", "slug", "permalink", "aliases"})
-"""Keys that change the address of a page; they are set to the address of its file."""
 
 
 def build_front_matter(
@@ -80,33 +195,23 @@ def build_front_matter(
 
 def _choose_value(key: str, kind: str, page: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
     name = key.lower()
+    date, address, keywords = dt.date.fromisoformat(page["date"]), page["url_path"], list(page["keywords"])
     page_values: dict[str, Any] = {
         "draft": False,
-        "url": page["url_path"],
-        "permalink": page["url_path"],
-        "slug": page["url_path"].rstrip("/").rsplit("/", 1)[-1],
+        "url": address,
+        "permalink": address,
+        "slug": address.rstrip("/").rsplit("/", 1)[-1],
         "aliases": [],
-        "lang": page["locale"],
-        "language": page["locale"],
-        "locale": page["locale"],
-        "family": page["family"],
-        "product": page["family"],
+        **dict.fromkeys(("lang", "language", "locale"), page["locale"]),
+        **dict.fromkeys(("family", "product"), page["family"]),
         "platform": page["platform"],
-        "keywords": list(page["keywords"]),
-        "tags": list(page["keywords"]),
+        **dict.fromkeys(("keywords", "tags"), keywords),
     }
-    if name in _TITLE_KEYS:
-        return page["title"]
-    if name in _DESCRIPTION_KEYS:
-        return page["purpose"]
-    if name in _DATE_KEYS:
-        return dt.date.fromisoformat(page["date"])
+    for names, value in ((_TITLE_KEYS, page["title"]), (_DESCRIPTION_KEYS, page["purpose"]), (_DATE_KEYS, date)):
+        if name in names:
+            return value
     if name in page_values and (kind != "string" or isinstance(page_values[name], str)):
-        return (
-            ", ".join(page_values[name])
-            if kind == "string" and isinstance(page_values[name], list)
-            else page_values[name]
-        )
+        return page_values[name]
     if key in defaults:
         return defaults[key]
     return {
@@ -114,7 +219,7 @@ def _choose_value(key: str, kind: str, page: Mapping[str, Any], defaults: Mappin
         "integer": page["weight"],
         "number": page["weight"],
         "boolean": False,
-        "date": dt.date.fromisoformat(page["date"]),
-        "array_string": list(page["keywords"]),
+        "date": date,
+        "array_string": keywords,
         "object": {},
     }.get(kind, page["title"])

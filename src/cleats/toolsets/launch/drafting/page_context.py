@@ -1,11 +1,22 @@
-"""The inputs of a page: the material, its subject, and the pages it links to."""
+"""The inputs of a page, and the blocks rendered from them: statements, code, tables of public names.
+
+A public name is described only in the words of its own source; names without a description are only
+listed.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
+from cleats.toolsets.launch.drafting.material import (
+    LaunchMaterial,
+    PageSnippet,
+    format_claim_marker,
+    format_sentence,
+)
+from cleats.toolsets.launch.gates.page_text import measure_overlap
+from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, THIRD_PERSON_VERBS
 
 MAX_ITEMS_BY_TIER: Mapping[str, int] = {"minimal": 5, "standard": 8, "rich": 12}
 """The most items in a list of a page, by launch tier."""
@@ -112,3 +123,96 @@ def fence_code(language: str, code: str) -> str:
     while fence_marks in code:
         fence_marks += "`"
     return f"{fence_marks}{language}\n{code}\n{fence_marks}"
+
+
+_ERROR_NAME_PATTERN = re.compile(r"(?:Error|Exception|Warning)$")
+_RAISED_SUMMARY_PATTERN = re.compile(r"^(?:raised|thrown)\b", re.IGNORECASE)
+
+MIN_SUPPORTED_SHARE = 0.75
+"""The share of a description that its claim must contain: clearly more than the truth lock
+requires."""
+
+_BARE_CLAIM_PATTERN = re.compile(r"`\s+is\s+a\s+public\s+(?:class|function|name)\b")
+"""A claim that only states that a name exists; the words of the name itself prove no
+description."""
+
+MAX_SIGNATURE_CHARS = 80
+"""The longest signature that fits into a table."""
+
+ARTICLE_WORDS = frozenset({"a", "an", "the", "this"})
+
+MAX_LISTED_NAMES = 12
+"""The most names without a description on a page; longer lists do not help a reader."""
+
+Symbol = Mapping[str, Any]
+
+
+def is_error(symbol: Symbol) -> bool:
+    """Return True if a class is an exception, by its name or its summary."""
+    name = str(symbol["name"]).rsplit(".", 1)[-1]
+    return bool(_ERROR_NAME_PATTERN.search(name) or _RAISED_SUMMARY_PATTERN.match(str(symbol.get("summary", ""))))
+
+
+def split_errors(symbols: Iterable[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
+    """Split classes into ordinary ones and errors."""
+    parts: tuple[list[Symbol], list[Symbol]] = ([], [])
+    for symbol in symbols:
+        parts[is_error(symbol)].append(symbol)
+    return parts
+
+
+def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: int, heading: str) -> str:
+    """Render symbols: described ones as a table, the others as a list of names below it."""
+    stateable = [symbol for symbol in symbols if symbol.get("claim_id") in material.claims]
+    descriptions = [(symbol, describe_symbol(material, symbol)) for symbol in stateable]
+    undescribed = [symbol for symbol, text in descriptions if not text]
+    rows = [
+        f"| `{_escape_cell(_format_name(material, symbol, text))}`"
+        f" | {_escape_cell(text)} {format_claim_marker(symbol['claim_id'])} |"
+        for symbol, text in [pair for pair in descriptions if pair[1]][:limit]
+    ]
+    blocks = ["\n".join([f"| Name | {heading} |", "| --- | --- |", *rows])] if rows else []
+    if undescribed and len(rows) < limit:
+        blocks.append(_render_names(undescribed[: limit - len(rows)], also=bool(rows)))
+    return "\n\n".join(blocks)
+
+
+def _render_names(symbols: Sequence[Symbol], *, also: bool) -> str:
+    listed_symbols = symbols[:MAX_LISTED_NAMES]
+    names = ", ".join(f"`{symbol['name']}`" for symbol in listed_symbols)
+    markers = " ".join(format_claim_marker(symbol["claim_id"]) for symbol in listed_symbols)
+    names_line = f"{'Also public' if also else 'Public'}: {names}. {markers}"
+    if len(listed_symbols) == len(symbols):
+        return names_line
+    # A sentence about the page has no claim, so it is separate from the names.
+    return f"{names_line}\n\nThis page lists only the first of the names without a description."
+
+
+def describe_symbol(material: LaunchMaterial, symbol: Symbol) -> str:
+    """Return the summary of a symbol if its claim supports it, else an empty text."""
+    claim = material.claims.get(str(symbol.get("claim_id")))
+    summary = format_sentence(str(symbol.get("summary", "")))
+    if claim is None or not summary or "{{" in summary or _BARE_CLAIM_PATTERN.search(claim["claim_text"]):
+        return ""
+    if measure_overlap(summary, str(claim["claim_text"])) < MIN_SUPPORTED_SHARE:
+        return ""
+    # A name that a summary begins with stays as it is written.
+    first_word = summary.partition(" ")[0]
+    is_plain_word = first_word in BASE_VERBS | THIRD_PERSON_VERBS | ARTICLE_WORDS
+    return summary[:1].upper() + summary[1:] if is_plain_word else summary
+
+
+def _format_name(material: LaunchMaterial, symbol: Symbol, text: str) -> str:
+    """Return a name, with its arguments if they are short and its claim supports them."""
+    name = str(symbol["name"])
+    module, _, last_name = name.rpartition(".")
+    signature = str(symbol.get("signature") or "")
+    full_signature = f"{module}.{signature}" if module else signature
+    claim_text = str(material.claims[symbol["claim_id"]]["claim_text"])
+    fits = signature.startswith(f"{last_name}(") and len(signature) <= MAX_SIGNATURE_CHARS
+    is_supported = fits and measure_overlap(f"{full_signature} {text}", claim_text) >= MIN_SUPPORTED_SHARE
+    return full_signature if is_supported else name
+
+
+def _escape_cell(text: str) -> str:
+    return text.replace("|", "\\|")

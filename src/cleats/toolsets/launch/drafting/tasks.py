@@ -11,20 +11,13 @@ from cleats.toolsets.launch.drafting.page_context import (
     is_short,
     render_claims,
     render_snippets,
+    render_symbols,
     strip_markup,
 )
-from cleats.toolsets.launch.drafting.symbols import render_symbols
-from cleats.toolsets.launch.gates.wording import is_negated
+from cleats.toolsets.launch.gates.page_text import is_negated
 from cleats.toolsets.launch.source.checkout import safe_parsing
 
-STARTER_TAGS = (
-    "quickstart",
-    "quick-start",
-    "getting-started",
-    "basic-usage",
-    "basic-example",
-    "readme",
-)
+STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
 """Tags of code for new users, the best first."""
 
 BEGINNER_PAGE_SLUG = "getting-started"
@@ -149,11 +142,6 @@ def find_workflow_snippets(material: LaunchMaterial, workflow: Mapping[str, Any]
     return product_snippets or list(candidates)  # shell commands are shown only if there is no code
 
 
-def render_subject_title(context: PageContext) -> str:
-    """Return the title of the subject of the page."""
-    return context.subject.title if context.subject else ""
-
-
 def render_subject_lead(context: PageContext) -> str:
     """Render the statements about the subject of the page."""
     if context.subject is None:
@@ -162,12 +150,6 @@ def render_subject_lead(context: PageContext) -> str:
         if workflow["workflow_tag"] == context.subject.key:
             return _render_lead(context, workflow)
     return render_claims(context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items])
-
-
-def render_subject_code(context: PageContext) -> str:
-    """Render the code of the subject."""
-    snippets = context.subject.snippets if context.subject else ()
-    return render_snippets(*snippets)
 
 
 def render_subject_symbols(context: PageContext) -> str:
@@ -190,10 +172,9 @@ def find_used_names(code: str) -> frozenset[str]:
     imported_names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for import_alias in node.names:
-                imported_names[import_alias.asname or import_alias.name.split(".")[0]] = (
-                    import_alias.name if import_alias.asname else import_alias.name.split(".")[0]
-                )
+            for alias in node.names:
+                first_name = alias.name.split(".")[0]
+                imported_names[alias.asname or first_name] = alias.name if alias.asname else first_name
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     names = set(imported_names.values())

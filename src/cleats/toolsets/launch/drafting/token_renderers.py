@@ -9,20 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cleats.toolsets.launch.drafting import tasks
 from cleats.toolsets.launch.drafting.material import format_claim_marker
-from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, fence_code, render_claims
-from cleats.toolsets.launch.drafting.symbols import Symbol, describe_symbol, render_symbols, split_errors
-
-
-def render_tokens(context: PageContext) -> dict[str, str]:
-    """Return the value of every token for one page."""
-    return {name: render(context) for name, render in TOKEN_RENDERERS.items()}
-
-
-def _make_fact_renderer(name: str) -> Callable[[PageContext], str]:
-    def render(context: PageContext) -> str:
-        return str(context.material.facts.get(name) or "")
-
-    return render
+from cleats.toolsets.launch.drafting.page_context import (
+    LinkedPage,
+    PageContext,
+    Symbol,
+    describe_symbol,
+    fence_code,
+    render_claims,
+    render_snippets,
+    render_symbols,
+    split_errors,
+)
 
 
 def _find_intro_claim(context: PageContext) -> str:
@@ -37,9 +34,9 @@ def _find_intro_claim(context: PageContext) -> str:
     return next(iter(material.filter_stateable([positioning_claim, *product_claims])), "")
 
 
-def _render_intro(context: PageContext) -> str:
-    claim_id = _find_intro_claim(context)
-    return context.material.state_claim(claim_id) if claim_id else ""
+def _state_optional_claim(context: PageContext, claim_id: str) -> str:
+    """Render a claim that can be stated, or return an empty text."""
+    return context.material.state_claim(claim_id) if claim_id in context.material.claims else ""
 
 
 def _render_scope(context: PageContext, name: str = "") -> str:
@@ -50,23 +47,6 @@ def _render_scope(context: PageContext, name: str = "") -> str:
     return f"The pages that show how to use {name}."
 
 
-def _render_short_scope(context: PageContext) -> str:
-    return _render_scope(context, "it")
-
-
-def _render_version(context: PageContext) -> str:
-    claim_id = context.material.version_claim_id
-    return context.material.state_claim(claim_id) if claim_id else ""
-
-
-def _render_features(context: PageContext) -> str:
-    return render_claims(context, _list_remaining_features(context)[: context.max_items])
-
-
-def _render_short_features(context: PageContext) -> str:
-    return render_claims(context, _list_remaining_features(context)[: context.max_items // 2])
-
-
 def _list_remaining_features(context: PageContext) -> list[str]:
     """Return the features that the introduction does not mention, those about the product first."""
     material = context.material
@@ -74,14 +54,6 @@ def _list_remaining_features(context: PageContext) -> list[str]:
     features = [claim_id for claim_id in material.list_group("key_features") if claim_id != intro_claim]
     name = material.product_name
     return sorted(features, key=lambda feature: not material.claims[feature]["claim_text"].startswith(name))
-
-
-def _render_requirements(context: PageContext) -> str:
-    return render_claims(context, context.material.requirements[: context.max_items])
-
-
-def _render_limitations(context: PageContext) -> str:
-    return render_claims(context, context.material.list_group("limitations")[: context.max_items])
 
 
 def _render_install(context: PageContext) -> str:
@@ -110,11 +82,6 @@ _TOOL_NAMES_BY_METHOD: Mapping[str, str] = {
 }
 
 
-def _render_license(context: PageContext) -> str:
-    claim_id = context.material.facts.get("license", {}).get("claim_id", "")
-    return context.material.state_claim(claim_id) if claim_id in context.material.claims else ""
-
-
 def _render_formats(context: PageContext) -> str:
     stateable_claims = context.material.claims
     rows = [
@@ -123,7 +90,8 @@ def _render_formats(context: PageContext) -> str:
         for supported_format in context.material.facts["supported_formats"]
         if supported_format["status"] == "implemented" and supported_format["claim_id"] in stateable_claims
     ]
-    return _render_table(("Format", "Support"), rows[: context.max_rows])
+    header = ["| Format | Support |", "| --- | --- |"]
+    return "\n".join([*header, *rows[: context.max_rows]]) if rows else ""
 
 
 _LABELS_BY_DIRECTION: Mapping[str, str] = {
@@ -169,33 +137,23 @@ TABLE_HEADINGS = ("What it is", "What it means", "What it does")
 """Headings of the tables of classes, errors and functions."""
 
 
-def _make_subject_table_renderer(part_index: int) -> Callable[[PageContext], str]:
-    """Return a renderer for the classes (0), errors (1) or functions (2) of a module."""
-
-    def render(context: PageContext) -> str:
-        symbols = context.subject.symbols if context.subject else ()
-        names = {symbol["name"] for symbol in context.material.functions}
-        classes = [symbol for symbol in symbols if symbol["name"] not in names]
-        parts = (*split_errors(classes), [symbol for symbol in symbols if symbol["name"] in names])
-        return render_symbols(context.material, parts[part_index], context.max_rows, TABLE_HEADINGS[part_index])
-
-    return render
+def _render_subject_table(context: PageContext, part_index: int) -> str:
+    """Render the classes (0), errors (1) or functions (2) of a module."""
+    symbols = context.subject.symbols if context.subject else ()
+    names = {symbol["name"] for symbol in context.material.functions}
+    classes = [symbol for symbol in symbols if symbol["name"] not in names]
+    parts = (*split_errors(classes), [symbol for symbol in symbols if symbol["name"] in names])
+    return render_symbols(context.material, parts[part_index], context.max_rows, TABLE_HEADINGS[part_index])
 
 
-def _make_api_table_renderer(part_index: int) -> Callable[[PageContext], str]:
-    """Return the same renderer for the entire product, without modules that have their own page."""
-
-    def render(context: PageContext) -> str:
-        parts: tuple[Sequence[Symbol], ...] = (
-            *split_errors(context.material.classes),
-            context.material.functions,
-        )
-        child_titles = {item.title for item in context.children}
-        modules = {item["path"]: item["name"] for item in context.material.facts["api_surface_summary"]["modules"]}
-        remaining = [item for item in parts[part_index] if modules.get(item["path"]) not in child_titles]
-        return render_symbols(context.material, remaining, context.max_rows // 2, TABLE_HEADINGS[part_index])
-
-    return render
+def _render_api_table(context: PageContext, part_index: int) -> str:
+    """Render the same part of the entire product, without modules that have their own page."""
+    material = context.material
+    parts: tuple[Sequence[Symbol], ...] = (*split_errors(material.classes), material.functions)
+    child_titles = {item.title for item in context.children}
+    modules = {item["path"]: item["name"] for item in material.facts["api_surface_summary"]["modules"]}
+    remaining = [item for item in parts[part_index] if modules.get(item["path"]) not in child_titles]
+    return render_symbols(material, remaining, context.max_rows // 2, TABLE_HEADINGS[part_index])
 
 
 def _render_known_errors(context: PageContext) -> str:
@@ -203,14 +161,6 @@ def _render_known_errors(context: PageContext) -> str:
     material = context.material
     described_errors = [symbol for symbol in split_errors(material.classes)[1] if describe_symbol(material, symbol)]
     return render_symbols(material, described_errors, context.max_rows // 2, TABLE_HEADINGS[1])
-
-
-def _render_next_steps(context: PageContext) -> str:
-    return _render_links(context.related)
-
-
-def _render_child_pages(context: PageContext) -> str:
-    return _render_links(context.children)
 
 
 def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
@@ -222,45 +172,44 @@ def _lowercase_first_letter(text: str) -> str:
     return text[:1].lower() + text[1:] if first_word[1:].islower() or len(first_word) == 1 else text
 
 
-def _render_table(headings: Sequence[str], rows: Sequence[str]) -> str:
-    if not rows:
-        return ""
-    header_lines = [f"| {' | '.join(headings)} |", f"| {' | '.join('---' for _ in headings)} |"]
-    return "\n".join([*header_lines, *rows])
-
-
 TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
-    "PRODUCT_NAME": _make_fact_renderer("product_name"),
-    "VERSION": _render_version,
-    "INTRO": _render_intro,
+    "PRODUCT_NAME": lambda context: str(context.material.facts.get("product_name") or ""),
+    "VERSION": lambda context: _state_optional_claim(context, context.material.version_claim_id),
+    "INTRO": lambda context: _state_optional_claim(context, _find_intro_claim(context)),
     "SCOPE": _render_scope,
-    "SCOPE_SHORT": _render_short_scope,
-    "FEATURES": _render_features,
-    "FEATURES_SHORT": _render_short_features,
-    "REQUIREMENTS": _render_requirements,
-    "LIMITATIONS": _render_limitations,
+    "SCOPE_SHORT": lambda context: _render_scope(context, "it"),
+    "FEATURES": lambda context: render_claims(context, _list_remaining_features(context)[: context.max_items]),
+    "FEATURES_SHORT": lambda context: render_claims(
+        context, _list_remaining_features(context)[: context.max_items // 2]
+    ),
+    "REQUIREMENTS": lambda context: render_claims(context, context.material.requirements[: context.max_items]),
+    "LIMITATIONS": lambda context: render_claims(
+        context, context.material.list_group("limitations")[: context.max_items]
+    ),
     "INSTALL_COMMANDS": _render_install,
     "IMPORT": _render_import,
     "IMPORT_CHECK": _render_import_check,
     "IMPORT_TROUBLE": _render_import_trouble,
-    "LICENSE": _render_license,
+    "LICENSE": lambda context: _state_optional_claim(
+        context, context.material.facts.get("license", {}).get("claim_id", "")
+    ),
     "FORMATS": _render_formats,
     "FIRST_EXAMPLE": tasks.render_first_example,
     "MORE_EXAMPLES": tasks.render_more_examples,
     "WORKFLOWS": tasks.render_workflows,
     "CODE_NOTE": tasks.render_code_note,
-    "SUBJECT_TITLE": tasks.render_subject_title,
+    "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
     "SUBJECT_LEAD": tasks.render_subject_lead,
-    "SUBJECT_CODE": tasks.render_subject_code,
+    "SUBJECT_CODE": lambda context: render_snippets(*context.subject.snippets) if context.subject else "",
     "SUBJECT_SYMBOLS": tasks.render_subject_symbols,
-    "SUBJECT_CLASSES": _make_subject_table_renderer(0),
-    "SUBJECT_FUNCTIONS": _make_subject_table_renderer(2),
-    "SUBJECT_ERRORS": _make_subject_table_renderer(1),
-    "API_CLASSES": _make_api_table_renderer(0),
-    "API_FUNCTIONS": _make_api_table_renderer(2),
-    "API_ERRORS": _make_api_table_renderer(1),
+    "SUBJECT_CLASSES": lambda context: _render_subject_table(context, 0),
+    "SUBJECT_FUNCTIONS": lambda context: _render_subject_table(context, 2),
+    "SUBJECT_ERRORS": lambda context: _render_subject_table(context, 1),
+    "API_CLASSES": lambda context: _render_api_table(context, 0),
+    "API_FUNCTIONS": lambda context: _render_api_table(context, 2),
+    "API_ERRORS": lambda context: _render_api_table(context, 1),
     "KNOWN_ERRORS": _render_known_errors,
-    "NEXT_STEPS": _render_next_steps,
-    "CHILD_PAGES": _render_child_pages,
+    "NEXT_STEPS": lambda context: _render_links(context.related),
+    "CHILD_PAGES": lambda context: _render_links(context.children),
 }
 """The renderers of all tokens that a template can use."""

@@ -2,13 +2,12 @@
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.processes import process
+from cleats.system.worker_process import run_worker
 from cleats.toolsets.launch.drive.step_events import StepResult
 from cleats.toolsets.launch.runs.events import EventDraft
 from cleats.toolsets.launch.runs.job import WorkerJob
@@ -21,8 +20,7 @@ ProgressCallback: TypeAlias = Callable[[str, float | None, float | None], None]
 MAX_LOGGED_CHARACTERS = 4000
 """Characters of a crashed worker's error output that are logged."""
 
-# -P keeps the working folder, which may be a stranger's repository, out of the module path.
-_WORKER_COMMAND = (sys.executable, "-P", "-m", "cleats.toolsets.launch.workers")
+_WORKER_MODULE = "cleats.toolsets.launch.workers"
 
 
 class WorkerError(ToolError):
@@ -59,28 +57,21 @@ class WorkerLauncher:
         """
         order = {**job.as_json(), "module": self.modules[kind]}
 
-        def handle_output(stream: str, line: bytes) -> None:
-            if stream == "stdout" and line.startswith(b'{"tell"'):
+        def handle_line(line: bytes) -> None:
+            if line.startswith(b'{"tell"'):
                 _forward_progress(line, report_progress)
 
-        completed = await process.run(
-            _WORKER_COMMAND,
-            env=self.env,
-            stdin=json.dumps(order).encode(),
-            grace=self.grace,
-            on_output=handle_output,
-        )
-        if completed.stderr:
-            log.debug("worker.said step=%s: %s", job.step, _decode_tail(completed.stderr))
-        last_line = completed.stdout.rstrip(b"\n").rsplit(b"\n", 1)[-1]
-        message = _parse_message(last_line) if completed.exit_code == 0 else {}
+        worker = await run_worker(_WORKER_MODULE, json.dumps(order).encode(), handle_line, self.grace, self.env)
+        if worker.stderr:
+            log.debug("worker.said step=%s: %s", job.step, _decode_tail(worker.stderr))
+        message = _parse_message(worker.last_line) if worker.exit_code == 0 else {}
         if "result" in message:
             result = message["result"]
             return StepResult(result["facts"], result["artifacts"], parse_event_drafts(result["events"]))
         if "error" in message:
             raise WorkerError(message["error"])
-        log.error("worker.crash step=%s exit=%d: %s", job.step, completed.exit_code, _decode_tail(completed.stderr))
-        raise _make_crash_error(job, message, completed.exit_code)
+        log.error("worker.crash step=%s exit=%d: %s", job.step, worker.exit_code, _decode_tail(worker.stderr))
+        raise _make_crash_error(job, message, worker.exit_code)
 
 
 def parse_event_drafts(events: Any) -> tuple[EventDraft, ...]:

@@ -3,10 +3,18 @@
 from collections.abc import Iterator
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, WorktreeChange, make_blocker
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 
 EXECUTABLE_BITS = 0o111
+
+OUTSIDE_PATH = IssueKind(
+    "GATE_PATH_OUTSIDE", "blocker", "Undo the change, or widen allowed_paths in the run's configuration."
+)
+NOT_A_FILE = IssueKind("GATE_PATH_NOT_A_FILE", "blocker", "Replace it by a plain file.")
+EXECUTABLE_FILE = IssueKind("GATE_PATH_EXECUTABLE", "blocker", "Take the permission to execute away.")
+BINARY_FILE = IssueKind("GATE_PATH_BINARY", "blocker", "Keep binary files out of a launch; text is UTF-8.")
 
 
 def check_allowed_paths(site: LaunchSite) -> Iterator[GateMessage]:
@@ -16,7 +24,7 @@ def check_allowed_paths(site: LaunchSite) -> Iterator[GateMessage]:
         try:
             guard.check_path(change.path)
         except ToolError as violation:
-            yield make_blocker("GATE_PATH_OUTSIDE", violation.message, change.path)
+            yield OUTSIDE_PATH.draft(violation.message, change.path)
         yield from _check_file_kind(site, change)
 
 
@@ -24,19 +32,18 @@ def _check_file_kind(site: LaunchSite, change: WorktreeChange) -> Iterator[GateM
     if change.kind == "gone":
         return
     if change.kind != "file":
-        message = f"a {change.kind} is not a plain file"
-        yield make_blocker("GATE_PATH_NOT_A_FILE", message, change.path)
+        yield NOT_A_FILE.draft(f"a {change.kind} is not a plain file", change.path)
         return
     if change.mode & EXECUTABLE_BITS:
-        yield make_blocker("GATE_PATH_EXECUTABLE", "a page cannot be a program", change.path)
+        yield EXECUTABLE_FILE.draft("a page cannot be a program", change.path)
     data = (site.job.site / change.path).read_bytes()
     if b"\0" in data:
-        yield make_blocker("GATE_PATH_BINARY", "the file is binary", change.path)
+        yield BINARY_FILE.draft("the file is binary", change.path)
         return
     try:
         data.decode()
     except UnicodeDecodeError:
-        yield make_blocker("GATE_PATH_BINARY", "the file is not UTF-8", change.path)
+        yield BINARY_FILE.draft("the file is not UTF-8", change.path)
 
 
-GATE = Gate(name="allowed_paths", purpose=__doc__, check=check_allowed_paths, local_seconds=30.0, strict_seconds=60.0)
+GATE = Gate("allowed_paths", __doc__, check_allowed_paths, local_seconds=30.0, strict_seconds=60.0)

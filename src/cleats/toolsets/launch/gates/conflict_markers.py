@@ -3,42 +3,45 @@
 import re
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker
+from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite
 
-CONFLICT_START_PATTERN = re.compile(r"^<{7}(?: |$)")
-CONFLICT_MIDDLE_PATTERN = re.compile(r"^(?:={7}|\|{7}(?: .*)?)$")
-CONFLICT_END_PATTERN = re.compile(r"^>{7}(?: |$)")
+_START_PATTERN = re.compile(r"^<{7}(?: |$)")
+_MIDDLE_PATTERN = re.compile(r"^(?:={7}|\|{7}(?: .*)?)$")
+_END_PATTERN = re.compile(r"^>{7}(?: |$)")
 
 
 def check_conflict_markers(site: LaunchSite) -> Iterator[GateMessage]:
-    for change in site.changes:
-        text = site.read_text(change.path) if change.kind == "file" else None
-        if text is None:
-            continue
-        for line in find_conflict_markers(text):
-            message = "a mark of an unfinished merge"
-            yield make_blocker("GATE_CONFLICT_MARKER", message, change.path, line)
+    for path, text in site.iterate_changed_texts():
+        for number, (_, _, is_marker) in enumerate(_read_sides(text), start=1):
+            if is_marker:
+                yield CONFLICT_MARKER.draft("a mark of an unfinished merge", path, number)
 
 
-def find_conflict_markers(text: str) -> list[int]:
-    """Return the numbers of the marker lines.
+def fix_conflicts(case: FixCase) -> str:
+    """Keep the first side of each conflict: the text from before the merge."""
+    return "\n".join(line for line, side, is_marker in _read_sides(case.text) if side != 2 and not is_marker)
+
+
+def _read_sides(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Yield each line with its side of a conflict, 0 outside of one, and whether it is a marker.
 
     A row of `=` counts only inside a conflict: elsewhere it underlines a heading.
     """
-    marker_lines = []
-    in_conflict = False
-    for number, line in enumerate(text.split("\n"), start=1):
-        if CONFLICT_START_PATTERN.match(line):
-            in_conflict = True
-            marker_lines.append(number)
-        elif CONFLICT_END_PATTERN.match(line):
-            in_conflict = False
-            marker_lines.append(number)
-        elif in_conflict and CONFLICT_MIDDLE_PATTERN.match(line):
-            marker_lines.append(number)
-    return marker_lines
+    side = 0
+    for line in text.split("\n"):
+        is_marker = True
+        if _START_PATTERN.match(line):
+            side = 1
+        elif _END_PATTERN.match(line):
+            side = 0
+        elif side and _MIDDLE_PATTERN.match(line):
+            side = 2
+        else:
+            is_marker = False
+        yield line, side, is_marker
 
 
-GATE = Gate(
-    name="conflict_markers", purpose=__doc__, check=check_conflict_markers, local_seconds=30.0, strict_seconds=60.0
-)
+CONFLICT_MARKER = IssueKind("GATE_CONFLICT_MARKER", "blocker", "Finish the merge.", fix_conflicts)
+
+GATE = Gate("conflict_markers", __doc__, check_conflict_markers, local_seconds=30.0, strict_seconds=60.0)

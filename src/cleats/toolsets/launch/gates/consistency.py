@@ -2,23 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
+from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.config.secrets import redact_url
+from cleats.toolsets.launch.gates.code_blocks import find_block_lines, find_unknown_commands, list_known_commands
 from cleats.toolsets.launch.gates.link_targets import resolve_url_path
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, LaunchSite, PageFile, make_error
-from cleats.toolsets.launch.site.pages import CodeBlock
+from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.page_edits import edit_around, edit_prose, end_with_newline, remove_lines
+from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
+from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 
-SHELL_LANGUAGES = frozenset({"", "bash", "bat", "cmd", "console", "powershell", "ps1", "sh", "shell", "zsh"})
-INSTALL_COMMAND_PATTERN = re.compile(
-    r"^\s*(?:[$>%#]\s+)?(?P<command>(?:python3?\s+-m\s+|py\s+-m\s+|sudo\s+)?"
-    r"(?:pip3?\s+install|pipx\s+install|uv\s+(?:pip\s+install|add|tool\s+install)|poetry\s+add|"
-    r"conda\s+install|npm\s+(?:install|i)|yarn\s+add|pnpm\s+(?:add|install)|"
-    r"dotnet\s+add\s+package|nuget\s+install|Install-Package|cargo\s+(?:add|install)|"
-    r"go\s+(?:get|install)|gem\s+install|composer\s+require|docker\s+pull)\s+\S.*?)\s*$"
-)
 _CODE_SPAN_PATTERN = re.compile(r"`[^`]*`")
 _LINK_PATTERN = re.compile(r"https?://\S+|\]\([^)]*\)|<[^>]*>")
+_PROTECTED_TEXT_PATTERN = re.compile(rf"{_CODE_SPAN_PATTERN.pattern}|{_LINK_PATTERN.pattern}")
 CANONICAL_URL_KEYS = ("canonical", "canonical_url", "canonicalurl")
 REPOSITORY_URL_KEYS = ("repo_url", "repository", "github_url", "github_repo_url", "source_url")
 
@@ -61,25 +58,79 @@ def _check_product_name(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft
     name = get_product_name(site)
     for number, line in file.prose:
         for misspelling in find_misspellings(name, line):
-            message = f"the product is called {name!r}, not {misspelling!r}"
-            yield make_error("GATE_CONSISTENCY_NAME", message, file.path, number)
+            yield WRONG_NAME.draft(f"the product is called {name!r}, not {misspelling!r}", file.path, number)
     for key in ("title", "description"):
         for misspelling in find_misspellings(name, str(file.front.get(key, ""))):
-            message = f"the front matter key {key!r} says {misspelling!r} for {name!r}"
-            yield make_error("GATE_CONSISTENCY_NAME", message, file.path, 1)
+            yield WRONG_NAME.draft(f"the front matter key {key!r} says {misspelling!r} for {name!r}", file.path, 1)
+
+
+def fix_product_name(case: FixCase) -> FixResult:
+    name = get_product_name(case.site)
+
+    def correct_piece(piece: str) -> str:
+        for misspelling in sorted(set(find_misspellings(name, piece)), key=len, reverse=True):
+            piece = re.sub(rf"(?<![\w./-]){re.escape(misspelling)}(?![\w/-]|\.\w)", name, piece)
+        return piece
+
+    def correct_line(line: str) -> str:
+        return edit_around(_PROTECTED_TEXT_PATTERN, line, correct_piece)
+
+    text = edit_prose(case, correct_line)
+    front_updates = {
+        key: correct_line(str(case.file.front[key]))
+        for key in ("title", "description")
+        if find_misspellings(name, str(case.file.front.get(key, "")))
+    }
+    return set_front_matter_keys(text, front_updates) if front_updates else text
+
+
+def _get_repository_url(site: LaunchSite) -> str:
+    return _normalise_repository_url(redact_url(str(site.config["github_repo_url"])))
+
+
+def _normalise_repository_url(url: str) -> str:
+    return url.removesuffix(".git").rstrip("/")
+
+
+def _list_wrong_repository_keys(file: PageFile, repository_url: str) -> list[str]:
+    """Return the front matter keys that name another repository."""
+    values = {key: file.front.get(key) for key in REPOSITORY_URL_KEYS}
+    return [
+        key
+        for key, value in values.items()
+        if isinstance(value, str) and _normalise_repository_url(value) != repository_url
+    ]
 
 
 def _check_repository(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    repository_url = redact_url(str(site.config["github_repo_url"])).removesuffix(".git").rstrip("/")
-    for key in REPOSITORY_URL_KEYS:
-        value = file.front.get(key)
-        if isinstance(value, str) and value.removesuffix(".git").rstrip("/") != repository_url:
-            message = f"the front matter key {key!r} names another repository than {repository_url}"
-            yield make_error("GATE_CONSISTENCY_REPOSITORY", message, file.path, 1)
+    repository_url = _get_repository_url(site)
+    for key in _list_wrong_repository_keys(file, repository_url):
+        message = f"the front matter key {key!r} names another repository than {repository_url}"
+        yield WRONG_REPOSITORY.draft(message, file.path, 1)
     for link in file.links:
         if is_wrong_repository(link.target, repository_url):
             message = f"the link leads to another repository than {repository_url}: {link.target}"
-            yield make_error("GATE_CONSISTENCY_REPOSITORY", message, file.path, link.line)
+            yield WRONG_REPOSITORY.draft(message, file.path, link.line)
+
+
+def fix_repository(case: FixCase) -> FixResult:
+    repository_url = _get_repository_url(case.site)
+    if not repository_url.startswith("https://"):
+        return None
+    text = case.text
+    for link in case.file.links:
+        if is_wrong_repository(link.target, repository_url):
+            text = text.replace(link.target, _replace_repository(link.target, repository_url))
+    front_updates = dict.fromkeys(_list_wrong_repository_keys(case.file, repository_url), repository_url)
+    return set_front_matter_keys(text, front_updates) if front_updates else text
+
+
+def _replace_repository(link: str, repository_url: str) -> str:
+    parts = urlsplit(link)
+    subpath = "/".join(parts.path.strip("/").split("/")[2:])
+    repository_parts = urlsplit(repository_url)
+    path = f"{repository_parts.path.rstrip('/')}/{subpath}" if subpath else repository_parts.path
+    return urlunsplit((repository_parts.scheme, repository_parts.netloc, path, parts.query, parts.fragment))
 
 
 def is_wrong_repository(link: str, repository_url: str) -> bool:
@@ -104,13 +155,32 @@ def _check_urls(file: PageFile) -> Iterator[IssueDraft]:
     planned_path = str(file.plan["url_path"])
     value = file.front.get("url")
     if isinstance(value, str) and value.strip("/") != planned_path.strip("/"):
-        message = f"the front matter's url is not the planned {planned_path}"
-        yield make_error("GATE_CONSISTENCY_ADDRESS", message, file.path, 1)
+        yield WRONG_ADDRESS.draft(f"the front matter's url is not the planned {planned_path}", file.path, 1)
     for key in CANONICAL_URL_KEYS:
         value = file.front.get(key)
         if isinstance(value, str) and resolve_url_path(value).strip("/") != planned_path.strip("/"):
-            message = f"the front matter key {key!r} is not the planned {planned_path}"
-            yield make_error("GATE_CONSISTENCY_ADDRESS", message, file.path, 1)
+            yield WRONG_ADDRESS.draft(f"the front matter key {key!r} is not the planned {planned_path}", file.path, 1)
+
+
+def fix_urls(case: FixCase) -> FixResult:
+    planned_path = case.file.plan.get("url_path")
+    if not planned_path or case.existing_text is None:
+        return None
+    front = case.file.front
+    changes = {"url": planned_path} if isinstance(front.get("url"), str) else {}
+    for key in CANONICAL_URL_KEYS:
+        if isinstance(front.get(key), str):
+            changes[key] = _replace_path(front[key], planned_path)
+    return set_front_matter_keys(case.text, changes)
+
+
+def _replace_path(link: str, path: str) -> str:
+    """Return the link with another path, or the path alone when the link cannot be parsed."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        return path
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def _check_section_homes(site: LaunchSite) -> Iterator[IssueDraft]:
@@ -122,55 +192,110 @@ def _check_section_homes(site: LaunchSite) -> Iterator[IssueDraft]:
         if pages and all(str(page["url_path"]).strip("/") != home_path for page in pages):
             first = min(pages, key=lambda page: (len(page["url_path"]), page["url_path"]))
             message = f"the run has {address} for {name}, where no page of {section} is planned"
-            yield make_error("GATE_CONSISTENCY_ADDRESS", message, str(first["output_path"]))
+            yield WRONG_ADDRESS.draft(message, str(first["output_path"]))
 
 
 def _check_required_headings(file: PageFile) -> Iterator[IssueDraft]:
     present = {heading.text.casefold() for heading in file.headings}
     for required in file.plan.get("required_headings", ()):
         if required.casefold() not in present:
-            message = f"the heading {required!r} is missing"
-            yield make_error("GATE_CONSISTENCY_HEADING", message, file.path)
+            yield MISSING_HEADING.draft(f"the heading {required!r} is missing", file.path)
 
 
-def list_known_commands(site: LaunchSite) -> list[str]:
-    """Return the install commands that the evidence contains."""
-    return [
-        command
-        for distribution in site.facts.get("distribution", ())
-        for command in distribution.get("install_commands", ())
-    ]
+def fix_headings(case: FixCase) -> FixResult:
+    """Restore required headings: from the draft, or with the purpose of the page."""
+    text = end_with_newline(case.text)
+    for heading_text in case.file.plan.get("required_headings", ()):
+        file = PageFile(case.path, text, case.file.plan)
+        if heading_text.casefold() in {page_heading.text.casefold() for page_heading in file.headings}:
+            continue
+        drafted_section = _extract_section(case.drafted_file, heading_text) if case.drafted_file else ""
+        renamed_line = _find_renamed_heading(file, case.drafted_file, drafted_section)
+        if renamed_line:
+            lines = text.split("\n")
+            lines[renamed_line - 1] = drafted_section.split("\n", 1)[0]
+            text = "\n".join(lines)
+        else:
+            section = (
+                _drop_repeated_statements(text, drafted_section) or f"## {heading_text}\n\n{case.file.plan['purpose']}"
+            )
+            text = f"{text}\n{section}\n"
+    return text
 
 
-def is_install_block(fence: CodeBlock) -> bool:
-    """Return whether a code block contains only install commands."""
-    lines = [line for line in fence.code.splitlines() if line.strip()]
-    return bool(lines) and all(INSTALL_COMMAND_PATTERN.match(line) for line in lines)
+def _extract_section(file: PageFile, heading_text: str) -> str:
+    """Return the section under a heading, including the heading, or an empty string."""
+    lines = file.text.split("\n")
+    for index, page_heading in enumerate(file.headings):
+        if page_heading.text.casefold() == heading_text.casefold():
+            following_lines = (
+                following.line for following in file.headings[index + 1 :] if following.level <= page_heading.level
+            )
+            return "\n".join(lines[page_heading.line - 1 : next(following_lines, len(lines) + 1) - 1]).strip("\n")
+    return ""
+
+
+def _find_renamed_heading(file: PageFile, draft: PageFile | None, drafted_section: str) -> int:
+    """Return the line of a heading that was renamed above text that the draft also has, or 0."""
+    draft_headings = {page_heading.text.casefold() for page_heading in draft.headings} if draft else set()
+    drafted_text = drafted_section.partition("\n")[2].strip()
+    for page_heading in file.headings:
+        text = _extract_section(file, page_heading.text).partition("\n")[2].strip()
+        if drafted_text and text == drafted_text and page_heading.text.casefold() not in draft_headings:
+            return page_heading.line
+    return 0
+
+
+def _drop_repeated_statements(text: str, section: str) -> str:
+    """Return a drafted section without the statements that the page already makes."""
+    stated_lines = {line.strip() for line in text.split("\n") if CLAIM_MARKER_PATTERN.search(line)}
+    return "\n".join(line for line in section.split("\n") if line.strip() not in stated_lines).strip("\n")
+
+
+def _find_unknown_commands(site: LaunchSite, file: PageFile) -> Iterator[tuple[int, str]]:
+    for fence in file.fences:
+        for number, command in find_unknown_commands(fence.code, fence.language, site.facts):
+            yield fence.line + number, command
 
 
 def _check_install_commands(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    normalised_commands = {" ".join(command.split()) for command in list_known_commands(site)}
-    for line, command in find_install_commands(file):
-        if " ".join(command.split()) not in normalised_commands:
-            message = f"no evidence knows this install command: {command}"
-            yield make_error("GATE_CONSISTENCY_INSTALL", message, file.path, line)
+    for line, command in _find_unknown_commands(site, file):
+        yield UNKNOWN_COMMAND.draft(f"no evidence knows this install command: {command}", file.path, line)
 
 
-def find_install_commands(file: PageFile) -> Iterator[tuple[int, str]]:
-    """Yield the install commands in the code blocks of a page, with their line numbers."""
-    for fence in file.fences:
-        if fence.language not in SHELL_LANGUAGES:
-            continue
-        for offset, line in enumerate(fence.code.splitlines(), start=1):
-            if match := INSTALL_COMMAND_PATTERN.match(line):
-                yield fence.line + offset, match.group("command")
+def fix_install_commands(case: FixCase) -> FixResult:
+    """Replace a command by the known one for the same tool; remove it when there is none."""
+    known_commands = list_known_commands(case.site.facts)
+    lines = case.text.split("\n")
+    removed_lines: set[int] = set()
+    for number, command in _find_unknown_commands(case.site, case.file):
+        candidates = [known for known in known_commands if known.split()[0] == command.split()[0]]
+        if len(candidates) == 1:
+            lines[number - 1] = lines[number - 1].replace(command, candidates[0])
+        else:
+            removed_lines.add(number)
+    fixed_text = "\n".join(lines)
+    for fence in case.file.fences:  # a block with no other content is removed completely
+        block = find_block_lines(fixed_text, fence)
+        inner_lines = set(block[1:-1])
+        is_empty = all(number in removed_lines or not lines[number - 1].strip() for number in inner_lines)
+        if inner_lines & removed_lines and is_empty:
+            removed_lines.update(block)
+    return remove_lines(fixed_text, removed_lines)
 
 
-GATE = Gate(
-    name="consistency",
-    purpose=__doc__,
-    check=check_consistency,
-    reads_pages=True,
-    local_seconds=30.0,
-    strict_seconds=60.0,
+WRONG_NAME = IssueKind("GATE_CONSISTENCY_NAME", "error", "Spell the product's name as the run does.", fix_product_name)
+WRONG_REPOSITORY = IssueKind(
+    "GATE_CONSISTENCY_REPOSITORY", "error", "Link to the repository of the run.", fix_repository
 )
+WRONG_ADDRESS = IssueKind(
+    "GATE_CONSISTENCY_ADDRESS", "error", "Use the planned address, or leave the key out.", fix_urls
+)
+MISSING_HEADING = IssueKind(
+    "GATE_CONSISTENCY_HEADING", "error", "Add the section that the plan asks for.", fix_headings
+)
+UNKNOWN_COMMAND = IssueKind(
+    "GATE_CONSISTENCY_INSTALL", "error", "Use a command that the package's manifest supports.", fix_install_commands
+)
+
+GATE = Gate("consistency", __doc__, check_consistency, reads_pages=True, local_seconds=30.0, strict_seconds=60.0)

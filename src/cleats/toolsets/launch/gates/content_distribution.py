@@ -4,19 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
-from cleats.toolsets.launch.gates.model import (
-    Gate,
-    GateMessage,
-    IssueDraft,
-    LaunchSite,
-    PageFile,
-    make_blocker,
-    make_error,
-    make_warning,
-)
-from cleats.toolsets.launch.gates.page_text import index_snippets, normalise_code
+from cleats.toolsets.launch.gates.code_blocks import index_snippets, normalise_code, remove_code_blocks
+from cleats.toolsets.launch.gates.link_targets import resolve_url_path
+from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.page_edits import end_with_newline
+from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 
 
 def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
@@ -24,8 +17,7 @@ def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
     for entry in site.plan:
         file = files_by_path.get(entry["output_path"])
         if file is None:
-            message = f"the planned page {entry['slug']!r} is missing"
-            yield make_blocker("GATE_CONTENT_PAGE_MISSING", message, entry["output_path"])
+            yield MISSING_PAGE.draft(f"the planned page {entry['slug']!r} is missing", entry["output_path"])
             continue
         yield from _check_claim_quota(file)
         yield from _check_promised_content(site, file)
@@ -46,11 +38,9 @@ def _check_claim_quota(file: PageFile) -> Iterator[IssueDraft]:
     count = len({claim.claim_id for claim in file.claims})
     min_claims, max_claims = quota.get("min", 0), quota.get("max")
     if count < min_claims:
-        message = f"the page makes {count} claims, its role needs {min_claims}"
-        yield make_warning("GATE_CONTENT_QUOTA", message, file.path)
+        yield CLAIM_QUOTA.draft(f"the page makes {count} claims, its role needs {min_claims}", file.path)
     if max_claims is not None and count > max_claims:
-        message = f"the page makes {count} claims, its role allows {max_claims}"
-        yield make_warning("GATE_CONTENT_QUOTA", message, file.path)
+        yield CLAIM_QUOTA.draft(f"the page makes {count} claims, its role allows {max_claims}", file.path)
 
 
 def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -58,16 +48,14 @@ def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueD
     stated_ids = {claim.claim_id for claim in file.claims}
     for claim_id in file.plan["required_claim_ids"]:
         if claim_id not in stated_ids:
-            message = f"the page leaves out the claim {claim_id}"
-            yield make_warning("GATE_CONTENT_CLAIM", message, file.path)
+            yield MISSING_CLAIM.draft(f"the page leaves out the claim {claim_id}", file.path)
     snippets_by_code = index_snippets(site)
     tags = {
         tag for fence in file.fences for tag in snippets_by_code.get(normalise_code(fence.code), {}).get("tags", ())
     }
     for tag in file.plan["required_snippet_tags"]:
         if tag not in tags:
-            message = f"the page shows no code for {tag!r}"
-            yield make_warning("GATE_CONTENT_SNIPPET", message, file.path)
+            yield MISSING_SNIPPET.draft(f"the page shows no code for {tag!r}", file.path)
 
 
 def _check_limitations(site: LaunchSite) -> Iterator[IssueDraft]:
@@ -75,15 +63,13 @@ def _check_limitations(site: LaunchSite) -> Iterator[IssueDraft]:
     stated_ids = {claim.claim_id for file in site.files for claim in file.claims}
     for claim_id in site.facts.get("claim_groups", {}).get("limitations", ()):
         if claim_id not in stated_ids:
-            message = f"no page tells of the limitation {claim_id}"
-            yield make_warning("GATE_CONTENT_LIMITATION", message)
+            yield MISSING_LIMITATION.draft(f"no page tells of the limitation {claim_id}")
 
 
 def list_child_pages(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]]:
     """Return the planned pages that a table of contents must list."""
-    child_names = list(_read_strategy(file).get("child_pages", ()))
     child_entries = []
-    for child_name in child_names:
+    for child_name in _read_strategy(file).get("child_pages", ()):
         for entry in site.plan:
             names = (entry["slug"], entry["output_path"], entry["url_path"])
             if child_name in names and entry["section"] == file.section:
@@ -92,29 +78,20 @@ def list_child_pages(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]
     return child_entries
 
 
-def has_link_to(file: PageFile, url_path: str) -> bool:
-    """Return whether a page links to a URL path of its own site."""
+def _list_missing_children(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]]:
+    """Return the planned pages that a table of contents must list and does not."""
     page_path = str(file.plan.get("url_path", "/"))
-    for link in file.links:
-        try:
-            path = urlsplit(urljoin(page_path, link.target)).path
-        except ValueError:
-            continue
-        if path.rstrip("/") == url_path.rstrip("/"):
-            return True
-    return False
+    linked_paths = {resolve_url_path(link.target, page_path).rstrip("/") for link in file.links}
+    return [child for child in list_child_pages(site, file) if child["url_path"].rstrip("/") not in linked_paths]
 
 
 def _check_table_of_contents(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
     if file.plan.get("page_role") != "toc":
         return
     for fence in file.fences:
-        message = "a table of contents holds code"
-        yield make_error("GATE_CONTENT_TOC_CODE", message, file.path, fence.line)
-    for child in list_child_pages(site, file):
-        if not has_link_to(file, child["url_path"]):
-            message = f"the table of contents does not list {child['title']!r}"
-            yield make_error("GATE_CONTENT_TOC_CHILD", message, file.path)
+        yield CONTENTS_CODE.draft("a table of contents holds code", file.path, fence.line)
+    for child in _list_missing_children(site, file):
+        yield MISSING_CHILD.draft(f"the table of contents does not list {child['title']!r}", file.path)
 
 
 def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -126,8 +103,7 @@ def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[Issue
         names = (workflow["title"], workflow.get("name", ""))
         has_heading = any(name and name.casefold() in headings for name in names)
         if not has_heading and not stated_ids & set(workflow.get("claim_ids", ())):
-            message = f"the guide leaves out the workflow {workflow['title']!r}"
-            yield make_warning("GATE_CONTENT_COVERAGE", message, file.path)
+            yield MISSING_WORKFLOW.draft(f"the guide leaves out the workflow {workflow['title']!r}", file.path)
 
 
 def _check_forbidden_topics(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -141,8 +117,7 @@ def _check_forbidden_topics(site: LaunchSite, file: PageFile) -> Iterator[IssueD
         topic_pattern = re.compile(r"\b" + re.escape(topic).replace("_", r"[\s_-]") + r"\b", re.IGNORECASE)
         for heading in file.headings:
             if topic_pattern.search(heading.text):
-                message = f"the page is not the place for {topic!r}"
-                yield make_warning("GATE_CONTENT_TOPIC", message, file.path, heading.line)
+                yield FORBIDDEN_TOPIC.draft(f"the page is not the place for {topic!r}", file.path, heading.line)
 
 
 def _check_sections(site: LaunchSite) -> Iterator[IssueDraft]:
@@ -151,21 +126,42 @@ def _check_sections(site: LaunchSite) -> Iterator[IssueDraft]:
     for name in site.config.get("required_sections", ()):
         section = site.profile.get_section(name)
         if page_counts[name] < section.minimum:
-            message = f"the section {name} has {page_counts[name]} pages, it needs {section.minimum}"
-            yield make_error("GATE_CONTENT_SECTION", message)
+            yield SECTION_SIZE.draft(f"the section {name} has {page_counts[name]} pages, it needs {section.minimum}")
         if page_counts[name] > section.maximum * max(1, len(site.config.get("locales", ()))):
-            message = f"the section {name} has {page_counts[name]} pages, {section.maximum} are allowed"
-            yield make_error("GATE_CONTENT_SECTION", message)
+            yield SECTION_SIZE.draft(f"the section {name} has {page_counts[name]} pages, {section.maximum} are allowed")
         for page in section.pages:
             if (name, page.slug) not in planned:
-                message = f"the section {name} has no page {page.slug!r}"
-                yield make_blocker("GATE_CONTENT_MANDATORY", message)
+                yield MISSING_MANDATORY.draft(f"the section {name} has no page {page.slug!r}")
 
 
-GATE = Gate(
-    name="content_distribution",
-    purpose=__doc__,
-    check=check_content_distribution,
-    local_seconds=30.0,
-    strict_seconds=60.0,
-)
+def fix_missing_page(case: FixCase) -> FixResult:
+    """Restore a planned page from its draft."""
+    return None if case.existing_text is not None or case.draft is None else end_with_newline(case.draft)
+
+
+def fix_missing_children(case: FixCase) -> FixResult:
+    items = [f"- [{child['title']}]({child['url_path']})" for child in _list_missing_children(case.site, case.file)]
+    if not items or case.existing_text is None:
+        return None
+    lines = case.text.rstrip("\n").split("\n")
+    item_lines = [
+        number for number, line in case.file.prose if line.lstrip().startswith(("- [", "* [")) and number <= len(lines)
+    ]
+    if item_lines:
+        return "\n".join([*lines[: item_lines[-1]], *items, *lines[item_lines[-1] :]]) + "\n"
+    return "\n".join([*lines, "", "## Contents", "", *items]) + "\n"
+
+
+MISSING_PAGE = IssueKind("GATE_CONTENT_PAGE_MISSING", "blocker", "Bring the page back.", fix_missing_page)
+CLAIM_QUOTA = IssueKind("GATE_CONTENT_QUOTA", "warn", "Say more or less on the page, or plan another role for it.")
+MISSING_CLAIM = IssueKind("GATE_CONTENT_CLAIM", "warn", "Say what the plan asks for, with its marker.")
+MISSING_SNIPPET = IssueKind("GATE_CONTENT_SNIPPET", "warn", "Show code that has the tag.")
+MISSING_LIMITATION = IssueKind("GATE_CONTENT_LIMITATION", "warn", "Tell of the limitation, with its marker.")
+CONTENTS_CODE = IssueKind("GATE_CONTENT_TOC_CODE", "error", "Move the code to another page.", remove_code_blocks)
+MISSING_CHILD = IssueKind("GATE_CONTENT_TOC_CHILD", "error", "List the page.", fix_missing_children)
+MISSING_WORKFLOW = IssueKind("GATE_CONTENT_COVERAGE", "warn", "Add a section about the workflow.")
+FORBIDDEN_TOPIC = IssueKind("GATE_CONTENT_TOPIC", "warn", "Move the section to a page that may have it.")
+SECTION_SIZE = IssueKind("GATE_CONTENT_SECTION", "error", "Plan more or fewer pages for the section.")
+MISSING_MANDATORY = IssueKind("GATE_CONTENT_MANDATORY", "blocker", "Plan the page; the profile asks for it.")
+
+GATE = Gate("content_distribution", __doc__, check_content_distribution, local_seconds=30.0, strict_seconds=60.0)

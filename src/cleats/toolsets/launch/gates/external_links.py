@@ -5,7 +5,6 @@ network: only HTTPS is used, and only hosts with public addresses alone, unless 
 the host. Each redirect is checked like the link itself.
 """
 
-import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
 from urllib.parse import urljoin, urlsplit
@@ -13,8 +12,11 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import httpx2
 
+from cleats.system.http_client import create_client, is_public_address
+from cleats.toolsets.launch.gates.internal_links import fix_broken_links
 from cleats.toolsets.launch.gates.link_targets import LinkResolver
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_error, make_warning
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite
 
 REQUEST_TIMEOUT_SECONDS = 10.0
 """Timeout of one request; for a reader, a page that takes longer is as good as gone."""
@@ -23,6 +25,11 @@ MAX_REDIRECTS = 5
 GONE_STATUS_CODES = frozenset({404, 410})
 HEAD_RETRY_STATUS_CODES = frozenset({403, 404, 405, 406, 429, 501})
 """Status codes after HEAD that say little about GET."""
+
+PAGE_GONE = IssueKind(
+    "GATE_EXTERNAL_GONE", "error", "Link to a page that is there, or keep only the words.", fix_broken_links
+)
+PAGE_UNREACHABLE = IssueKind("GATE_EXTERNAL_UNREACHABLE", "warn", "Follow the link by hand; it may only be slow.")
 
 
 async def check_external_links(site: LaunchSite) -> list[GateMessage]:
@@ -40,7 +47,7 @@ async def check_external_links(site: LaunchSite) -> list[GateMessage]:
     answers: dict[str, str] = {}
     slots = anyio.CapacityLimiter(MAX_CONCURRENT_REQUESTS)
     async with (
-        httpx2.AsyncClient(follow_redirects=False, timeout=REQUEST_TIMEOUT_SECONDS, trust_env=False) as client,
+        create_client(timeout=REQUEST_TIMEOUT_SECONDS) as client,
         anyio.create_task_group() as tasks,
     ):
         for url in sorted(locations_by_url):
@@ -57,11 +64,8 @@ def _report_answers(
         messages.append(f"{url}: {answer}")
         if answer == "there":
             continue
-        is_gone = answer == "gone"
-        make_draft, code = (
-            (make_error, "GATE_EXTERNAL_GONE") if is_gone else (make_warning, "GATE_EXTERNAL_UNREACHABLE")
-        )
-        messages.extend(make_draft(code, f"{answer}: {url}", path, line) for path, line in locations)
+        kind = PAGE_GONE if answer == "gone" else PAGE_UNREACHABLE
+        messages.extend(kind.draft(f"{answer}: {url}", path, line) for path, line in locations)
     return messages
 
 
@@ -114,9 +118,7 @@ async def is_allowed_url(url: str, allowed_hosts: Sequence[str]) -> bool:
     if parts.scheme != "https" or not parts.hostname or parts.username or port not in (None, 443):
         return False
     addresses = await anyio.getaddrinfo(parts.hostname, 443, type=socket.SOCK_STREAM)
-    return bool(addresses) and all(ipaddress.ip_address(address[4][0]).is_global for address in addresses)
+    return bool(addresses) and all(is_public_address(str(address[4][0])) for address in addresses)
 
 
-GATE = Gate(
-    name="external_links", purpose=__doc__, async_check=check_external_links, local_seconds=300.0, strict_seconds=600.0
-)
+GATE = Gate("external_links", __doc__, async_check=check_external_links, local_seconds=300.0, strict_seconds=600.0)

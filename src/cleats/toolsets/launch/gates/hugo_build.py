@@ -12,14 +12,15 @@ from urllib.parse import urlsplit
 
 from cleats.system.processes import process
 from cleats.system.processes.process import StartError
-from cleats.toolsets.launch.gates.model import (
-    BuiltSite,
-    Gate,
-    GateMessage,
-    IssueDraft,
-    LaunchSite,
-    make_blocker,
-    make_error,
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
+from cleats.toolsets.launch.runs.issues import Severity
+
+BUILD_FAILED = IssueKind("GATE_HUGO_BUILD_FAILED", "blocker", "Read the message; the site itself may not build.")
+BUILD_REFUSED = IssueKind("GATE_HUGO_BUILD_REFUSED", "blocker", "Take away what leads out of the site.")
+BUILD_WARNING = IssueKind("GATE_HUGO_BUILD_WARNING", "warn", "Read the message; the log of the gate has all of them.")
+WRONG_BUILD_ADDRESS = IssueKind(
+    "GATE_HUGO_BUILD_ADDRESS", "error", "Remove what changes the address: url, slug, permalinks, draft."
 )
 
 HUGO_SANDBOX_VARIABLES: Final[Mapping[str, str]] = {
@@ -155,18 +156,18 @@ async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
     messages: list[GateMessage] = []
     links = [change.path for change in site.changes if change.kind == "link"]
     if links:
-        messages.append(make_blocker("GATE_HUGO_BUILD_REFUSED", "the site holds a link", links[0]))
+        messages.append(BUILD_REFUSED.draft("the site holds a link", links[0]))
         return messages
     if (special_path := _find_special_file(site.job.site)) is not None:
         message = "the site holds something that is no file: whoever reads it waits for ever"
-        messages.append(make_blocker("GATE_HUGO_BUILD_REFUSED", message, special_path))
+        messages.append(BUILD_REFUSED.draft(message, special_path))
         return messages
     for build in plan_builds(site)[0]:
         messages.append(f"build {build.config}")
         try:
             messages.extend(await _run_build(site, build))
         except StartError as start_error:
-            messages.append(make_blocker("GATE_HUGO_BUILD_FAILED", f"Hugo does not start: {start_error}"))
+            messages.append(BUILD_FAILED.draft(f"Hugo does not start: {start_error}"))
     return messages
 
 
@@ -184,33 +185,27 @@ def _find_special_file(root: Path) -> str | None:
 async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:
     hugo_settings = await read_hugo_settings(site, build)
     if hugo_settings is None:
-        message = "Hugo cannot read the configuration"
-        return [make_blocker("GATE_HUGO_BUILD_FAILED", message, build.config)]
+        return [BUILD_FAILED.draft("Hugo cannot read the configuration", build.config)]
     if outside_folders := find_outside_folders(hugo_settings, site.job.site):
         message = f"not built: the configuration reads outside the site: {outside_folders[0]}"
-        return [make_blocker("GATE_HUGO_BUILD_REFUSED", message, build.config)]
+        return [BUILD_REFUSED.draft(message, build.config)]
     folder = site.scratch / "public" / build.name
     completed = await run_hugo(site, build, *HUGO_BUILD_ARGUMENTS, "--destination", str(folder))
     lines = site.scrub(completed.stderr.decode(errors="replace")).splitlines()
-    messages: list[GateMessage] = [*sorted(set(filter_log_lines(lines, build)), key=str)]
+    # Warnings and errors are the only lines of Hugo that are the same in every build.
+    messages: list[GateMessage] = [
+        *sorted({f"{build.name}: {line}" for line in lines if _LOG_LINE_PATTERN.match(line)})
+    ]
     messages.extend(_draft_issues(site, lines))
     if completed.exit_code != 0:
         if not any(isinstance(entry, IssueDraft) and entry.severity == "blocker" for entry in messages):
-            message = f"Hugo ended with code {completed.exit_code}"
-            messages.append(make_blocker("GATE_HUGO_BUILD_FAILED", message, build.config))
+            messages.append(BUILD_FAILED.draft(f"Hugo ended with code {completed.exit_code}", build.config))
         return messages
     base = urlsplit(str(hugo_settings.get("baseurl", "")))
     hosts = frozenset(filter(None, (*build.hosts, base.hostname)))
     site.built_sites[build.name] = BuiltSite(folder, build.sections, hosts, base.path or "/")
     messages.extend(_check_planned_addresses(site, site.built_sites[build.name]))
     return messages
-
-
-def filter_log_lines(lines: list[str], build: HugoBuild) -> Iterator[str]:
-    """Yield the warnings and errors of Hugo, the only lines that are the same in every build."""
-    for line in lines:
-        if _LOG_LINE_PATTERN.match(line):
-            yield f"{build.name}: {line}"
 
 
 def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
@@ -226,18 +221,10 @@ def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
         )
         path, line_number = ("", 0) if location is None else (location["path"], int(location["line"] or 0))
         if log_match.group(1) == "ERROR":
-            drafts.add(make_blocker("GATE_HUGO_BUILD_FAILED", message, path, line_number))
+            drafts.add(BUILD_FAILED.draft(message, path, line_number))
         else:
-            severity = "warn" if _is_about_launch(site, path, message) else "info"
-            drafts.add(
-                IssueDraft(
-                    code="GATE_HUGO_BUILD_WARNING",
-                    severity=severity,
-                    message=message,
-                    path=path,
-                    line=line_number,
-                )
-            )
+            severity: Severity = "warn" if _is_about_launch(site, path, message) else "info"
+            drafts.add(BUILD_WARNING.draft(message, path, line_number, severity))
     return sorted(drafts, key=lambda item: (item.severity, item.path, item.line, item.message))[:MAX_BUILD_ISSUES]
 
 
@@ -254,14 +241,9 @@ def _check_planned_addresses(site: LaunchSite, built_site: BuiltSite) -> Iterato
             continue
         if built_site.find_file(entry["url_path"]) is None:
             message = f"the page is not at its planned address {entry['url_path']}"
-            yield make_error("GATE_HUGO_BUILD_ADDRESS", message, entry["output_path"])
+            yield WRONG_BUILD_ADDRESS.draft(message, entry["output_path"])
 
 
 GATE = Gate(
-    name="hugo_build",
-    purpose=__doc__,
-    async_check=check_hugo_build,
-    local_seconds=300.0,
-    strict_seconds=600.0,
-    tools=("hugo",),
+    "hugo_build", __doc__, async_check=check_hugo_build, local_seconds=300.0, strict_seconds=600.0, tools=("hugo",)
 )

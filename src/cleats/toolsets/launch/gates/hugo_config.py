@@ -4,30 +4,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from cleats.toolsets.launch.gates.hugo_build import find_outside_folders, plan_builds
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker, make_error
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.source.checkout import safe_parsing
+
+CONFIG_MISSING = IssueKind(
+    "GATE_HUGO_CONFIG_MISSING", "blocker", "Add the configuration to the site, or leave the section out."
+)
+CONFIG_INVALID = IssueKind("GATE_HUGO_CONFIG_INVALID", "blocker", "Repair the configuration of the site.")
+BASE_URL_MISSING = IssueKind("GATE_HUGO_CONFIG_BASE", "error", "Set baseURL in the configuration of the site.")
+OUTSIDE_FOLDER = IssueKind(
+    "GATE_HUGO_CONFIG_OUTSIDE", "blocker", "Keep mounts and folders of the configuration inside the site."
+)
 
 
 def check_hugo_config(site: LaunchSite) -> Iterator[GateMessage]:
     hugo_builds, uncovered = plan_builds(site)
     for section in uncovered:
-        config_paths = site.profile.list_hugo_configs(section, site.config["family"])
-        message = f"no configuration covers the section {section}: looked for {', '.join(config_paths)}"
-        yield make_blocker("GATE_HUGO_CONFIG_MISSING", message)
+        config_paths = ", ".join(site.profile.list_hugo_configs(section, site.config["family"]))
+        yield CONFIG_MISSING.draft(f"no configuration covers the section {section}: looked for {config_paths}")
     for build in hugo_builds:
         yield f"{build.config}: {', '.join(build.sections)}"
         try:
-            hugo_settings = safe_parsing.parse_document(build.config, site.read_text(build.config) or "")
+            document = safe_parsing.parse_document(build.config, site.read_text(build.config) or "")
         except ValueError as parse_error:
-            message = f"the configuration cannot be read: {parse_error}"
-            yield make_blocker("GATE_HUGO_CONFIG_INVALID", message, build.config)
+            yield CONFIG_INVALID.draft(f"the configuration cannot be read: {parse_error}", build.config)
             continue
-        for folder in find_outside_folders(_lower_keys(hugo_settings), site.job.site):
-            message = f"the configuration reads outside the site: {folder}"
-            yield make_blocker("GATE_HUGO_CONFIG_OUTSIDE", message, build.config)
-        if not str(_lower_keys(hugo_settings).get("baseurl", "")) and not build.config.startswith("config/"):
-            message = "the configuration has no baseURL"
-            yield make_error("GATE_HUGO_CONFIG_BASE", message, build.config)
+        hugo_settings = _lower_keys(document)
+        for folder in find_outside_folders(hugo_settings, site.job.site):
+            yield OUTSIDE_FOLDER.draft(f"the configuration reads outside the site: {folder}", build.config)
+        if not str(hugo_settings.get("baseurl", "")) and not build.config.startswith("config/"):
+            yield BASE_URL_MISSING.draft("the configuration has no baseURL", build.config)
 
 
 def _lower_keys(node: Any) -> Any:
@@ -37,4 +44,4 @@ def _lower_keys(node: Any) -> Any:
     return [_lower_keys(item) for item in node] if isinstance(node, list) else node
 
 
-GATE = Gate(name="hugo_config", purpose=__doc__, check=check_hugo_config, local_seconds=10.0, strict_seconds=20.0)
+GATE = Gate("hugo_config", __doc__, check_hugo_config, local_seconds=10.0, strict_seconds=20.0)

@@ -1,19 +1,15 @@
 """Every link between pages of the site must lead to an existing page, and to an anchor on it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
 
-from cleats.toolsets.launch.gates.link_targets import LinkResolver, LinkTarget
-from cleats.toolsets.launch.gates.model import (
-    BuiltSite,
-    Gate,
-    GateMessage,
-    IssueDraft,
-    LaunchSite,
-    PageFile,
-    make_error,
-    make_warning,
-)
+from cleats.toolsets.launch.gates.link_targets import LinkResolver, LinkTarget, resolve_url_path
+from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.page_edits import edit_prose, remove_lines
+from cleats.toolsets.launch.gates.page_text import LIST_ITEM_PATTERN, is_navigation_item
+from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite, PageFile
 
 HUGO_REFERENCE_PATTERN = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
 _SOURCE_FILE_PATTERN = re.compile(r"\.md(?:$|[?#])")
@@ -38,19 +34,18 @@ def _check_link(resolver: LinkResolver, file: PageFile, link: str, line: int) ->
         return
     target = resolver.parse_link(file, link)
     if target.kind == "broken":
-        yield make_error("GATE_LINK_BROKEN", f"the link is no address: {link}", file.path, line)
+        yield BROKEN_LINK.draft(f"the link is no address: {link}", file.path, line)
     elif target.kind == "outside":
         if link.startswith("http://"):
-            message = f"the link is not encrypted: {link}"
-            yield make_warning("GATE_LINK_INSECURE", message, file.path, line)
+            yield INSECURE_LINK.draft(f"the link is not encrypted: {link}", file.path, line)
     elif target.kind == "page" and (fault := explain_broken_link(resolver, file, link, target)):
-        yield make_error(fault[0], fault[1], file.path, line)
+        yield fault[0].draft(fault[1], file.path, line)
 
 
 def explain_broken_link(
     resolver: LinkResolver, file: PageFile, link: str, target: LinkTarget
-) -> tuple[str, str] | None:
-    """Return the error code and message for a broken link to a page of the site, or None."""
+) -> tuple[IssueKind, str] | None:
+    """Return the kind and message of the issue for a broken link to a page of the site, or None."""
     built_site = resolver.find_built_site(target.host, file.section)
     planned_page = resolver.planned_pages.get((target.host, target.path))
     if built_site is not None:
@@ -59,16 +54,18 @@ def explain_broken_link(
         anchors = frozenset(heading.anchor for heading in planned_page.headings)
         return _explain_missing_anchor(link, target, anchors)
     if _SOURCE_FILE_PATTERN.search(link):
-        return "GATE_LINK_BROKEN", f"the link names a source file, not a page: {link}"
+        return BROKEN_LINK, f"the link names a source file, not a page: {link}"
     url_paths = {target.path, target.path.rstrip("/") + "/"}
     if any((target.host, url_path) in resolver.source_addresses for url_path in url_paths):
         return None
     if target.host != resolver.get_host(file):
         return None  # the site of that host was not built, so its pages are unknown
-    return "GATE_LINK_BROKEN", f"the link leads to no page: {link}"
+    return BROKEN_LINK, f"the link leads to no page: {link}"
 
 
-def _explain_in_build(file: PageFile, built_site: BuiltSite, link: str, target: LinkTarget) -> tuple[str, str] | None:
+def _explain_in_build(
+    file: PageFile, built_site: BuiltSite, link: str, target: LinkTarget
+) -> tuple[IssueKind, str] | None:
     page_file = built_site.find_file(str(file.plan["url_path"]))
     if _SOURCE_FILE_PATTERN.search(link) and page_file is not None:
         # A site can turn links to files into links to pages; then the file's name is gone.
@@ -79,16 +76,16 @@ def _explain_in_build(file: PageFile, built_site: BuiltSite, link: str, target: 
     if target_file is None:
         similar_file = built_site.find_file_ignoring_case(target.path)
         if similar_file is not None:
-            return "GATE_LINK_CASE", f"the link differs in case from the page: {link}"
-        return "GATE_LINK_BROKEN", f"the link leads to no page: {link}"
+            return WRONG_CASE, f"the link differs in case from the page: {link}"
+        return BROKEN_LINK, f"the link leads to no page: {link}"
     anchors = built_site.list_anchors(target_file) if target_file.endswith(".html") else frozenset()
     return _explain_missing_anchor(link, target, anchors)
 
 
-def _explain_missing_anchor(link: str, target: LinkTarget, anchors: frozenset[str]) -> tuple[str, str] | None:
+def _explain_missing_anchor(link: str, target: LinkTarget, anchors: frozenset[str]) -> tuple[IssueKind, str] | None:
     if not target.anchor or target.anchor == "top" or target.anchor in anchors:
         return None
-    return "GATE_LINK_ANCHOR", f"the page has no place of this name: {link}"
+    return MISSING_ANCHOR, f"the page has no place of this name: {link}"
 
 
 def _check_image(resolver: LinkResolver, file: PageFile, link: str, line: int) -> Iterator[IssueDraft]:
@@ -98,7 +95,7 @@ def _check_image(resolver: LinkResolver, file: PageFile, link: str, line: int) -
     if target.kind != "page":
         return
     if explain_broken_link(resolver, file, link, target):
-        yield make_error("GATE_LINK_IMAGE", f"there is no such image: {link}", file.path, line)
+        yield MISSING_IMAGE.draft(f"there is no such image: {link}", file.path, line)
 
 
 def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -118,15 +115,156 @@ def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
             ]
             is_found_by_name = "/" not in path and any(content.rglob(f"{path.removesuffix('.md')}.md"))
             if not is_found_by_name and not any(candidate.is_file() for candidate in candidates):
-                message = f"the reference leads to no page: {reference}"
-                yield make_error("GATE_LINK_REFERENCE", message, file.path, number)
+                yield BROKEN_REFERENCE.draft(f"the reference leads to no page: {reference}", file.path, number)
 
+
+def fix_broken_links(case: FixCase) -> str:
+    """Link to the intended page when it is clear, otherwise keep the text without a link."""
+    return _replace_links(case, lambda target, link_text: _find_intended_url(case, target, link_text))
+
+
+def fix_anchors(case: FixCase) -> str:
+    """Replace the anchor by the most similar one on the page, or link to the page itself."""
+    pages = {file.plan["url_path"]: file for file in case.site.files if file.plan}
+
+    def choose_anchor(target: str, _words: str) -> str | None:
+        page, _, fragment = target.partition("#")
+        page_path = str(case.file.plan.get("url_path", "/"))
+        path = resolve_url_path(page, page_path) if page else page_path
+        file = pages.get(path) or pages.get(path.rstrip("/") + "/")
+        anchors = [heading.anchor for heading in file.headings] if file else []
+        matches = get_close_matches(fragment.lower(), anchors, n=1, cutoff=0.75)
+        return f"{page}#{matches[0]}" if matches else page or None
+
+    return _replace_links(case, choose_anchor)
+
+
+def fix_references(case: FixCase) -> str:
+    """Turn a reference that Hugo cannot resolve into a link to the planned page, or into text."""
+    reference_link_pattern = re.compile(rf"\[([^\]]*)\]\(\s*{HUGO_REFERENCE_PATTERN.pattern}\s*\)")
+
+    def replace_reference(match: re.Match[str]) -> str:
+        if match[2] not in case.message_targets:
+            return match[0]
+        target = _find_intended_url(case, match[2], match[1])
+        return f"[{match[1]}]({target})" if target else match[1]
+
+    return edit_prose(case, lambda line: reference_link_pattern.sub(replace_reference, line))
+
+
+def fix_images(case: FixCase) -> str:
+    """Remove images whose files do not exist."""
+    image_pattern = re.compile(r"!\[([^\]]*)\]\(\s*<?([^)\s>]+)>?[^)]*\)|<img\b[^>]*?src=[\"']([^\"']+)[^>]*>")
+
+    def remove_image(match: re.Match[str]) -> str:
+        return "" if (match[2] or match[3]) in case.message_targets else match[0]
+
+    def edit_line(line: str) -> str | None:
+        edited_line = image_pattern.sub(remove_image, line)
+        return None if edited_line != line and not edited_line.strip() else edited_line
+
+    return edit_prose(case, edit_line)
+
+
+def fix_insecure_links(case: FixCase) -> str:
+    return _replace_links(case, lambda target, _words: target.replace("http://", "https://", 1))
+
+
+TargetChooser = Callable[[str, str], str | None]
+
+
+def _replace_links(case: FixCase, choose_target: TargetChooser) -> str:
+    """Replace each target of an issue by the chosen one; when that is None, only the text stays."""
+    targets = case.message_targets
+    inline_pattern = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?([^)]*)\)")
+    tag_pattern = re.compile(r"<a\b([^>]*?)href=([\"'])([^\"']*)\2([^>]*)>(.*?)</a>", re.IGNORECASE)
+    definition_pattern = re.compile(r"^( {0,3}\[[^\]]+\]:\s*)<?(\S+?)>?(\s.*)?$")
+    autolink_pattern = re.compile(r"<(https?://[^>\s]+)>")
+
+    def replace_inline(match: re.Match[str]) -> str:
+        if match[2] not in targets:
+            return match[0]
+        target = choose_target(match[2], match[1])
+        return f"[{match[1]}]({target}{match[3]})" if target else match[1]
+
+    def replace_tag(match: re.Match[str]) -> str:
+        if match[3] not in targets:
+            return match[0]
+        target = choose_target(match[3], match[5])
+        return f'<a{match[1]}href="{target}"{match[4]}>{match[5]}</a>' if target else match[5]
+
+    def replace_autolink(match: re.Match[str]) -> str:
+        if match[1] not in targets:
+            return match[0]
+        target = choose_target(match[1], "")
+        return f"<{target}>" if target and "://" in target else f"`{target or match[1]}`"
+
+    def replace_definition(match: re.Match[str]) -> str:
+        target = choose_target(match[2], "") if match[2] in targets else match[2]
+        return f"{match[1]}{target}{match[3] or ''}" if target else ""
+
+    def edit_line(line: str) -> str:
+        line = definition_pattern.sub(replace_definition, line)
+        line = tag_pattern.sub(replace_tag, inline_pattern.sub(replace_inline, line))
+        return autolink_pattern.sub(replace_autolink, line)
+
+    return _remove_dead_items(case.text, edit_prose(case, edit_line))
+
+
+def _remove_dead_items(before: str, edited_text: str) -> str:
+    """Remove the bullets that were only navigation and have lost their link."""
+    removed_lines = [
+        number
+        for number, (old, new) in enumerate(zip(before.split("\n"), edited_text.split("\n"), strict=True), start=1)
+        if old != new
+        and (item := LIST_ITEM_PATTERN.match(old))
+        and is_navigation_item(old[item.end() :])
+        and not is_navigation_item(new[item.end() :])
+    ]
+    return remove_lines(edited_text, removed_lines)
+
+
+def _find_intended_url(case: FixCase, target: str, link_text: str) -> str | None:
+    """Return the URL of the planned page that a wrong link clearly means, or None."""
+    path, _, fragment = target.partition("#")
+    slug = resolve_url_path(path).rstrip("/").rsplit("/", 1)[-1].removesuffix(".md").lower()
+    folded_text = link_text.strip("`*_ ").casefold()
+    close_slugs = get_close_matches(slug, [_derive_slug(entry) for entry in case.site.plan], n=1, cutoff=0.85)
+    by_slug = [entry for entry in case.site.plan if _derive_slug(entry) in close_slugs]
+    by_title = [entry for entry in case.site.plan if entry["title"].casefold() == folded_text]
+    in_section = [entry for entry in by_slug or by_title if entry["section"] == case.file.section]
+    candidates = in_section or by_slug or by_title
+    if len(candidates) != 1 or candidates[0]["output_path"] == case.path:
+        return None
+    return _build_url(case, candidates[0], fragment)
+
+
+def _build_url(case: FixCase, entry: Mapping[str, Any], fragment: str) -> str:
+    profile = case.site.profile
+    host = profile.get_section(entry["section"]).host
+    page_host = profile.get_section(case.file.section).host if case.file.section else host
+    address = str(entry["url_path"]) if host == page_host else f"https://{host}{entry['url_path']}"
+    file = next((page_file for page_file in case.site.files if page_file.path == entry["output_path"]), None)
+    anchors = [heading.anchor for heading in file.headings] if file else []
+    return f"{address}#{fragment}" if fragment in anchors else address
+
+
+def _derive_slug(entry: Mapping[str, Any]) -> str:
+    slug = str(entry["slug"]).rsplit("/", 1)[-1].lower()
+    return str(entry["url_path"]).rstrip("/").rsplit("/", 1)[-1] if slug == "_index" else slug
+
+
+BROKEN_LINK = IssueKind(
+    "GATE_LINK_BROKEN", "error", "Link to a page that is there, or keep only the words.", fix_broken_links
+)
+WRONG_CASE = IssueKind("GATE_LINK_CASE", "error", "Write the address as the page has it.", fix_broken_links)
+MISSING_ANCHOR = IssueKind(
+    "GATE_LINK_ANCHOR", "error", "Name a heading of the page, or link to the page alone.", fix_anchors
+)
+BROKEN_REFERENCE = IssueKind("GATE_LINK_REFERENCE", "error", "Refer to a page that is there.", fix_references)
+MISSING_IMAGE = IssueKind("GATE_LINK_IMAGE", "error", "Add the image to the site, or take it off the page.", fix_images)
+INSECURE_LINK = IssueKind("GATE_LINK_INSECURE", "warn", "Use https.", fix_insecure_links)
 
 GATE = Gate(
-    name="internal_links",
-    purpose=__doc__,
-    check=check_internal_links,
-    reads_pages=True,
-    local_seconds=120.0,
-    strict_seconds=180.0,
+    "internal_links", __doc__, check_internal_links, reads_pages=True, local_seconds=120.0, strict_seconds=180.0
 )

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
-from cleats.toolsets.launch.gates.model import BuiltSite, LaunchSite, PageFile
+from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite, PageFile
 
 
 @dataclass(frozen=True, slots=True)

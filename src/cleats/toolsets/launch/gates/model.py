@@ -1,253 +1,112 @@
-"""The gate type and the messages that a check may yield.
+"""The types of gates, issues and fixes.
 
 A gate inspects the site and reports what is wrong with it. It changes nothing. A check yields issue
-drafts, and plain lines for its log, in an order that depends only on the site; the runner adds ids,
-severities for the profile, and a verdict.
+drafts, and plain lines for its log; the runner adds ids, severities for the profile, and a verdict.
+
+The module of a gate defines every kind of issue that the gate reports, with its remedy and its fix.
+A fix receives one file with all issues of one kind in it, and returns the new text of the file. It
+repairs all of them: they usually have one cause, and a run has few attempts. It never touches
+another file, never adds a claim, and returns None when it does not know what is right.
 """
 
-import os
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
 from functools import cached_property
-from html import unescape
-from pathlib import Path
-from typing import Any, TypeAlias
-from urllib.parse import unquote
+from typing import TypeAlias
 
-from cleats.toolsets.launch.profiles.model import Profile
-from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import pages
-
-_ANCHOR_PATTERN = re.compile(r"""<[^>]*?\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
+from cleats.toolsets.launch.runs.issues import Issue, Severity
 
 
-@dataclass(frozen=True)
-class BuiltSite:
-    """The folder of a build, the sections it serves, and the hosts and path it is served at."""
+class FileRemoval(Enum):
+    """The result of a fix that removes the file."""
 
-    folder: Path
-    sections: tuple[str, ...]
-    hosts: frozenset[str]
-    base_path: str = "/"
-    _anchor_cache: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+    REMOVED = "gone"
 
-    @cached_property
-    def files(self) -> frozenset[str]:
-        """All files, relative to the folder, with their exact names: case matters."""
-        root = str(self.folder)
-        return frozenset(
-            os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")  # noqa: PTH118 - many
-            for directory, _, names in os.walk(root)
-            for name in names
-        )
 
-    @cached_property
-    def _files_by_folded_name(self) -> dict[str, str]:
-        return {name.casefold(): name for name in sorted(self.files, reverse=True)}
-
-    def find_file(self, address: str) -> str | None:
-        """Return the file that a web server returns for a URL path, or None."""
-        return next((candidate for candidate in self._list_candidates(address) if candidate in self.files), None)
-
-    def find_file_ignoring_case(self, address: str) -> str | None:
-        """Return the file that a web server would return if case did not matter, or None."""
-        matches = (self._files_by_folded_name.get(candidate.casefold()) for candidate in self._list_candidates(address))
-        return next(filter(None, matches), None)
-
-    def _list_candidates(self, address: str) -> list[str]:
-        path = unquote(address)
-        base = self.base_path.rstrip("/") + "/"
-        if path + "/" == base:
-            path = base
-        if not path.startswith(base):
-            return []
-        relative_path = path.removeprefix(base)
-        if not relative_path or relative_path.endswith("/"):
-            return [f"{relative_path}index.html"]
-        return [relative_path, f"{relative_path}/index.html", f"{relative_path}.html"]
-
-    def list_anchors(self, file: str) -> frozenset[str]:
-        """Return the anchors of a page that a link can name."""
-        if file not in self._anchor_cache:
-            text = (self.folder / file).read_bytes().decode("utf-8", "replace")
-            anchor_names = ("".join(groups) for groups in _ANCHOR_PATTERN.findall(text))
-            self._anchor_cache[file] = frozenset(unescape(anchor_name) for anchor_name in anchor_names)
-        return self._anchor_cache[file]
+FixResult: TypeAlias = str | FileRemoval | None
+"""The new text of the file, its removal, or None when the fix cannot help."""
 
 
 @dataclass(frozen=True)
-class PageFile:
-    """A Markdown file of the run, as it is in the worktree."""
+class FixCase:
+    """One file with the open issues of one error code."""
 
-    path: str
-    text: str
-    plan: Mapping[str, Any] = field(default_factory=dict)
-    """The file's entry in the page plan; empty for a file that is not planned."""
+    site: LaunchSite
+    issue: Issue
+    """The issue that was selected."""
+    issues: Sequence[Issue]
+    """All issues of the same code in the same file, including the selected one."""
+    existing_text: str | None
+    """The text of the file in the worktree; None when the file does not exist."""
+
+    @property
+    def path(self) -> str:
+        return self.issue.path
+
+    @property
+    def text(self) -> str:
+        return self.existing_text or ""
 
     @cached_property
-    def page(self) -> pages.ParsedPage | None:
-        """The parsed page, or None when its front matter cannot be read."""
-        try:
-            return pages.parse_page(self.text)
-        except pages.FrontMatterError:
+    def file(self) -> PageFile:
+        """The page; a file that does not exist is an empty page."""
+        plan = next((entry for entry in self.site.plan if entry["output_path"] == self.path), {})
+        return PageFile(self.path, self.text, plan)
+
+    @cached_property
+    def draft(self) -> str | None:
+        """The text of the page as it was drafted."""
+        name = f"drafts/{self.file.section}/{self.path}"
+        if not self.file.plan or not self.site.job.has_artifact(name):
             return None
+        return self.site.job.read(name).decode()
+
+    @cached_property
+    def drafted_file(self) -> PageFile | None:
+        return None if self.draft is None else PageFile(self.path, self.draft, self.file.plan)
 
     @property
-    def section(self) -> str:
-        return str(self.plan.get("section", ""))
-
-    @property
-    def front(self) -> Mapping[str, Any]:
-        return self.page.front if self.page else {}
-
-    @property
-    def body(self) -> str:
-        return self.page.body if self.page else self.text
-
-    @property
-    def body_line(self) -> int:
-        """The line of the file at which the body begins."""
-        return self.page.body_line if self.page else 1
+    def lines(self) -> frozenset[int]:
+        """The lines of the file that the issues name."""
+        return frozenset(issue.line for issue in self.issues if issue.line)
 
     @cached_property
-    def headings(self) -> list[pages.PageHeading]:
-        return pages.list_headings(self.body, self.body_line)
+    def message_targets(self) -> frozenset[str]:
+        """The ends of the messages, after their first colon: a link or a command."""
+        return frozenset(issue.message.split(": ", 1)[1] for issue in self.issues if ": " in issue.message)
 
-    @cached_property
-    def links(self) -> list[pages.PageLink]:
-        return pages.list_links(self.body, self.body_line)
 
-    @cached_property
-    def images(self) -> list[pages.PageImage]:
-        return pages.list_images(self.body, self.body_line)
-
-    @cached_property
-    def fences(self) -> list[pages.CodeBlock]:
-        return pages.list_code_blocks(self.body, self.body_line)
-
-    @cached_property
-    def claims(self) -> list[pages.ClaimMarker]:
-        return pages.list_claim_markers(self.body, self.body_line)
-
-    @cached_property
-    def prose(self) -> list[tuple[int, str]]:
-        """The lines of the body that are not code, with their line numbers in the file."""
-        code = pages.find_code_lines(self.body)
-        return [
-            (self.body_line + number - 1, line)
-            for number, line in enumerate(self.body.removesuffix("\n").split("\n"), start=1)
-            if number not in code
-        ]
+FixRule: TypeAlias = Callable[[FixCase], FixResult]
 
 
 @dataclass(frozen=True, slots=True)
-class WorktreeChange:
-    """A path that differs from the base commit. `kind` is file, link, folder, device or gone."""
+class IssueKind:
+    """A kind of issue: its error code, its severity, its remedy for people, and its fix if there is one."""
 
-    path: str
-    kind: str
-    mode: int = 0
-    new_lines: frozenset[int] | None = None
-    """The new lines of a file that existed before; None when the launch wrote the whole file."""
+    code: str
+    severity: Severity
+    remedy: str
+    fix: FixRule | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchSite:
-    """Everything that a gate may inspect."""
-
-    job: WorkerJob
-    profile: Profile
-    level: str
-    """The validation profile: local, ci or prod."""
-    scratch: Path
-    """A folder for this validation only; it is removed when the validation ends."""
-    changes: Sequence[WorktreeChange] = ()
-    programs: Mapping[str, str] = field(default_factory=dict)
-    """The paths of the tools that the gates may run, by name."""
-    built_sites: dict[str, BuiltSite] = field(default_factory=dict)
-    """The output of the build gate, by name of the build."""
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        return self.job.config
-
-    def scrub(self, text: str) -> str:
-        """Remove the folders of this machine from a text; paths in the worktree become relative."""
-        for folder, name in (
-            (self.job.site, ""),
-            (self.job.repo, "repo/"),
-            (self.scratch, "scratch/"),
-            (self.job.root, "run/"),
-        ):
-            for spelling in dict.fromkeys((str(folder), str(folder.resolve()))):
-                text = text.replace(f"{spelling}/", name).replace(spelling, name.rstrip("/") or ".")
-        for name, program in self.programs.items():
-            text = text.replace(program, name)
-        return text
-
-    @cached_property
-    def _new_lines_by_path(self) -> Mapping[str, frozenset[int]]:
-        return {change.path: change.new_lines for change in self.changes if change.new_lines is not None}
-
-    def is_from_launch(self, path: str, line: int) -> bool:
-        """Return whether a line of a page came with this launch; line 0 is the file as a whole."""
-        is_planned = any(entry["output_path"] == path for entry in self.plan)
-        return is_planned or path not in self._new_lines_by_path or line in self._new_lines_by_path[path]
-
-    def load_document(self, name: str) -> Mapping[str, Any]:
-        """Return an artifact that is a JSON object; empty when the run has none of that name."""
-        return self.job.read_json(name) if self.job.has_artifact(name) else {}
-
-    @cached_property
-    def plan(self) -> Sequence[Mapping[str, Any]]:
-        return tuple(self.load_document("page_plan.json").get("pages", ()))
-
-    @cached_property
-    def facts(self) -> Mapping[str, Any]:
-        return self.load_document("product_facts.json")
-
-    @cached_property
-    def evidence(self) -> Mapping[str, Mapping[str, Any]]:
-        """The claims of the evidence map, by id."""
-        claims = self.load_document("evidence_map.json").get("claims", ())
-        return {claim["claim_id"]: claim for claim in claims}
-
-    @cached_property
-    def files(self) -> Sequence[PageFile]:
-        """The planned pages that exist, and all other Markdown files that changed."""
-        planned = {entry["output_path"]: entry for entry in self.plan}
-        changed = {change.path for change in self.changes if change.kind == "file" and change.path.endswith(".md")}
-        page_files = []
-        for path in sorted(planned.keys() | changed):
-            text = self.read_text(path)
-            if text is not None:
-                page_files.append(PageFile(path, text, planned.get(path, {})))
-        return tuple(page_files)
-
-    def read_text(self, path: str) -> str | None:
-        """Return the text of a plain file of the worktree, or None when there is none.
-
-        Bytes that are not UTF-8 become replacement characters; the allowed_paths gate reports them.
-        """
-        file = self.job.site / path
-        if file.is_symlink() or not file.is_file():
-            return None
-        return file.read_bytes().decode("utf-8", "replace")
+    def draft(self, message: str, path: str = "", line: int = 0, severity: Severity | None = None) -> "IssueDraft":
+        """Return a draft; the severity is that of the kind unless another is given."""
+        return IssueDraft(self, message, path, line, severity or self.severity)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class IssueDraft:
     """One problem, before the runner makes an issue of it.
 
     The path is relative to the worktree; line 0 means the file as a whole.
     """
 
-    code: str
-    severity: str
+    kind: IssueKind
     message: str
-    path: str = ""
-    line: int = 0
+    path: str
+    line: int
+    severity: Severity
 
 
 GateMessage: TypeAlias = IssueDraft | str
@@ -257,13 +116,14 @@ AsyncGateCheck: TypeAlias = Callable[[LaunchSite], Awaitable[Iterable[GateMessag
 """A check that waits for a program or for the network."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Gate:
     """A named check with its timeouts in seconds, by validation profile."""
 
     name: str
     purpose: str
     check: GateCheck | None = None
+    _: KW_ONLY
     async_check: AsyncGateCheck | None = None
     local_seconds: float = 60.0
     strict_seconds: float = 120.0
@@ -275,18 +135,3 @@ class Gate:
     def choose_timeout(self, profile: str) -> float:
         """Return the seconds that the gate may take under a validation profile."""
         return self.local_seconds if profile == "local" else self.strict_seconds
-
-
-def make_blocker(code: str, message: str, path: str = "", line: int = 0) -> IssueDraft:
-    """Return a draft of an issue that must be resolved before anything is published."""
-    return IssueDraft(code=code, severity="blocker", message=message, path=path, line=line)
-
-
-def make_error(code: str, message: str, path: str = "", line: int = 0) -> IssueDraft:
-    """Return a draft of an issue that makes a page wrong."""
-    return IssueDraft(code=code, severity="error", message=message, path=path, line=line)
-
-
-def make_warning(code: str, message: str, path: str = "", line: int = 0) -> IssueDraft:
-    """Return a draft of an issue that fails the gate only under a strict profile."""
-    return IssueDraft(code=code, severity="warn", message=message, path=path, line=line)

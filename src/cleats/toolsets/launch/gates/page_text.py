@@ -1,19 +1,29 @@
-"""The statements of a page, line by line, and the lines that must be proved.
+"""The statements of a page, and the comparison of texts by their words.
 
 A bullet states a fact unless it is only navigation: a link with a few words, or a label. A line of
 a paragraph must be proved only when it speaks of something that a launch may never guess.
+
+A text supports another when they share what carries meaning: words by their stem, compound names
+split into words (`loadScene`, `load_scene`), numbers as a whole.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from cleats.toolsets.launch.gates.model import LaunchSite, PageFile
-from cleats.toolsets.launch.site import pages
-from cleats.toolsets.launch.site.pages import CodeBlock
+import Stemmer  # type: ignore[import-not-found]
 
-_LIST_ITEM_PATTERN = re.compile(r"^(?P<lead>\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)(?P<text>.*)$")
+from cleats.toolsets.launch.gates.site import PageFile
+from cleats.toolsets.launch.site import pages
+
+LIST_ITEM_PATTERN = re.compile(r"^(\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)")
+CODE_SPAN_PATTERN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+"""Code within a line, as Markdown delimits it."""
+NAMED_CODE_PATTERN = re.compile(r"`([^`]+)`")
 _LINK_PATTERN = re.compile(r"\[[^\]]*\]\([^)]*\)|<https?://[^>]*>|\{\{[<%].*?[%>]\}\}")
 _TASK_BOX_PATTERN = re.compile(r"^\[[ xX]\]\s+")
 _MARKUP_PATTERN = re.compile(r"[*_`~#>|]")
@@ -26,7 +36,7 @@ _PRODUCT_VERB_PATTERN = re.compile(
     r"lets?|allows?|handles?|uses?|needs?|comes|ships|renders?|creates?|loads?|saves?)\b"
 )
 _LEAD_IN_PATTERN = re.compile(
-    r"(?i)(?:see(?: also)?|read(?: about)?|next|back to|go to|continue with|more(?: about)?)\b:?\s*"
+    r"(?i)\A(?:see(?: also)?|read(?: about)?|next|back to|go to|continue with|more(?: about)?)\b:?\s*"
 )
 _LINK_TAIL_PATTERN = re.compile(r"(?:[\u2013\u2014:-].*)?$")
 
@@ -51,8 +61,8 @@ def list_statements(file: PageFile) -> list[Statement]:
             continue
         claim_ids = tuple(pages.CLAIM_MARKER_PATTERN.findall(line))
         unmarked_line = pages.CLAIM_MARKER_PATTERN.sub("", line).rstrip()
-        item = _LIST_ITEM_PATTERN.match(unmarked_line)
-        text = _TASK_BOX_PATTERN.sub("", (item.group("text") if item else unmarked_line).strip())
+        item = LIST_ITEM_PATTERN.match(unmarked_line)
+        text = _TASK_BOX_PATTERN.sub("", unmarked_line[item.end() if item else 0 :].strip())
         kind = "row" if number in rows else "bullet" if item else "text"
         if text.strip("|-: "):
             page_statements.append(Statement(number, text, claim_ids, kind))
@@ -79,14 +89,9 @@ def find_product_sentence(product: str, text: str) -> str:
 
 def is_navigation_item(text: str) -> bool:
     """Return whether a bullet is only navigation: a link, perhaps with a description."""
-    text = _strip_lead_in(text.lstrip("*_ ")).lstrip("*_ ")
+    text = _LEAD_IN_PATTERN.sub("", text.lstrip("*_ ")).lstrip("*_ ")
     link = _LINK_PATTERN.match(text)
     return link is not None and bool(_LINK_TAIL_PATTERN.fullmatch(text[link.end() :].strip("*_. ")))
-
-
-def _strip_lead_in(text: str) -> str:
-    lead_in = _LEAD_IN_PATTERN.match(text)
-    return text[lead_in.end() :] if lead_in else text
 
 
 def strip_markup(text: str) -> str:
@@ -95,38 +100,96 @@ def strip_markup(text: str) -> str:
     return _MARKUP_PATTERN.sub("", text).strip()
 
 
-LANGUAGE_ALIASES: Mapping[str, str] = {
-    "py": "python",
-    "python3": "python",
-    "pycon": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "cs": "csharp",
-    "c#": "csharp",
-    "c++": "cpp",
-    "golang": "go",
-    "rb": "ruby",
-    "rs": "rust",
-    "kt": "kotlin",
-    "yml": "yaml",
-    "sh": "bash",
-    "zsh": "bash",
-    "shell": "bash",
-    "console": "bash",
-}
+_WORD_PATTERN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|\d+")
+_CAMEL_CASE_BREAK_PATTERN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+NUMBER_PATTERN = re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w-])|(?<![\w.-])\d{2,}(?![\w-])")
+"""A version or a figure, which nobody may invent. A single digit is a step or a size."""
+
+_NEGATION_PATTERN = re.compile(r"(?i)\b(?:no|not|never|none|nothing|neither|cannot|without|\w+n['\u2019]t)\b")
+_NAME_PATTERN = re.compile(r"[^\W\d]\w+")
+_CALL_PATH_PATTERN = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:\(.*)?$", re.DOTALL)
+
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a about after all also an and any are as at be been before both but by can do does each for
+    from get had has have how if in into is it its let like may more most no not of on one only or
+    other our out over s so some such than that the their them then there these they this those
+    through to under until up use used using via was we were what when where which while who will
+    with without you your
+    """,
+    )
+)
 
 
-def index_snippets(site: LaunchSite) -> dict[str, Mapping[str, Any]]:
-    """Return the snippets of the catalogue, keyed by their normalised code."""
-    snippets = site.load_document("snippet_catalog.json").get("snippets", ())
-    return {normalise_code(snippet["code"]): snippet for snippet in snippets}
+@cache
+def _load_stemmer() -> Any:
+    return Stemmer.Stemmer("english")
 
 
-def normalise_code(code: str) -> str:
-    """Strip trailing spaces and surrounding blank lines, so that code can be compared."""
-    return "\n".join(line.rstrip() for line in code.splitlines()).strip("\n")
+def stem_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that carry meaning."""
+    words = (word.lower() for piece in _WORD_PATTERN.findall(text) for word in _CAMEL_CASE_BREAK_PATTERN.split(piece))
+    return frozenset(_load_stemmer().stemWords([word for word in words if word not in STOP_WORDS]))
 
 
-def normalise_language(fence: CodeBlock) -> str:
-    """Return the language of a code block under the name that the catalogue uses."""
-    return LANGUAGE_ALIASES.get(fence.language, fence.language)
+class WordWeights:
+    """The weight of each word: low for a word of every text, high for a word of a single text."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        stem_sets = [stem_words(text) for text in texts]
+        self._text_count = len(stem_sets)
+        self._text_frequencies = Counter(word for words in stem_sets for word in words)
+
+    def weigh(self, word: str) -> float:
+        return math.log(1 + self._text_count / max(self._text_frequencies[word], 0.5))
+
+
+def measure_overlap(statement: str, evidence: str, *, ignored: str = "", weights: WordWeights | None = None) -> float:
+    """Return the weighted share of a statement's words that the evidence has, from 0 to 1.
+
+    A statement without words scores 1. The words of `ignored` may be stated without evidence and
+    count for nothing.
+    """
+    words = stem_words(statement) - stem_words(ignored)
+    if not words:
+        return 1.0
+    evidence_stems = stem_words(evidence)
+    word_weights = {word: weights.weigh(word) if weights else 1.0 for word in words}
+    matched_weight = sum(
+        word_weights[word] for word in words if word in evidence_stems or _has_prefix_match(word, evidence_stems)
+    )
+    return matched_weight / sum(word_weights.values())
+
+
+def find_numbers(text: str) -> frozenset[str]:
+    """Return the versions and figures in a text."""
+    return frozenset(NUMBER_PATTERN.findall(text))
+
+
+def is_negated(text: str) -> bool:
+    """Return whether a text denies something, not counting its code. Two negations cancel out."""
+    return len(_NEGATION_PATTERN.findall(NAMED_CODE_PATTERN.sub(" ", text))) % 2 == 1
+
+
+def find_unknown_names(text: str, evidence: str) -> list[str]:
+    """Return the code spans of a text whose name the evidence does not contain.
+
+    The name of `module.Class.method(argument)` is `method`; for a command line any word may match.
+    """
+    words = frozenset(_NAME_PATTERN.findall(evidence.lower()))
+    unknown_spans = []
+    for span in dict.fromkeys(NAMED_CODE_PATTERN.findall(text)):
+        call_path = _CALL_PATH_PATTERN.match(span)
+        names = _NAME_PATTERN.findall(call_path[1].rsplit(".", 1)[-1] if call_path else span)
+        if names and not words.intersection(name.lower() for name in names):
+            unknown_spans.append(span)
+    return unknown_spans
+
+
+def _has_prefix_match(word: str, candidates: frozenset[str]) -> bool:
+    """Return whether a long word begins a candidate or the reverse: `serializ`, `serializer`."""
+    return len(word) >= 4 and any(
+        len(candidate) >= 4 and (candidate.startswith(word) or word.startswith(candidate)) for candidate in candidates
+    )

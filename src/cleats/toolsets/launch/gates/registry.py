@@ -14,7 +14,7 @@ import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import process
-from cleats.toolsets.launch.gates.model import Gate
+from cleats.toolsets.launch.gates.model import FixRule, Gate, IssueKind
 
 GATE_NAMES = (
     "schema",
@@ -41,6 +41,19 @@ def load_gate(name: str) -> Gate:
     """Import and return the gate of this name; most runs need only some of the modules."""
     gate: Gate = import_module(f"cleats.toolsets.launch.gates.{name}").GATE
     return gate
+
+
+def list_issue_kinds(module_name: str) -> list[IssueKind]:
+    """Return the kinds of issues that a module of this package defines."""
+    module = import_module(f"cleats.toolsets.launch.gates.{module_name}")
+    return [value for value in vars(module).values() if isinstance(value, IssueKind)]
+
+
+def load_fixes(gate_names: Iterable[str]) -> dict[str, FixRule]:
+    """Return the fixes of these gates by error code; names of other reporters are ignored."""
+    known_names = set(gate_names) & set(GATE_NAMES)
+    kinds = [kind for name in known_names for kind in list_issue_kinds(name)]
+    return {kind.code: kind.fix for kind in kinds if kind.fix is not None}
 
 
 def select_gates(names: Iterable[str]) -> list[Gate]:

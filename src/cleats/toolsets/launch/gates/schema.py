@@ -2,8 +2,14 @@
 
 from collections.abc import Iterator
 
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.runs import artifacts
+
+INVALID_ARTIFACT = IssueKind(
+    "GATE_SCHEMA_INVALID", "blocker", "Start the run again: an artifact was damaged, or a worker is wrong."
+)
+UNREADABLE_ARTIFACT = IssueKind("GATE_SCHEMA_UNREADABLE", "blocker", "Start the run again: an artifact was damaged.")
 
 
 def check_schemas(site: LaunchSite) -> Iterator[GateMessage]:
@@ -14,12 +20,12 @@ def check_schemas(site: LaunchSite) -> Iterator[GateMessage]:
         try:
             document = site.job.read_json(name)
         except ValueError:
-            yield make_blocker("GATE_SCHEMA_UNREADABLE", f"{name} is not JSON", name)
+            yield UNREADABLE_ARTIFACT.draft(f"{name} is not JSON", name)
             continue
         yield f"{name}: {schema}"
         for fault in artifacts.find_faults(schema, document):
             message = f"{name} does not fit its schema: {fault['path'] or '/'}: {fault['message']}"
-            yield make_blocker("GATE_SCHEMA_INVALID", message, name)
+            yield INVALID_ARTIFACT.draft(message, name)
 
 
-GATE = Gate(name="schema", purpose=__doc__, check=check_schemas, local_seconds=30.0, strict_seconds=60.0)
+GATE = Gate("schema", __doc__, check_schemas, local_seconds=30.0, strict_seconds=60.0)

@@ -11,7 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, LaunchSite, make_blocker, make_warning
+from cleats.system.front_matter import set_front_matter_keys
+from cleats.toolsets.launch.gates.code_blocks import remove_code_blocks
+from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.page_edits import list_code_lines, remove_lines
+from cleats.toolsets.launch.gates.site import LaunchSite
 
 _HOME_FOLDER_REGEX: Final = (
     r"(?:\.[a-z][\w.-]*|[Dd]ocuments|[Dd]esktop|[Dd]ownloads|[Pp]rojects?|[Ww]orkspaces?|[Rr]epos?"
@@ -82,17 +86,12 @@ _PLACEHOLDER_PATTERN = re.compile(
 
 
 def check_secrets(site: LaunchSite) -> Iterator[GateMessage]:
-    for change in site.changes:
-        text = site.read_text(change.path) if change.kind == "file" else None
-        if text is None:
-            continue
+    for path, text in site.iterate_changed_texts():
         for number, line in enumerate(text.split("\n"), start=1):
             for name in find_secrets(line):
-                message = f"the line holds what looks like {name}"
-                yield make_blocker("GATE_SECRET", message, change.path, number)
-            if has_host_path(line) and site.is_from_launch(change.path, number):
-                message = "the line holds a path that only exists on somebody's machine"
-                yield make_warning("GATE_HOST_PATH", message, change.path, number)
+                yield LEAKED_SECRET.draft(f"the line holds what looks like {name}", path, number)
+            if has_host_path(line) and site.is_from_launch(path, number):
+                yield HOST_PATH.draft("the line holds a path that only exists on somebody's machine", path, number)
 
 
 def find_secrets(line: str) -> list[str]:
@@ -127,4 +126,30 @@ def _is_random_looking(value: str) -> bool:
     return entropy_bits >= 3.3
 
 
-GATE = Gate(name="secrets", purpose=__doc__, check=check_secrets, local_seconds=60.0, strict_seconds=120.0)
+def fix_secrets(case: FixCase) -> FixResult:
+    """Remove the line; in a code block, the whole block, which would not work without the line."""
+    if case.lines & list_code_lines(case.file):
+        return remove_code_blocks(case)
+    if any(number < case.file.body_line for number in case.lines):
+        return _remove_secret_keys(case)
+    return remove_lines(case.text, case.lines)
+
+
+def _remove_secret_keys(case: FixCase) -> FixResult:
+    lines = (case.text).split("\n")
+    keys = {
+        key: None for key in case.file.front if any(lines[number - 1].lstrip().startswith(key) for number in case.lines)
+    }
+    if not keys or "title" in keys:
+        return None
+    return set_front_matter_keys(case.text, keys)
+
+
+LEAKED_SECRET = IssueKind(
+    "GATE_SECRET", "blocker", "Take the line away, and revoke the secret: it has been written down.", fix_secrets
+)
+HOST_PATH = IssueKind(
+    "GATE_HOST_PATH", "warn", "Write a path that everybody has, or a name that stands for anybody.", fix_secrets
+)
+
+GATE = Gate("secrets", __doc__, check_secrets)

@@ -1,16 +1,26 @@
 """All code on a page must come from the snippet catalogue, and parse."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 
-from cleats.toolsets.launch.gates.consistency import SHELL_LANGUAGES, is_install_block
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, LaunchSite, PageFile, make_error
-from cleats.toolsets.launch.gates.page_text import index_snippets, normalise_code, normalise_language
+from cleats.toolsets.launch.gates.code_blocks import (
+    SHELL_LANGUAGES,
+    find_block_lines,
+    index_snippets,
+    is_install_block,
+    normalise_code,
+    normalise_language,
+)
+from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.page_edits import remove_lines
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.snippets.syntax import find_faults
 
 NON_CODE_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
 """Languages of fenced blocks that are not code."""
+MIN_SIMILARITY_RATIO = 0.6
+"""Minimum similarity of a code block to a snippet for the snippet to be what was meant."""
 
 
 def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
@@ -21,28 +31,52 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
     ]
     faults = find_faults((fence.code, normalise_language(fence)) for _, fence in code_blocks)
     for (file, fence), fault in zip(code_blocks, faults, strict=True):
-        yield from _check_code_block(file, fence, fault, catalogue)
+        if fault:
+            yield BROKEN_CODE.draft(f"the code does not parse: {fault}", file.path, fence.line)
+        code = normalise_code(fence.code)
+        if fence.language in SHELL_LANGUAGES and (fence.language or is_install_block(fence)):
+            continue  # commands are not snippets; the consistency gate checks those that install
+        if code and code not in catalogue:
+            yield UNKNOWN_CODE.draft("the code is not in the catalogue of snippets", file.path, fence.line)
 
 
-def _check_code_block(
-    file: PageFile, fence: CodeBlock, fault: str, catalogue: Mapping[str, Mapping[str, Any]]
-) -> Iterator[IssueDraft]:
-    if fault:
-        message = f"the code does not parse: {fault}"
-        yield make_error("GATE_SNIPPET_SYNTAX", message, file.path, fence.line)
-    code = normalise_code(fence.code)
-    if fence.language in SHELL_LANGUAGES and (fence.language or is_install_block(fence)):
-        return  # commands are not snippets; the consistency gate checks those that install
-    if code and code not in catalogue:
-        message = "the code is not in the catalogue of snippets"
-        yield make_error("GATE_SNIPPET_UNKNOWN", message, file.path, fence.line)
+def fix_snippets(case: FixCase) -> str:
+    """Replace code by the snippet of the catalogue that was meant, or remove it."""
+    catalogue = index_snippets(case.site)
+    text = case.text
+    for fence in reversed(case.file.fences):  # from the end, so that lines keep their numbers
+        if fence.line not in case.lines:
+            continue
+        code = normalise_code(fence.code)
+        candidates = [
+            candidate
+            for candidate, snippet in catalogue.items()
+            if snippet["validation"]["syntax_ok"] and snippet["language"] == normalise_language(fence)
+        ]
+        best = max(candidates, key=lambda candidate: (_measure_similarity(code, candidate), candidate), default="")
+        if best and best != code and _measure_similarity(code, best) >= MIN_SIMILARITY_RATIO:
+            text = _replace_block_code(text, fence, best)
+        else:
+            text = remove_lines(text, find_block_lines(text, fence))
+    return text
 
 
-GATE = Gate(
-    name="snippet_syntax",
-    purpose=__doc__,
-    check=check_snippets,
-    reads_pages=True,
-    local_seconds=60.0,
-    strict_seconds=120.0,
+def _replace_block_code(text: str, fence: CodeBlock, code: str) -> str:
+    lines = text.split("\n")
+    opening = lines[fence.line - 1]
+    indent = opening[: len(opening) - len(opening.lstrip())]  # a block may be inside a list
+    new_lines = [indent + line if line else line for line in code.split("\n")]
+    old_line_count = fence.code.count("\n")
+    return "\n".join([*lines[: fence.line], *new_lines, *lines[fence.line + old_line_count :]])
+
+
+def _measure_similarity(first: Iterable[str], second: Iterable[str]) -> float:
+    return SequenceMatcher(None, list(first), list(second), autojunk=False).ratio()
+
+
+UNKNOWN_CODE = IssueKind(
+    "GATE_SNIPPET_UNKNOWN", "error", "Show code from the repository as it stands there.", fix_snippets
 )
+BROKEN_CODE = IssueKind("GATE_SNIPPET_SYNTAX", "error", "Show code that parses.", fix_snippets)
+
+GATE = Gate("snippet_syntax", __doc__, check_snippets, reads_pages=True)

@@ -11,24 +11,63 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, LaunchSite, PageFile, make_blocker
+from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.page_text import (
+    NAMED_CODE_PATTERN,
     Statement,
-    find_product_sentence,
-    has_only_names,
-    is_navigation_item,
-    list_statements,
-    strip_markup,
-)
-from cleats.toolsets.launch.gates.wording import (
     WordWeights,
     find_numbers,
+    find_product_sentence,
     find_unknown_names,
+    has_only_names,
+    is_navigation_item,
     is_negated,
+    list_statements,
     measure_overlap,
     stem_words,
+    strip_markup,
+)
+from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
+from cleats.toolsets.launch.gates.truth_lock_fixes import (
+    fix_drifted_statements,
+    fix_unmarked_statements,
+    remove_statements,
 )
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
+
+_FOLLOW_EVIDENCE = "Say what the cited lines say, or take the statement away."
+_NAME_CLAIM = "Name the claim that proves it at the end of the line, or remove it."
+
+MISSING_EVIDENCE = IssueKind("GATE_TRUTH_NO_EVIDENCE", "blocker", "Start the run again: its evidence is missing.")
+OTHER_COMMIT = IssueKind("GATE_TRUTH_IDENTITY", "blocker", "Start the run again: its evidence is of another commit.")
+UNMARKED_FACT = IssueKind("GATE_TRUTH_UNMARKED", "blocker", _NAME_CLAIM, fix_unmarked_statements)
+UNKNOWN_CLAIM = IssueKind(
+    "GATE_TRUTH_UNKNOWN_CLAIM",
+    "blocker",
+    "Name a claim of evidence_map.json, or remove the statement.",
+    fix_unmarked_statements,
+)
+DRIFTED_STATEMENT = IssueKind("GATE_TRUTH_DRIFT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_FIGURE = IssueKind("GATE_TRUTH_FIGURE", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_FORMAT = IssueKind("GATE_TRUTH_FORMAT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_NAME = IssueKind("GATE_TRUTH_NAME", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+SPECULATIVE_STATEMENT = IssueKind("GATE_TRUTH_SPECULATION", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+PRODUCT_SENTENCE = IssueKind("GATE_TRUTH_SENTENCE", "blocker", _NAME_CLAIM, fix_unmarked_statements)
+PROTECTED_TOPIC = IssueKind(
+    "GATE_TRUTH_TOPIC", "blocker", "Prove it with a claim, or say nothing about it.", remove_statements
+)
+UNCITED_CLAIM = IssueKind("GATE_TRUTH_UNCITED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+BROKEN_CITATION = IssueKind("GATE_TRUTH_CITATION", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+UNSUPPORTED_CLAIM = IssueKind("GATE_TRUTH_UNSUPPORTED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+FORBIDDEN_INFERENCE = IssueKind(
+    "GATE_TRUTH_INFERENCE", "blocker", "Remove it, or let the run infer (allow_inference).", remove_statements
+)
+LOST_CLAIM = IssueKind(
+    "GATE_TRUTH_CONTRADICTED", "blocker", "Remove it: a stronger source says otherwise.", remove_statements
+)
+OPEN_CONTRADICTION = IssueKind(
+    "GATE_TRUTH_CONTRADICTION", "blocker", "Remove both, or settle in the source which one is right.", remove_statements
+)
 
 MIN_WORD_OVERLAP = 0.6
 """Minimum share of a statement's words that its claims or their sources must contain. A rewording
@@ -61,7 +100,6 @@ KNOWN_FORMATS = frozenset(
 """Words that a reader takes for a file format when they are in capitals."""
 _FORMAT_NAME_PATTERN = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
 _ABSENCE_PATTERN = re.compile(r"(?i)\b(?:no|none|nothing|without)\b")
-_CODE_SPAN_PATTERN = re.compile(r"`([^`]+)`")
 _FORMAT_VERB_PATTERN = re.compile(r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b")
 
 
@@ -131,23 +169,21 @@ def check_truth(site: LaunchSite) -> Iterator[GateMessage]:
             yield from _check_statement(site, evidence, file, statement)
         yield f"{file.path}: {len(file.claims)} claims"
     for claim_id in sorted(locations_by_claim.keys() & evidence.claims.keys()):
-        for code, message in _check_claim(site, evidence, evidence.claims[claim_id]):
-            yield from (make_blocker(code, message, *location) for location in locations_by_claim[claim_id])
-    for claim_id, code, message in _find_contradictions(site):
-        yield from (make_blocker(code, message, *location) for location in locations_by_claim.get(claim_id, ()))
+        for kind, message in _check_claim(site, evidence, evidence.claims[claim_id]):
+            yield from (kind.draft(message, *location) for location in locations_by_claim[claim_id])
+    for claim_id, kind, message in _find_contradictions(site):
+        yield from (kind.draft(message, *location) for location in locations_by_claim.get(claim_id, ()))
 
 
 def _check_identity(site: LaunchSite) -> Iterator[IssueDraft]:
     facts, evidence = site.facts, site.load_document("evidence_map.json")
     for name, document in (("product_facts.json", facts), ("evidence_map.json", evidence)):
         if not document:
-            yield make_blocker("GATE_TRUTH_NO_EVIDENCE", f"the run has no {name}")
+            yield MISSING_EVIDENCE.draft(f"the run has no {name}")
         elif document.get("repo_sha") != site.config["github_ref"]:
-            message = f"{name} speaks of another commit than the run"
-            yield make_blocker("GATE_TRUTH_IDENTITY", message, name)
+            yield OTHER_COMMIT.draft(f"{name} speaks of another commit than the run", name)
     if facts and evidence and facts.get("repo_url") != evidence.get("repo_url"):
-        message = "the facts and the evidence speak of different repositories"
-        yield make_blocker("GATE_TRUTH_IDENTITY", message, "product_facts.json")
+        yield OTHER_COMMIT.draft("the facts and the evidence speak of different repositories", "product_facts.json")
 
 
 def _check_statement(
@@ -155,40 +191,38 @@ def _check_statement(
 ) -> Iterator[IssueDraft]:
     unknown_ids = [cited_id for cited_id in statement.claim_ids if cited_id not in evidence.claims]
     for claim_id in unknown_ids:
-        message = f"no evidence has the claim {claim_id}"
-        yield make_blocker("GATE_TRUTH_UNKNOWN_CLAIM", message, file.path, statement.line)
+        yield UNKNOWN_CLAIM.draft(f"no evidence has the claim {claim_id}", file.path, statement.line)
     if not statement.claim_ids:
         yield from _check_unmarked(site, evidence, file, statement)
         return
     claims = [evidence.claims[cited_id] for cited_id in statement.claim_ids if cited_id not in unknown_ids]
     if claims:
-        for code, message in _check_against_claims(site, evidence, statement, claims):
-            yield make_blocker(code, message, file.path, statement.line)
+        for kind, message in _check_against_claims(site, evidence, statement, claims):
+            yield kind.draft(message, file.path, statement.line)
 
 
 def _check_against_claims(
     site: LaunchSite, evidence: EvidenceReader, statement: Statement, claims: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    """Yield the code and message of each difference between a statement and its claims."""
+) -> Iterator[tuple[IssueKind, str]]:
+    """Yield the kind and message of each difference between a statement and its claims."""
     text = strip_markup(statement.text)
     claimed_text = " ".join(claim["claim_text"] for claim in claims)
     evidence_text = "\n".join([claimed_text, *(evidence.read_sources(claim) for claim in claims)])
     product_name = str(site.facts.get("product_name", ""))
-    prose = strip_markup(_CODE_SPAN_PATTERN.sub(" ", statement.text))  # names in code are looked up separately
+    prose = strip_markup(NAMED_CODE_PATTERN.sub(" ", statement.text))  # names in code are looked up separately
     if measure_overlap(prose, evidence_text, ignored=product_name, weights=evidence.weights) < MIN_WORD_OVERLAP:
-        yield "GATE_TRUTH_DRIFT", "the statement does not say what its claim says"
+        yield DRIFTED_STATEMENT, "the statement does not say what its claim says"
     elif is_negated(statement.text) != is_negated(claimed_text):
-        yield "GATE_TRUTH_DRIFT", "the statement says the opposite of its claim"
+        yield DRIFTED_STATEMENT, "the statement says the opposite of its claim"
     for number in sorted(find_numbers(text) - find_numbers(evidence_text)):
-        message = f"the figure {number} is not in the evidence of the statement"
-        yield "GATE_TRUTH_FIGURE", message
+        yield UNKNOWN_FIGURE, f"the figure {number} is not in the evidence of the statement"
     for name in sorted(find_formats(text) - find_formats(evidence_text)):
-        yield "GATE_TRUTH_FORMAT", f"the evidence of the statement does not know the format {name}"
+        yield UNKNOWN_FORMAT, f"the evidence of the statement does not know the format {name}"
     for name in find_unknown_names(statement.text, evidence_text):
-        yield "GATE_TRUTH_NAME", f"the evidence of the statement does not know `{name}`"
+        yield UNKNOWN_NAME, f"the evidence of the statement does not know `{name}`"
     is_speculative = SPECULATION_PATTERN.search(text) and not SPECULATION_PATTERN.search(evidence_text)
     if is_speculative and not site.config.get("allow_inference", False):
-        yield "GATE_TRUTH_SPECULATION", "the statement guesses, and this launch may not"
+        yield SPECULATIVE_STATEMENT, "the statement guesses, and this launch may not"
 
 
 def _check_unmarked(
@@ -196,27 +230,22 @@ def _check_unmarked(
 ) -> Iterator[IssueDraft]:
     text, line = strip_markup(statement.text), statement.line
     if statement.kind == "bullet" and not is_navigation_item(statement.text) and stem_words(text):
-        message = "a bullet states a fact and names no claim"
-        yield make_blocker("GATE_TRUTH_UNMARKED", message, file.path, line)
+        yield UNMARKED_FACT.draft("a bullet states a fact and names no claim", file.path, line)
         return
     if statement.kind == "row" and not has_only_names(statement.text):
-        message = "a row of a table states a fact and names no claim"
-        yield make_blocker("GATE_TRUTH_UNMARKED", message, file.path, line)
+        yield UNMARKED_FACT.draft("a row of a table states a fact and names no claim", file.path, line)
         return
     for topic, topic_pattern in PROTECTED_TOPIC_PATTERNS.items():
         if match := topic_pattern.search(text):
-            message = f"{match.group()!r} speaks of {topic} and names no claim"
-            yield make_blocker("GATE_TRUTH_TOPIC", message, file.path, line)
+            yield PROTECTED_TOPIC.draft(f"{match.group()!r} speaks of {topic} and names no claim", file.path, line)
     if _FORMAT_VERB_PATTERN.search(text):
         for name in sorted(find_formats(text) - evidence.formats):
-            message = f"no evidence knows the format {name}"
-            yield make_blocker("GATE_TRUTH_FORMAT", message, file.path, line)
+            yield UNKNOWN_FORMAT.draft(f"no evidence knows the format {name}", file.path, line)
     if statement.kind == "text" and find_product_sentence(str(site.facts.get("product_name", "")), text):
-        message = "a sentence says what the product is or does and names no claim"
-        yield make_blocker("GATE_TRUTH_SENTENCE", message, file.path, line)
+        yield PRODUCT_SENTENCE.draft("a sentence says what the product is or does and names no claim", file.path, line)
     if statement.kind == "text" and (figures := sorted(find_numbers(_strip_code_and_links(statement.text)))):
         message = f"the figure {figures[0]} stands in a statement that names no claim"
-        yield make_blocker("GATE_TRUTH_FIGURE", message, file.path, line)
+        yield UNKNOWN_FIGURE.draft(message, file.path, line)
 
 
 def _strip_code_and_links(text: str) -> str:
@@ -224,23 +253,23 @@ def _strip_code_and_links(text: str) -> str:
     return re.sub(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|https?://\S+", " ", text)
 
 
-def _check_claim(site: LaunchSite, evidence: EvidenceReader, claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the code and message of each reason why a claim does not hold."""
+def _check_claim(
+    site: LaunchSite, evidence: EvidenceReader, claim: Mapping[str, Any]
+) -> Iterator[tuple[IssueKind, str]]:
+    """Yield the kind and message of each reason why a claim does not hold."""
     claim_id, text = claim["claim_id"], claim["claim_text"]
     if not claim["citations"]:
-        yield "GATE_TRUTH_UNCITED", f"the claim {claim_id} cites nothing"
+        yield UNCITED_CLAIM, f"the claim {claim_id} cites nothing"
         return
     for citation in claim["citations"]:
         if evidence.read_citation(citation) is None:
             location = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
-            message = f"the claim {claim_id} cites lines that are not there: {location}"
-            yield "GATE_TRUTH_CITATION", message
+            yield BROKEN_CITATION, f"the claim {claim_id} cites lines that are not there: {location}"
             return
     if not _is_absence_claim(claim) and not is_supported(site, text, evidence.read_sources(claim)):
-        yield "GATE_TRUTH_UNSUPPORTED", f"the lines that the claim {claim_id} cites do not speak of it"
+        yield UNSUPPORTED_CLAIM, f"the lines that the claim {claim_id} cites do not speak of it"
     if is_forbidden_inference(site, claim):
-        message = f"the claim {claim_id} is inferred, and what it speaks of may not be"
-        yield "GATE_TRUTH_INFERENCE", message
+        yield FORBIDDEN_INFERENCE, f"the claim {claim_id} is inferred, and what it speaks of may not be"
 
 
 def is_supported(site: LaunchSite, text: str, sources: str) -> bool:
@@ -248,7 +277,7 @@ def is_supported(site: LaunchSite, text: str, sources: str) -> bool:
 
     A name in code is different: it stands for itself, even when it equals the name of the product.
     """
-    code_words = {word for span in _CODE_SPAN_PATTERN.findall(text) for word in re.findall(r"\w{2,}", span)}
+    code_words = {word for span in NAMED_CODE_PATTERN.findall(text) for word in re.findall(r"\w{2,}", span)}
     if code_words & set(re.findall(r"\w{2,}", sources)):
         return True
     name = str(site.facts.get("product_name", ""))
@@ -270,22 +299,18 @@ def is_forbidden_inference(site: LaunchSite, claim: Mapping[str, Any]) -> bool:
     return claim["claim_kind"] == "format" or any(pattern.search(text) for pattern in PROTECTED_TOPIC_PATTERNS.values())
 
 
-def _find_contradictions(site: LaunchSite) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, code and message of each claim that contradicts another."""
+def _find_contradictions(site: LaunchSite) -> Iterator[tuple[str, IssueKind, str]]:
+    """Yield the id, kind and message of each claim that contradicts another."""
     for contradiction in site.load_document("evidence_map.json").get("contradictions", ()):
         claim_ids = {contradiction["claim_a_id"], contradiction["claim_b_id"]}
         losing_ids = claim_ids - {contradiction.get("winning_claim_id", "")}
         for claim_id in sorted(losing_ids):
             other_id = next(iter(claim_ids - {claim_id}), claim_id)
             if len(losing_ids) == 1:
-                yield (
-                    claim_id,
-                    "GATE_TRUTH_CONTRADICTED",
-                    f"the claim {claim_id} lost against {other_id}",
-                )
+                yield claim_id, LOST_CLAIM, f"the claim {claim_id} lost against {other_id}"
             else:
                 message = f"the claims {claim_id} and {other_id} contradict each other"
-                yield claim_id, "GATE_TRUTH_CONTRADICTION", message
+                yield claim_id, OPEN_CONTRADICTION, message
 
 
 def find_formats(text: str) -> set[str]:
@@ -293,9 +318,7 @@ def find_formats(text: str) -> set[str]:
     return {name.upper() for name in _FORMAT_NAME_PATTERN.findall(text)} & KNOWN_FORMATS
 
 
-GATE = Gate(
-    name="truth_lock", purpose=__doc__, check=check_truth, reads_pages=True, local_seconds=60.0, strict_seconds=120.0
-)
+GATE = Gate("truth_lock", __doc__, check_truth, reads_pages=True)
 
 
 def build_truth_report(site: LaunchSite, issues: Sequence[Issue]) -> dict[str, Any]:

@@ -9,12 +9,21 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from cleats.toolsets.launch.gates.model import GateMessage, LaunchSite, WorktreeChange, make_blocker, make_error
+from cleats.contract.errors import ToolError
+from cleats.toolsets.launch.gates.model import FileRemoval, FixResult, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.git.client import IGNORE_DIRTY_SUBMODULES, HardenedGit
-from cleats.toolsets.launch.patching.patches import hash_content
+from cleats.toolsets.launch.patching.patches import ConflictError, apply_patch, hash_content
 from cleats.toolsets.launch.patching.path_guard import list_changed_paths
 
+WORKTREE_MOVED = IssueKind(
+    "GATE_WORKTREE_MOVED", "blocker", "Leave the worktree alone while it is validated, and validate again."
+)
+MANUAL_EDIT = IssueKind(
+    "GATE_MANUAL_EDIT", "error", "Set allow_manual_edits in the run's configuration, or undo the edit."
+)
 PATCH_BUNDLE_NAME = "patch_bundle.json"
 APPLY_FIX_STEP_PREFIX = "apply:fix:"
 
@@ -22,17 +31,16 @@ APPLY_FIX_STEP_PREFIX = "apply:fix:"
 def check_worktree(site: LaunchSite, edited_paths: list[str], *, moved: bool) -> Iterator[GateMessage]:
     """Report files that were edited by hand, and whether the site changed during validation."""
     if moved:
-        message = "the worktree changed while it was validated"
-        yield make_blocker("GATE_WORKTREE_MOVED", message)
+        yield WORKTREE_MOVED.draft("the worktree changed while it was validated")
     if site.config.get("allow_manual_edits", False):
         yield from (f"edited by hand, which this run allows: {path}" for path in edited_paths)
         return
     for path in edited_paths:
-        yield make_error("GATE_MANUAL_EDIT", "the file is not what the run wrote", path)
+        yield MANUAL_EDIT.draft("the file is not what the run wrote", path)
 
 
-def list_applied_bundles(site: LaunchSite) -> list[str]:
-    """Return the names of the applied bundles, in order, without those only planned."""
+def list_applied_patches(site: LaunchSite) -> list[Mapping[str, Any]]:
+    """Return the patches of the applied bundles, in order, without those only planned."""
     applied = (step for step in site.job.facts if step.partition(":")[0] == "apply")
     names = (
         f"patch_bundle.delta.{step.removeprefix(APPLY_FIX_STEP_PREFIX)}.json"
@@ -40,23 +48,13 @@ def list_applied_bundles(site: LaunchSite) -> list[str]:
         else PATCH_BUNDLE_NAME
         for step in applied
     )
-    return list(dict.fromkeys(names))
-
-
-def read_expected_hashes(site: LaunchSite) -> dict[str, str]:
-    """Return the hash that each file has after its last patch, by path."""
-    return {
-        patch["path"]: patch["content_hash"]
-        for name in list_applied_bundles(site)
-        for patch in site.job.read_json(name)["patches"]
-    }
+    return [patch for name in dict.fromkeys(names) for patch in site.job.read_json(name)["patches"]]
 
 
 def find_edited_files(site: LaunchSite) -> list[str]:
     """Return the files that differ from the result of the patches of the run."""
-    expected_hashes = read_expected_hashes(site)
-    changed = {change.path for change in site.changes}
-    edited_paths = changed - expected_hashes.keys()
+    expected_hashes = {patch["path"]: patch["content_hash"] for patch in list_applied_patches(site)}
+    edited_paths = {change.path for change in site.changes} - expected_hashes.keys()
     for path, expected in expected_hashes.items():
         file = site.job.site / path
         is_plain_file = file.is_file() and not file.is_symlink()
@@ -68,8 +66,6 @@ def find_edited_files(site: LaunchSite) -> list[str]:
 _HUNK_HEADER_PATTERN = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _DIFF_OPTIONS = (
     "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
     "--no-renames",
     "--unified=0",
     IGNORE_DIRTY_SUBMODULES,
@@ -121,3 +117,29 @@ def _classify_path(path: Path) -> tuple[str, int]:
     if stat.S_ISDIR(mode):
         return "folder", mode  # a nested repository
     return ("file" if stat.S_ISREG(mode) else "device"), mode
+
+
+async def restore_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> FixResult:
+    """Return the file as the run's patches leave it, or None when that cannot be determined."""
+    data = await _read_base_file(site, path, base, env)
+    try:
+        for patch in list_applied_patches(site):
+            if patch["path"] == path:
+                data = apply_patch(patch, data)
+    except ConflictError:
+        return None
+    if data is None:
+        return FileRemoval.REMOVED
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+async def _read_base_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> bytes | None:
+    git = HardenedGit(env, site.job.site)
+    try:
+        listing = await git.run("", "ls-tree", "-z", "--name-only", base, "--", path)
+        return await git.run("", "cat-file", "blob", f"{base}:{path}") if listing else None
+    except ToolError:
+        return None

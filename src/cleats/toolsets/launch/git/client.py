@@ -1,15 +1,14 @@
 """Git for untrusted repositories: one commit is fetched, and nothing of it is run.
 
-The environment is built from scratch: only variables that identify the user and reach the network
-pass (`filter_git_environment`). There are no prompts, hooks, filters, submodules or large files
-from a second server. A symbolic link of the repository becomes a plain file with its target as
+Commands are hardened by `cleats.system.git`. There are no prompts, hooks, filters, submodules or
+large files from a second server. A symbolic link of the repository becomes a plain file with its target as
 text, so no reader can be led out of the checkout. A checkout appears complete, by a rename, or not
 at all.
 """
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,41 +17,10 @@ from typing import Final
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.git import ONLINE_SETTINGS, GitError, build_argv, build_environment, find_git, has_harmless_settings
 from cleats.system.processes import process
 from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.git.faults import GitFault, classify_fault, extract_rejection_reason
-
-_HARMLESS_LINE_PATTERN: Final = re.compile(
-    r"\s*|\s*[#;].*"
-    r"|\[(core|extensions|user)\]|\[(remote|branch) \"[\w./-]+\"\]"
-    r"|\s*(repositoryformatversion|filemode|bare|logallrefupdates|symlinks|autocrlf|ignorecase"
-    r"|precomposeunicode|objectformat|refstorage)\s*=\s*\w+"
-    r"|\s*hooksPath\s*=\s*/dev/null"
-    r"|\s*(name|email|url|fetch|remote|merge)\s*=[^\\\"]*",
-    re.IGNORECASE,
-)
-"""A permitted line; continued lines and quoted values never match. A remote may be configured,
-since no remote is ever used by its name."""
-
-MAX_CONFIG_BYTES: Final = 1 << 16
-"""Longest accepted file; the one that git creates has about two hundred bytes."""
-
-
-def has_harmless_settings(root: Path) -> bool:
-    """Return whether the checkout in a folder has only harmless settings, or does not exist yet."""
-    git_folder = root / ".git"
-    if git_folder.is_symlink() or git_folder.is_file() or (git_folder / "commondir").exists():
-        return False  # its settings are somewhere else
-    file = git_folder / "config"
-    if not file.exists():
-        return not file.is_symlink()
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(MAX_CONFIG_BYTES + 1).decode()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return len(text) <= MAX_CONFIG_BYTES and all(_HARMLESS_LINE_PATTERN.fullmatch(line) for line in text.split("\n"))
-
 
 ProgressReporter = Callable[[str], None]
 
@@ -76,48 +44,16 @@ IGNORE_DIRTY_SUBMODULES: Final = "--ignore-submodules=dirty"
 _SIZE_CHECK_SECONDS: Final = 0.5
 """Seconds between two checks of how much a fetch has written."""
 
-_ALLOWED_VARIABLES: Final = frozenset(
-    {
-        *("HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME"),
-        *("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-        *("SYSTEMROOT", "USERPROFILE", "APPDATA", "PATHEXT", "COMSPEC"),
-    }
-)
-
-_GIT_SETTINGS: Final = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
+_CHECKOUT_SETTINGS: Final = (
+    *ONLINE_SETTINGS,
     "core.symlinks=false",
     "core.autocrlf=false",
     "core.quotePath=false",
-    "core.protectHFS=true",
-    "core.protectNTFS=true",
     "core.attributesFile=/dev/null",
-    "credential.interactive=false",
-    "protocol.allow=never",
-    "protocol.file.allow=always",
-    "protocol.http.allow=always",
-    "protocol.https.allow=always",
-    "protocol.ssh.allow=always",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
     "advice.detachedHead=false",
     "init.defaultBranch=main",
-    "commit.gpgSign=false",
 )
-
-
-def filter_git_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that git may see: the user, the network, and settings for git."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if name.upper() in _ALLOWED_VARIABLES or name.startswith("GIT_CONFIG_")
-    }
+"""Settings that make a checkout the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,18 +165,18 @@ class HardenedGit:
             ToolError: By the fault that git reports; ILLEGAL_STATE when the settings of the
                 checkout were changed, and then git is not run.
         """
-        program = shutil.which("git", path=self.env.get("PATH"))
-        if program is None or not Path(program).is_absolute():
-            raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git is not installed.")
+        try:
+            program = find_git(self.root, self.env.get("PATH"))
+        except GitError:
+            raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git is not installed.") from None
         if self.root is not None and not self.is_private and not has_harmless_settings(self.root):
             raise _changed_settings_error(self.root)
-        argv = [program, "--no-pager", *_format_settings(_GIT_SETTINGS), *args]
         try:
             with anyio.fail_after(seconds):
                 completed = await process.run(
-                    argv,
+                    build_argv(program, args, _CHECKOUT_SETTINGS, filters=("lfs",)),
                     cwd=self.root,
-                    env=self._build_environment(program),
+                    env={**build_environment(program, self.env, online=True), "GIT_ATTR_NOSYSTEM": "1"},
                     stdin=stdin,
                     output_limit=1 << 26,
                 )
@@ -263,29 +199,6 @@ class HardenedGit:
             return self.root is not None and shutil.disk_usage(self.root).free < _MIN_FREE_BYTES
         except OSError:
             return False
-
-    def _build_environment(self, program: str) -> dict[str, str]:
-        environment = {
-            "PATH": str(Path(program).parent),
-            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-            **filter_git_environment(self.env),
-            "LC_ALL": "C",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ASKPASS": "",
-            "SSH_ASKPASS": "",
-            "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_ATTR_NOSYSTEM": "1",
-        }
-        with suppress(RuntimeError):
-            environment.setdefault("HOME", str(Path.home()))
-        return environment
-
-
-def _format_settings(settings: Sequence[str]) -> list[str]:
-    filters = [f"filter.lfs.{key}" for key in ("clean=", "smudge=", "process=", "required=false")]
-    return [word for setting in (*settings, *filters) for word in ("-c", setting)]
 
 
 async def _fetch_commit(git: HardenedGit, url: str, sha: str, size_limit: int) -> None:

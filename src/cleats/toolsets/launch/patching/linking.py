@@ -6,11 +6,12 @@ site uses for such links, or under a new one.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from cleats.contract.errors import ToolError
+from cleats.system import front_matter
 from cleats.toolsets.launch.patching.patches import (
     ConflictError,
     SitePatch,
@@ -18,7 +19,6 @@ from cleats.toolsets.launch.patching.patches import (
     make_anchor_patch,
     make_create_patch,
     make_range_patch,
-    set_front_matter_keys,
 )
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.site import pages
@@ -32,12 +32,13 @@ def plan_patches(
     drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard, tree: CheckoutTree
 ) -> list[SitePatch]:
     """Plan all changes of the site: the drafts by path, then the links that lead to them."""
-    largest_weights = {folder: _find_largest_weight(folder, tree, drafts) for folder in _list_folders(drafts)}
-    planned: list[SitePatch] = []
-    for path, text in sorted(drafts.items()):
-        planned.append(make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)])))
-    planned.extend(_plan_links(drafts, plan, guard))
-    return planned
+    folders = {_find_sibling_folder(path) for path in drafts}
+    largest_weights = {folder: _find_largest_weight(folder, tree, drafts) for folder in folders}
+    new_pages = [
+        make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)]))
+        for path, text in sorted(drafts.items())
+    ]
+    return [*new_pages, *_plan_links(drafts, plan, guard)]
 
 
 def _find_sibling_folder(path: str) -> str:
@@ -45,10 +46,6 @@ def _find_sibling_folder(path: str) -> str:
     page_path = PurePosixPath(path)
     is_bundle = page_path.name.startswith(("index.", "_index."))
     return str(page_path.parent.parent if is_bundle else page_path.parent)
-
-
-def _list_folders(paths: Iterable[str]) -> set[str]:
-    return {_find_sibling_folder(path) for path in paths}
 
 
 def _find_largest_weight(folder: str, tree: CheckoutTree, drafts: Mapping[str, str]) -> int:
@@ -59,16 +56,19 @@ def _find_largest_weight(folder: str, tree: CheckoutTree, drafts: Mapping[str, s
     weights = [0]
     for path in tree.paths_below(folder):
         if path.endswith(".md") and path not in drafts and _find_sibling_folder(path) == folder:
-            weight = _read_front_matter(tree.read_text(path) or "").get("weight")
+            try:
+                weight = front_matter.parse_page(tree.read_text(path) or "").front.get("weight")
+            except front_matter.FrontMatterError:
+                continue
             weights.append(weight if isinstance(weight, int) else 0)
     return max(weights)
 
 
 def _raise_weight(text: str, largest: int) -> str:
-    weight = pages.parse_page(text).front.get("weight")
+    weight = front_matter.parse_page(text).front.get("weight")
     if not isinstance(weight, int) or largest <= 0:
         return text
-    return set_front_matter_keys(text, {"weight": weight + largest})
+    return front_matter.set_front_matter_keys(text, {"weight": weight + largest})
 
 
 def _plan_links(
@@ -89,7 +89,7 @@ def _plan_links(
 
 
 def _link_pages(path: str, text: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[SitePatch]:
-    page = pages.parse_page(text)
+    page = front_matter.parse_page(text)
     linked_targets = {link.target.rstrip("/") for link in pages.list_links(page.body)}
     new_items = [
         f"- [{entry['title']}]({entry['url_path']})"
@@ -116,13 +116,6 @@ def _read_page(guard: WorktreeGuard, path: str) -> str | None:
         return None if data is None else data.decode()
     except (ToolError, UnicodeDecodeError):
         return None
-
-
-def _read_front_matter(text: str) -> Mapping[str, Any]:
-    try:
-        return pages.parse_page(text).front
-    except pages.FrontMatterError:
-        return {}
 
 
 _CHANGE_LABELS: Mapping[str, str] = {
@@ -152,14 +145,10 @@ def render_diff_report(bundle: Mapping[str, Any], guard: WorktreeGuard, product_
 def _render_patch(patch: Mapping[str, Any], before: str) -> tuple[str, list[str]]:
     if patch["type"] == "create_file":
         text = str(patch["new_content"])
-        page = pages.parse_page(text)
+        page = front_matter.parse_page(text)
         outline = [f"- {heading.text}" for heading in pages.list_headings(page.body)]
         title = page.front.get("title", "")
-        return f"+{text.count(chr(10))}", [
-            f"New page “{title}”.",
-            *([""] if outline else []),
-            *outline,
-        ]
+        return f"+{text.count(chr(10))}", [f"New page “{title}”.", *([""] if outline else []), *outline]
     try:
         new_text = apply_patch_to_text(patch, before)
     except ConflictError:  # reported when the bundle is applied

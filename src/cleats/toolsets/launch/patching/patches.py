@@ -8,93 +8,14 @@ anything else is a conflict that changes nothing. Several patches of one file fo
 """
 
 import hashlib
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system import front_matter
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.site import pages
-
-_CLOSING_MARKS = {"yaml": "---", "toml": "+++"}
-
-
-def set_front_matter_keys(text: str, updates: Mapping[str, Any]) -> str:
-    """Set keys of a page's front matter; None removes a key.
-
-    A new key is added at the end. A page without front matter gets one in YAML.
-
-    Raises:
-        FrontMatterError: The existing front matter cannot be read, or its format cannot express a
-            value.
-    """
-    page = pages.parse_page(text)
-    if not page.front_kind:
-        values = {key: value for key, value in updates.items() if value is not None}
-        return pages.render_page(values, text) if values else text
-    if page.front_kind == "json":
-        values = {**page.front, **updates}
-        present_values = {key: value for key, value in values.items() if value is not None}
-        return json.dumps(present_values, indent=2, ensure_ascii=False) + "\n" + page.body
-    lines = text.split("\n")
-    closing_line = next(
-        number for number, line in enumerate(lines[1:], start=1) if line.strip() == _CLOSING_MARKS[page.front_kind]
-    )
-    front = lines[1:closing_line]
-    for key, value in updates.items():
-        front = _set_key(front, page.front_kind, key, value)
-    new_text = "\n".join([lines[0], *front, *lines[closing_line:]])
-    pages.parse_page(new_text)
-    return new_text
-
-
-def _set_key(front: list[str], kind: str, key: str, value: Any) -> list[str]:
-    new_lines = [] if value is None else _render_key(kind, key, value)
-    start = next((number for number, line in enumerate(front) if _is_key_line(line, kind, key)), None)
-    if start is None:
-        end = _find_first_table(front) if kind == "toml" else len(front)
-        return [*front[:end], *new_lines, *front[end:]]
-    end = start + 1
-    for index, line in enumerate(front[end:], start=end):
-        if line.strip() and not _is_continuation(line, kind, "\n".join(front[start:index])):
-            break
-        if line.strip():
-            end = index + 1
-    return [*front[:start], *new_lines, *front[end:]]
-
-
-def _is_key_line(line: str, kind: str, key: str) -> bool:
-    separator = ":" if kind == "yaml" else "="
-    name = re.escape(key)
-    return re.match(rf"""(?:{name}|"{name}"|'{name}')\s*{separator}""", line) is not None
-
-
-def _is_continuation(line: str, kind: str, value_text: str) -> bool:
-    """Return whether a line still belongs to the value that began before it."""
-    if kind == "yaml":
-        # A list may have the same indentation as its key.
-        return line.startswith((" ", "\t", "- ")) or line == "-"
-    try:
-        pages.parse_page(f"+++\n{value_text}\n+++\n")
-    except pages.FrontMatterError:
-        return True
-    return False
-
-
-def _find_first_table(front: list[str]) -> int:
-    return next((number for number, line in enumerate(front) if line.lstrip().startswith("[")), len(front))
-
-
-def _render_key(kind: str, key: str, value: Any) -> list[str]:
-    if kind == "yaml":
-        return pages.render_front_matter({key: value}).rstrip("\n").split("\n")
-    if isinstance(value, Mapping) or not re.fullmatch(r"[A-Za-z0-9_-]+", key):
-        raise pages.FrontMatterError(f"{key!r} cannot be set in TOML front matter")
-    # A JSON string, number, boolean or list of them is a TOML value too.
-    return [f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}"]
-
 
 SitePatch: TypeAlias = dict[str, Any]
 
@@ -194,15 +115,15 @@ def apply_patch(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
         return _insert_under_heading(text, patch["anchor"], patch["new_content"]).encode()
     if kind == "update_frontmatter_keys":
         try:
-            return set_front_matter_keys(text, patch["frontmatter_updates"]).encode()
-        except pages.FrontMatterError as error:
+            return front_matter.set_front_matter_keys(text, patch["frontmatter_updates"]).encode()
+        except front_matter.FrontMatterError as error:
             raise ConflictError("FRONTMATTER_INVALID", error.message) from error
     return _replace_range(text, patch["start_line"], patch["end_line"], patch["new_content"]).encode()
 
 
 def find_conflicts(document: Mapping[str, Any], guard: WorktreeGuard) -> list[PatchConflict]:
     """Return the conflicts that would keep a bundle from being applied; nothing is written."""
-    return [conflict for _, chain in _group_by_path(document) if (conflict := _try_chain(chain, guard)[1])]
+    return [conflict for _, chain in _group_by_path(document) if (conflict := _try_chain(chain, guard)[2])]
 
 
 def apply_bundle(document: Mapping[str, Any], guard: WorktreeGuard) -> list[str]:
@@ -215,13 +136,15 @@ def apply_bundle(document: Mapping[str, Any], guard: WorktreeGuard) -> list[str]
         ToolError: ALLOWED_PATHS_VIOLATION, or INVALID_INPUT with the conflicts.
     """
     outcomes = [(path, *_try_chain(chain, guard)) for path, chain in _group_by_path(document)]
-    if conflicts := [conflict for _, _, conflict in outcomes if conflict is not None]:
+    if conflicts := [conflict for _, _, _, conflict in outcomes if conflict is not None]:
         raise make_conflict_error(conflicts)
-    for path, chain_result, _ in outcomes:
-        if chain_result.is_changed and chain_result.data is None:
+    for path, existing, data, _ in outcomes:
+        if data == existing:
+            continue
+        if data is None:
             guard.delete(path)
-        elif chain_result.is_changed and chain_result.data is not None:
-            guard.write(path, chain_result.data)
+        else:
+            guard.write(path, data)
     return [patch["patch_id"] for patch in document["patches"]]
 
 
@@ -250,12 +173,6 @@ def hash_content(data: bytes | None) -> str:
     return MISSING_FILE_HASH if data is None else hashlib.sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _ChainResult:
-    data: bytes | None
-    is_changed: bool
-
-
 def _make_patch(kind: str, path: str, before: str | None, **fields: Any) -> SitePatch:
     patch: SitePatch = {"patch_id": "", "type": kind, "path": path, "content_hash": "", **fields}
     data = None if before is None else before.encode()
@@ -274,18 +191,19 @@ def _group_by_path(document: Mapping[str, Any]) -> list[tuple[str, list[Mapping[
     return list(chains.items())
 
 
-def _try_chain(chain: Sequence[Mapping[str, Any]], guard: WorktreeGuard) -> tuple[_ChainResult, PatchConflict | None]:
-    """Follow a chain from the current state of the file to its end."""
-    existing = guard.read(chain[0]["path"])
-    current = existing
-    states = [chain[0].get("expected_before_hash", MISSING_FILE_HASH), *(chained["content_hash"] for chained in chain)]
+def _try_chain(
+    chain: Sequence[Mapping[str, Any]], guard: WorktreeGuard
+) -> tuple[bytes | None, bytes | None, PatchConflict | None]:
+    """Follow a chain; return the current state of the file, its final state, and the conflict if any."""
+    existing = current = guard.read(chain[0]["path"])
+    states = [chain[0].get("expected_before_hash", MISSING_FILE_HASH), *(patch["content_hash"] for patch in chain)]
     reached = max((number for number, state in enumerate(states) if state == hash_content(current)), default=0)
     for patch in chain[reached:]:
         try:
             current = _apply_verified(patch, current)
         except ConflictError as error:
-            return _ChainResult(existing, is_changed=False), PatchConflict(patch, error.reason, error.message)
-    return _ChainResult(current, is_changed=current != existing), None
+            return existing, existing, PatchConflict(patch, error.reason, error.message)
+    return existing, current, None
 
 
 def _apply_verified(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
@@ -300,8 +218,8 @@ def _apply_verified(patch: Mapping[str, Any], before: bytes | None) -> bytes | N
 
 def _insert_under_heading(text: str, anchor: str, addition: str) -> str:
     try:
-        page = pages.parse_page(text)
-    except pages.FrontMatterError as error:
+        page = front_matter.parse_page(text)
+    except front_matter.FrontMatterError as error:
         raise ConflictError("FRONTMATTER_INVALID", error.message) from error
     headings = pages.list_headings(page.body, page.body_line)
     heading_name = anchor.strip().lstrip("#").casefold()

@@ -17,15 +17,22 @@ import unicodedata
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.safe_paths import (
+    CREATE_FLAGS,
+    FOLDER_FLAGS,
+    NotRegularFileError,
+    can_open_below,
+    get_identity,
+    open_child_folder,
+    open_folder_below,
+    open_regular_file,
+)
 from cleats.toolsets.launch.git.client import IGNORE_DIRTY_SUBMODULES, HardenedGit
-
-_FOLDER_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FILE_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_FILE_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 PARTIAL_FILE_SUFFIX = ".cleats-part"
 """Suffix of a file that is being written. The name is fixed, so that a killed write leaves at most
@@ -50,17 +57,16 @@ class WorktreeGuard:
                 not inside it; CAPABILITY_MISSING on a system that cannot open files relative to a
                 folder.
         """
-        if os.open not in os.supports_dir_fd:
-            # Without dir_fd, a folder could be swapped between each check and its use.
+        if not can_open_below():
             raise ToolError(ErrorCode.CAPABILITY_MISSING, "This system cannot open files from a folder.")
         self._root = root
         self._allowed_parts = tuple(_split_path(entry.removesuffix("**")) for entry in allowed)
         try:
-            self._fd = os.open(root, _FOLDER_OPEN_FLAGS)
+            self._fd = os.open(root, FOLDER_FLAGS)
         except OSError:
             _raise_violation("the worktree is not a folder", "")
         weakref.finalize(self, os.close, self._fd)
-        self._identity = _get_identity(os.fstat(self._fd))
+        self._identity = get_identity(os.fstat(self._fd))
 
     def check_path(self, path: str) -> str:
         """Return the normalised path.
@@ -84,14 +90,14 @@ class WorktreeGuard:
             if folder is None or self._stat_file(folder, name, path) is None:
                 return None
             try:
-                file = os.open(name, _FILE_OPEN_FLAGS, dir_fd=folder)
+                stream = open_regular_file(name, folder=folder)
             except FileNotFoundError:
                 return None
+            except NotRegularFileError:
+                _raise_violation("the path is not a plain file", path)
             except OSError:
                 _raise_violation("the path leads through a link", path)
-            with os.fdopen(file, "rb") as stream:
-                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    _raise_violation("the path is not a plain file", path)
+            with stream:
                 return stream.read()
 
     def write(self, path: str, data: bytes) -> None:
@@ -115,7 +121,7 @@ class WorktreeGuard:
         partial_name = f".{name}{PARTIAL_FILE_SUFFIX}"
         with suppress(FileNotFoundError):
             os.unlink(partial_name, dir_fd=folder)
-        file = os.open(partial_name, _FILE_CREATE_FLAGS, mode, dir_fd=folder)
+        file = os.open(partial_name, CREATE_FLAGS, mode, dir_fd=folder)
         try:
             with os.fdopen(file, "wb") as stream:
                 stream.write(data)
@@ -148,27 +154,17 @@ class WorktreeGuard:
     def _open_folder(self, names: Sequence[str], path: str, *, make: bool = False) -> Iterator[int | None]:
         """Open a folder below the root step by step; yield None when it does not exist."""
         self._verify_root(path)
-        folder_fd = os.dup(self._fd)
-        try:
-            for name in names:
-                child_fd = self._open_child(folder_fd, name, path, make=make)
-                if child_fd is None:
-                    yield None
-                    return
-                os.close(folder_fd)
-                folder_fd = child_fd
-            yield folder_fd
-        finally:
-            os.close(folder_fd)
+        with open_folder_below(self._fd, names, partial(self._open_child, path=path, make=make)) as folder:
+            yield folder
 
-    def _open_child(self, folder: int, name: str, path: str, *, make: bool) -> int | None:
+    def _open_child(self, folder: int, name: str, *, path: str, make: bool) -> int | None:
         if not _has_entry(folder, name, path):
             if not make:
                 return None
             with suppress(FileExistsError, FileNotFoundError):
                 os.mkdir(name, 0o755, dir_fd=folder)
         try:
-            return os.open(name, _FOLDER_OPEN_FLAGS, dir_fd=folder)
+            return open_child_folder(folder, name)
         except FileNotFoundError:
             return None
         except OSError:
@@ -189,12 +185,12 @@ class WorktreeGuard:
     def _verify_folder(self, names: Sequence[str], folder: int, path: str) -> None:
         """Verify that an open folder is still the one that its path leads to."""
         with self._open_folder(names, path) as current:
-            if current is None or _get_identity(os.fstat(current)) != _get_identity(os.fstat(folder)):
+            if current is None or get_identity(os.fstat(current)) != get_identity(os.fstat(folder)):
                 _raise_violation("a folder was swapped while it was written to", path)
 
     def _verify_root(self, path: str) -> None:
         try:
-            current = _get_identity(self._root.lstat())
+            current = get_identity(self._root.lstat())
         except OSError:
             current = None
         if current != self._identity:
@@ -237,10 +233,6 @@ def _has_entry(folder: int, name: str, path: str) -> bool:
     if any(_fold_name(entry) == folded_name for entry in names):
         _raise_violation("another file has this name in another case", path)
     return False
-
-
-def _get_identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 def _raise_violation(reason: str, path: str) -> NoReturn:

@@ -37,6 +37,12 @@ class EvidenceVolume:
     def score(self) -> int:
         return 2 * self.claims + 3 * self.snippets + self.symbols
 
+    @property
+    def tier(self) -> str:
+        if self.score >= RICH_TIER_SCORE:
+            return "rich"
+        return "standard" if self.score >= STANDARD_TIER_SCORE else "minimal"
+
     def as_json(self) -> dict[str, int]:
         return {
             "claims": self.claims,
@@ -56,7 +62,7 @@ class LaunchTier:
 
 def choose_tier(material: LaunchMaterial, inventory: Mapping[str, Any], volume: EvidenceVolume) -> LaunchTier:
     """Choose the tier; every adjustment is recorded with its reason."""
-    initial_tier = str(material.config.get("launch_tier") or _choose_tier_by_score(volume))
+    initial_tier = str(material.config.get("launch_tier") or volume.tier)
     tier_index = TIER_NAMES.index(initial_tier)
     adjustments: list[dict[str, str]] = []
     for signal, reason in _find_doubts(material, inventory, volume):
@@ -91,12 +97,6 @@ def estimate_pages(section: str, mandatory_count: int, material: LaunchMaterial,
         "blog": 1 + (volume.score > RICH_TIER_SCORE),
     }
     return max(mandatory_count, sizes.get(section, mandatory_count))
-
-
-def _choose_tier_by_score(volume: EvidenceVolume) -> str:
-    if volume.score >= RICH_TIER_SCORE:
-        return "rich"
-    return "standard" if volume.score >= STANDARD_TIER_SCORE else "minimal"
 
 
 def _find_doubts(

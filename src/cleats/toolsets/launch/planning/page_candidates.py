@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
-from cleats.toolsets.launch.drafting.page_context import PageSubject, strip_markup
-from cleats.toolsets.launch.drafting.symbols import describe_symbol
+from cleats.toolsets.launch.drafting.page_context import PageSubject, describe_symbol, strip_markup
 from cleats.toolsets.launch.drafting.tasks import find_workflow_snippets, is_starter
 from cleats.toolsets.launch.profiles.parts import SiteSection
 
@@ -115,7 +114,10 @@ def _iter_example_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
         if snippet is None or not slug or covered_tags & set(snippet.tags):
             continue
         claims = [
-            claim_id for claim_id in material.list_by_kind("workflow") if _cites_path(material, claim_id, snippet.path)
+            claim_id
+            for claim_id, claim in material.claims.items()
+            if claim["claim_kind"] == "workflow"
+            and any(citation["path"] == snippet.path for citation in claim["citations"])
         ]
         if claims:
             yield PageCandidate(
@@ -131,7 +133,3 @@ def _iter_example_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
                     snippets=(snippet,),
                 ),
             )
-
-
-def _cites_path(material: LaunchMaterial, claim_id: str, path: str) -> bool:
-    return any(citation["path"] == path for citation in material.claims[claim_id]["citations"])

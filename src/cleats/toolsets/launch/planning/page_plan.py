@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.drafting import page_templates
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
-from cleats.toolsets.launch.drafting.page import WrittenPage, write_page
+from cleats.toolsets.launch.drafting.page import PageTemplate, WrittenPage, find_template, write_page
 from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.planning import launch_tiers, page_links
+from cleats.toolsets.launch.planning import launch_tiers, planned_site
 from cleats.toolsets.launch.planning.page_candidates import PageCandidate, list_mandatory_pages, list_optional_pages
 from cleats.toolsets.launch.planning.planned_site import PlannedSite
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
@@ -30,6 +29,12 @@ CLAIM_QUOTAS_BY_ROLE: Mapping[str, tuple[int, int]] = {
 }
 """The least and the most claims of a page, by role."""
 
+_COVERAGE_BY_ROLE: Mapping[str, str] = {
+    "comprehensive_guide": "all",
+    "workflow_page": "single",
+    "feature_showcase": "single",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class DraftablePage:
@@ -37,7 +42,7 @@ class DraftablePage:
 
     candidate: PageCandidate
     locale: str
-    template: page_templates.PageTemplate
+    template: PageTemplate
     draft: WrittenPage
 
 
@@ -57,17 +62,18 @@ class PagePlanner:
             ToolError: INVALID_INPUT with IA_PLANNER_PLAN_INCOMPLETE if a mandatory page has no
                 evidence or no template, or with IA_PLANNER_URL_COLLISION.
         """
+        config = self.material.config
         volume = launch_tiers.EvidenceVolume.from_material(self.material)
         tier = launch_tiers.choose_tier(self.material, self.inventory, volume)
         quotas: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         chosen_pages: list[DraftablePage] = []
-        for section in self.material.config["required_sections"]:
+        for section in config["required_sections"]:
             section_rules = self.site.profile.get_section(section)
             target = launch_tiers.estimate_pages(section, len(section_rules.pages), self.material, volume)
             quotas[section] = launch_tiers.compute_quota(section_rules, tier.name, target)
             url_rules = self.site.load_url_rules(section)
-            for locale in self.material.config["locales"]:
+            for locale in config["locales"]:
                 pages = list(self._choose_pages(section, locale, tier.name, quotas[section]))
                 chosen_pages += pages
                 entries += self._iter_entries(pages, url_rules, tier.name)
@@ -76,24 +82,20 @@ class PagePlanner:
             self._complete_entry(entry, entries, page, tier.name)
             for entry, page in zip(entries, chosen_pages, strict=True)
         ]
-        order = list(self.material.config["required_sections"])
-        complete_entries.sort(
-            key=lambda complete_entry: (order.index(complete_entry["section"]), complete_entry["output_path"])
-        )
+        order = list(config["required_sections"])
+        complete_entries.sort(key=lambda entry: (order.index(entry["section"]), entry["output_path"]))
         return {
             "schema_version": "1.0",
-            "product_slug": self.material.config["product_slug"],
+            "product_slug": config["product_slug"],
             "launch_tier": tier.name,
             "launch_tier_adjustments": list(tier.adjustments),
-            "inferred_product_type": self._choose_product_type(),
+            "inferred_product_type": str(
+                config.get("product_type") or self.inventory.get("inferred_product_type") or "library"
+            ),
             "evidence_volume": volume.as_json(),
             "effective_quotas": quotas,
             "pages": complete_entries,
         }
-
-    def _choose_product_type(self) -> str:
-        configured = self.material.config.get("product_type")
-        return str(configured or self.inventory.get("inferred_product_type") or "library")
 
     def _choose_pages(self, section: str, locale: str, tier: str, max_pages: int) -> Iterator[DraftablePage]:
         """Choose the pages of a section: the mandatory ones, then those with evidence."""
@@ -117,7 +119,7 @@ class PagePlanner:
 
     def _try_page(self, candidate: PageCandidate, locale: str, tier: str) -> DraftablePage | str:
         """Try to write a page; return the reason if that is impossible."""
-        template = page_templates.find_template(
+        template = find_template(
             candidate.section,
             candidate.slug,
             candidate.role,
@@ -184,7 +186,7 @@ class PagePlanner:
         written_page = write_page(page.template, context)
         tags_by_snippet = {item.snippet_id: item.tags for item in self.material.snippets}
         linked_pages = (*context.children, *context.related)
-        entries_by_url = {page_links.format_absolute_url(item): item for item in entries}
+        entries_by_url = {planned_site.format_absolute_url(item): item for item in entries}
         min_claims, max_claims = CLAIM_QUOTAS_BY_ROLE[page.candidate.role]
         topics = list(self.site.profile.brand.forbidden_topics)
         return {
@@ -205,8 +207,8 @@ class PagePlanner:
                 "primary_focus": page.draft.purpose,
                 "forbidden_topics": topics,
                 "claim_quota": {"min": min_claims, "max": max_claims},
-                "child_pages": page_links.list_child_slugs(entry, entries),
-                "scenario_coverage": _choose_coverage(page.candidate.role),
+                "child_pages": planned_site.list_child_slugs(entry, entries),
+                "scenario_coverage": _COVERAGE_BY_ROLE.get(page.candidate.role, "subset"),
             },
         }
 
@@ -215,17 +217,15 @@ class PagePlanner:
         paths_by_url: dict[str, str] = {}
         planned_paths = {entry["output_path"] for entry in entries}
         collisions: list[dict[str, str]] = []
-        url_rules_by_section = {
-            name: self.site.load_url_rules(name) for name in {planned_entry["section"] for planned_entry in entries}
-        }
         existing_paths = {
             (name, url): path
-            for name, url_rules in url_rules_by_section.items()
+            for name in {entry["section"] for entry in entries}
+            for url_rules in [self.site.load_url_rules(name)]
             for path in self.site.pages
             if path not in planned_paths and (url := url_rules.resolve_url_path(path)) is not None
         }
         for entry in entries:
-            address = page_links.format_absolute_url(entry)
+            address = planned_site.format_absolute_url(entry)
             other = paths_by_url.get(address) or existing_paths.get((entry["section"], entry["url_path"]))
             if other and other != entry["output_path"]:
                 pair = {"url_path": entry["url_path"], "first": other}
@@ -245,9 +245,9 @@ def add_neighbours(context: PageContext, entry: Mapping[str, Any], entries: Sequ
     """Return the context of a page with the pages it links to."""
     return replace(
         context,
-        children=page_links.find_children(entry, entries),
-        related=page_links.find_related(entry, entries),
-        section=page_links.find_section_pages(entry, entries),
+        children=planned_site.find_children(entry, entries),
+        related=planned_site.find_related(entry, entries),
+        section=planned_site.find_section_pages(entry, entries),
     )
 
 
@@ -256,12 +256,6 @@ def _list_keywords(material: LaunchMaterial) -> list[str]:
     words = [material.product_name, config["family"], config["target_platform"]]
     words += [distribution["identifier"] for distribution in material.facts.get("distribution", ())]
     return list(dict.fromkeys(word.lower() for word in words if word))
-
-
-def _choose_coverage(role: str) -> str:
-    if role == "comprehensive_guide":
-        return "all"
-    return "single" if role in ("workflow_page", "feature_showcase") else "subset"
 
 
 def _build_incomplete_error(missing: Sequence[Mapping[str, str]]) -> ToolError:

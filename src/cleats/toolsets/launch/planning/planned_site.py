@@ -1,11 +1,15 @@
-"""The site of a plan: its configurations, its pages, and the layout of its pages."""
+"""The site of a plan: its configurations, the layout of its pages, and the links between them.
 
-from collections.abc import Mapping
+Links are derived from the plan alone, so that planning and drafting agree.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
+from cleats.toolsets.launch.drafting.page_context import LinkedPage
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
@@ -80,3 +84,103 @@ class PlannedSite:
         page_names = [name for name in names if not name.startswith("_index.")][:MAX_SAMPLED_PAGES]
         folder_count = sum(name.startswith("index.") for name in page_names)
         return bool(page_names) and folder_count >= MIN_FOLDER_PAGES_SHARE * len(page_names)
+
+
+PlanEntry: TypeAlias = Mapping[str, Any]
+
+READING_ORDER = (
+    ("products", "_index"),
+    ("products", "overview"),
+    ("docs", "overview"),
+    ("docs", "installation"),
+    ("docs", "getting-started"),
+    ("docs", "developer-guide"),
+    ("reference", "_index"),
+    ("reference", "api-overview"),
+    ("kb", "faq"),
+    ("kb", "troubleshooting"),
+)
+"""The pages that others link to, in the order in which a new reader needs them."""
+
+_CHILD_ROLES: Mapping[str, str] = {"toc": "", "api_reference": "api_reference", "comprehensive_guide": "workflow_page"}
+"""The roles of the pages that a page summarizes, by its own role; a table of contents lists all."""
+
+MAX_RELATED_PAGES, MIN_RELATED_PAGES = 3, 2
+"""The most related pages, because more links would be a menu, which the site already has; and the
+number below which the first pages of the reading order are added."""
+
+
+def format_absolute_url(entry: PlanEntry) -> str:
+    """Return the address of a page with its host, if the site names one."""
+    return f"{entry['token_mappings'].get('ORIGIN', '')}{entry['url_path']}"
+
+
+def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
+    """Return the next pages in the reading order, then the first ones."""
+    entries_by_key = {_build_page_key(other): other for other in entries if _read_locale(other) == _read_locale(entry)}
+    order = [page_key for page_key in READING_ORDER if page_key in entries_by_key]
+    own_key = _build_page_key(entry)
+    position = order.index(own_key) + 1 if own_key in order else _find_start(entry, order)
+    excluded_keys = {_build_page_key(child) for child in _find_child_entries(entry, entries)} | {own_key}
+    following = [entries_by_key[page_key] for page_key in order[position:] if page_key not in excluded_keys]
+    preceding = [entries_by_key[page_key] for page_key in order[:position] if page_key not in excluded_keys]
+    chosen = following if len(following) >= MIN_RELATED_PAGES else [*following, *preceding][:MIN_RELATED_PAGES]
+    return tuple(_build_link(entry, other) for other in chosen[:MAX_RELATED_PAGES])
+
+
+def find_children(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
+    """Return the pages that a page summarizes, in the order of the section."""
+    return tuple(_build_link(entry, child) for child in _find_child_entries(entry, entries))
+
+
+def list_child_slugs(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[str]:
+    """Return the slugs of the pages that a page summarizes."""
+    return [str(child["slug"]) for child in _find_child_entries(entry, entries)]
+
+
+def find_section_pages(entry: PlanEntry, entries: Sequence[PlanEntry]) -> dict[str, LinkedPage]:
+    """Return the other pages of the same section by slug."""
+    return {str(other["slug"]): _build_link(entry, other) for other in _list_section_entries(entry, entries)}
+
+
+def _list_section_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
+    """Return the other pages of the same section and language."""
+    own_scope = (entry["section"], _read_locale(entry))
+    return [
+        other
+        for other in entries
+        if (other["section"], _read_locale(other)) == own_scope and other["slug"] != entry["slug"]
+    ]
+
+
+def _find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
+    role = entry["page_role"]
+    if entry["token_mappings"].get("SUBJECT") or role not in _CHILD_ROLES:
+        return []
+    child_role = _CHILD_ROLES[role]
+    child_entries = [
+        other
+        for other in _list_section_entries(entry, entries)
+        if role == "toc" or (other["page_role"] == child_role and other["token_mappings"].get("SUBJECT"))
+    ]
+    return sorted(child_entries, key=lambda other: int(other["token_mappings"]["WEIGHT"]))
+
+
+def _find_start(entry: PlanEntry, order: Sequence[tuple[str, str]]) -> int:
+    """Return the start for a page outside of the reading order: the guide, for documentation."""
+    guide_key = ("docs", "developer-guide")
+    return order.index(guide_key) if guide_key in order and entry["section"] == "docs" else 0
+
+
+def _build_link(entry: PlanEntry, other: PlanEntry) -> LinkedPage:
+    origins = [page["token_mappings"].get("ORIGIN", "") for page in (entry, other)]
+    url = other["url_path"] if origins[0] == origins[1] else format_absolute_url(other)
+    return LinkedPage(str(other["title"]), str(url), str(other["purpose"]))
+
+
+def _build_page_key(entry: PlanEntry) -> tuple[str, str]:
+    return str(entry["section"]), str(entry["slug"])
+
+
+def _read_locale(entry: PlanEntry) -> str:
+    return str(entry["token_mappings"]["LOCALE"])

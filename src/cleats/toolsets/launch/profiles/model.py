@@ -98,7 +98,12 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
 
     def format_product_name(self, family: str, platform: str) -> str:
         """Return the name of the product in prose."""
-        return fill_template(self.brand.product_name, self._find_titles(family, platform))
+        found_family, found_platform = self.find_family(family), self.find_platform(platform)
+        values = {
+            "family": found_family.title if found_family else family,
+            "platform": found_platform.title if found_platform else platform,
+        }
+        return fill_template(self.brand.product_name, values)
 
     def with_site_layout(self, site_layout: Mapping[str, Any]) -> "Profile":
         """Return the profile with the section roots and content root of a configuration."""
@@ -123,17 +128,11 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         site_section = self.get_section(section)
         values = self._build_values(site_section, family, platform, locale)
         values["locale"] = "" if locale == self.site.default_locale else locale
-        values["slug"] = _convert_slug(slug)
+        values["slug"] = "/".join(part for part in slug.split("/") if part not in ("_index", "index"))
         return fill_template(site_section.links.for_layout(layout), values)
 
     def list_allowed_paths(
-        self,
-        sections: Sequence[str],
-        *,
-        layout: str,
-        family: str,
-        platform: str,
-        locales: Sequence[str],
+        self, sections: Sequence[str], *, layout: str, family: str, platform: str, locales: Sequence[str]
     ) -> list[str]:
         """Return the folders that a run may write in, sorted, without duplicates."""
         paths: set[str] = set()
@@ -162,26 +161,9 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
             "suffix": "" if is_default else f".{locale}",
         }
 
-    def _find_titles(self, family: str, platform: str) -> dict[str, str]:
-        product, system = self.find_family(family), self.find_platform(platform)
-        return {
-            "family": product.title if product else family,
-            "platform": system.title if system else platform,
-        }
-
-
-def _convert_slug(slug: str) -> str:
-    """Return the part of a URL path that a slug becomes."""
-    parts = [part for part in slug.split("/") if part not in ("_index", "index")]
-    return "/".join(parts)
-
 
 def _find_by_name(items: Sequence[AliasedName], name: str) -> AliasedName | None:
-    folded_name = name.casefold()
-    for item in items:
-        if folded_name == item.name.casefold() or folded_name in map(str.casefold, item.aliases):
-            return item
-    return None
+    return next((item for item in items if name.casefold() in item.folded_names), None)
 
 
 def _is_plain_name(name: str) -> bool:
@@ -203,15 +185,6 @@ def load_named_profile(name: str, folders: Sequence[Path | str] = ()) -> Profile
             details={"known": sorted(folders_by_name)},
         )
     return _read_profile(folders_by_name[name])
-
-
-def load_run_profile(config: Mapping[str, Any], folders: Sequence[Path | str] = ()) -> Profile:
-    """Return the profile of a run, with the changes of its normalised configuration.
-
-    Raises:
-        ToolError: As `load_named_profile`.
-    """
-    return load_named_profile(config["profile"], folders).with_site_layout(config["site_layout"])
 
 
 def load_all_profiles(folders: Sequence[Path | str] = ()) -> Iterator[Profile]:
@@ -248,7 +221,9 @@ def _parse_profile(folder: Path, _stamp: int) -> Profile:
     if violations := [violation.as_json() for violation in _load_validator().find_violations(document)]:
         raise _make_profile_error(folder, violations)
     with _CONVERSION_LOCK:
-        profile = msgspec.convert({**document, "folder": str(folder)}, Profile, dec_hook=_decode_path)
+        profile = msgspec.convert(
+            {**document, "folder": str(folder)}, Profile, dec_hook=lambda _kind, value: Path(value)
+        )
     if faults := list(_find_contradictions(profile, folder)):
         raise _make_profile_error(folder, faults)
     return profile
@@ -257,10 +232,6 @@ def _parse_profile(folder: Path, _stamp: int) -> Profile:
 _CONVERSION_LOCK: Final = threading.Lock()
 """The first conversion builds msgspec's type information, and two threads that build it at the same
 time crash the process. Runs are started in threads."""
-
-
-def _decode_path(_kind: type, value: Any) -> Path:
-    return Path(value)
 
 
 @cache
@@ -300,7 +271,7 @@ def _find_template_faults(pointer: str, templates: LayoutTemplates, layout: str)
 def _find_duplicate_names(pointer: str, items: Sequence[AliasedName]) -> Iterator[dict[str, str]]:
     owners_by_name: dict[str, str] = {}
     for number, item in enumerate(items):
-        for name in sorted({item.name.casefold(), *map(str.casefold, item.aliases)}):
+        for name in sorted(item.folded_names):
             if name in owners_by_name:
                 yield _make_fault(f"{pointer}/{number}", f"{name!r} is already {owners_by_name[name]!r}")
             owners_by_name[name] = item.name

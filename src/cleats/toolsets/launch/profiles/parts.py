@@ -58,6 +58,11 @@ class AliasedName(Struct, frozen=True, kw_only=True):
     title: str
     aliases: tuple[str, ...] = ()
 
+    @property
+    def folded_names(self) -> frozenset[str]:
+        """The name and the aliases, for comparisons that ignore case."""
+        return frozenset(name.casefold() for name in (self.name, *self.aliases))
+
 
 class ProductFamilies(Struct, frozen=True, kw_only=True):
     """The product families. An open list accepts any name that is valid in a path."""

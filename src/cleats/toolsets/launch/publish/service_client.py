@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-import anyio
 import msgspec
 
-from cleats.contract.versions import TOOLING_VERSION
+from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
 from cleats.toolsets.launch.publish.model import publish_error
 from cleats.toolsets.launch.runs.job import SECRET_PLACEHOLDER
-
-if TYPE_CHECKING:
-    import httpx2
 
 ATTEMPT_TIMEOUT_SECONDS: Final = 60.0
 """Seconds for one attempt."""
@@ -56,31 +51,24 @@ class ServiceClient:
     token: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
     pause: float = FIRST_RETRY_SECONDS
-    _client: "httpx2.AsyncClient | None" = None
+    _client: HttpClient = field(init=False)
 
     async def __aenter__(self) -> Self:
-        import httpx2  # noqa: PLC0415 - heavy, and most runs publish with git
-
-        headers = {"accept": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
-        if self.token:
-            headers["authorization"] = f"Bearer {self.token}"
-        # A redirect would send the token elsewhere; only the configured endpoint may receive it.
-        self._client = httpx2.AsyncClient(
-            headers={**headers, **self.headers},
+        self._client = HttpClient(
+            base_url=self.base_url,
+            headers={"accept": JSON_CONTENT_TYPE, **self.headers},
+            token=self.token,
             timeout=ATTEMPT_TIMEOUT_SECONDS,
-            trust_env=False,
-            follow_redirects=False,
+            max_bytes=MAX_REPLY_BYTES,
+            retries=RetryPolicy(
+                MAX_ATTEMPTS, self.pause, TRANSIENT_STATUSES, obeys_retry_after=False, retries_truncated=True
+            ),
         )
+        await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+    async def __aexit__(self, *exception: object) -> None:
+        await self._client.__aexit__(*exception)
 
     async def send(
         self,
@@ -98,43 +86,21 @@ class ServiceClient:
         Raises:
             ToolError: COMMIT_SERVICE_ERROR, the service cannot be reached.
         """
-        pause, last_failure = self.pause, ""
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            try:
-                reply = await self._send_once(method, path, body, headers or {})
-            except ConnectionError as error:
-                last_failure = str(error)
-            else:
-                if reply.status not in TRANSIENT_STATUSES or attempt == MAX_ATTEMPTS:
-                    return reply
-                last_failure = f"status {reply.status}"
-            if attempt < MAX_ATTEMPTS:
-                await anyio.sleep(pause)
-                pause *= 2
-        raise publish_error(
-            f"{self.name} cannot be reached ({last_failure}).",
-            retryable=True,
-            hint="Try again when it is back; nothing is published twice.",
-            attempts=MAX_ATTEMPTS,
-        )
-
-    async def _send_once(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> ServiceReply:
-        import httpx2  # noqa: PLC0415 - see above
-
-        assert self._client is not None  # noqa: S101 - asked inside the block only
-        body_headers = {} if body is None else {"content-type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
         try:
-            with anyio.fail_after(ATTEMPT_TIMEOUT_SECONDS):
-                async with self._client.stream(
-                    method, self.base_url + path, content=content, headers={**body_headers, **headers}
-                ) as response:
-                    raw = await _read_reply_body(response)
-                    return ServiceReply(response.status_code, raw, _parse_retry_after(response))
-        except TimeoutError:
-            raise ConnectionError(f"no answer in {ATTEMPT_TIMEOUT_SECONDS:g} s") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            raise ConnectionError(type(error).__name__) from None
+            reply = await self._client.send(method, path, content, headers)
+            failure = "the answer is too large" if reply.is_truncated else ""
+        except RequestFailedError as error:
+            failure = str(error)
+        if failure:
+            raise publish_error(
+                f"{self.name} cannot be reached ({failure}).",
+                retryable=True,
+                hint="Try again when it is back; nothing is published twice.",
+                attempts=MAX_ATTEMPTS,
+            )
+        retry_after = None if reply.retry_after is None else float(reply.retry_after)
+        return ServiceReply(reply.status, reply.parse_json(), retry_after)
 
     def error_from_reply(self, reply: ServiceReply, action: str) -> Exception:
         """Return the error for an unexpected reply."""
@@ -158,20 +124,3 @@ class ServiceClient:
         # Redact before shortening: a token cut in half would no longer be recognised.
         redacted = value.replace(self.token, SECRET_PLACEHOLDER) if self.token else value
         return " ".join(redacted.split())[:300]
-
-
-async def _read_reply_body(response: "httpx2.Response") -> Any:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > MAX_REPLY_BYTES:
-            raise ConnectionError("the answer is too large")
-    try:
-        return msgspec.json.decode(bytes(content)) if content else None
-    except msgspec.DecodeError:
-        return None
-
-
-def _parse_retry_after(response: "httpx2.Response") -> float | None:
-    header = response.headers.get("retry-after", "")
-    return float(header) if header.isdigit() else None

@@ -146,8 +146,8 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
         ToolError: INVALID_URL, UNSUPPORTED_SITE; INVALID_INPUT when the repository of the product
             is unknown; REPO_NOT_FOUND when it cannot be reached.
     """
-    page = urls.parse_page_url(url, model.load_all_profiles(settings.launch_profiles))
-    product = find_product(page.profile, settings.launch_registry, page.family, page.platform)
+    page = urls.parse_page_url(url, model.load_all_profiles(settings.launch.profiles))
+    product = find_product(page.profile, settings.launch.registry, page.family, page.platform)
     if product is None:
         raise missing_fields_error(
             {"github_repo_url": _suggest_repository_urls(page.profile, page.family, page.platform)},
@@ -172,7 +172,7 @@ async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[
         ToolError: INVALID_URL, REPO_NOT_FOUND; INVALID_INPUT with the fields that could not be
             guessed, their candidates and every signal.
     """
-    profile = model.load_named_profile(settings.launch_profile, settings.launch_profiles)
+    profile = model.load_named_profile(settings.launch.profile, settings.launch.profiles)
     repository = urls.parse_repository_url(url, profile)
     preview = await preview_repository(repository.url, env)
     all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
@@ -196,7 +196,7 @@ def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
     Raises:
         ToolError: INVALID_URL, UNSUPPORTED_SITE.
     """
-    return _describe_page(urls.parse_page_url(url, model.load_all_profiles(settings.launch_profiles)))
+    return _describe_page(urls.parse_page_url(url, model.load_all_profiles(settings.launch.profiles)))
 
 
 def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:

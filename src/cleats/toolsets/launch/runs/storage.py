@@ -7,13 +7,12 @@ Views are copies for people and other programs; they are never read back.
 
 import errno
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Final
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.atomic_files import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class RunFolder:
         target = self.objects / digest
         if not target.exists():
             self.objects.mkdir(parents=True, exist_ok=True)
-            _write_atomically(target, data)
+            replace_file(target, data)
         return digest
 
     def get_object(self, digest: str) -> bytes:
@@ -77,7 +76,7 @@ class RunFolder:
         """Write bytes atomically under a name in the folder."""
         target = self.root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(target, data)
+        replace_file(target, data)
 
 
 def _make_lost_object_error(digest: str, cause: str) -> ToolError:
@@ -87,24 +86,6 @@ def _make_lost_object_error(digest: str, cause: str) -> ToolError:
         hint="Start the run again.",
         details={"cause_class": cause, "sha256": digest},
     )
-
-
-def _write_atomically(target: Path, data: bytes) -> None:
-    temporary_path = target.with_name(f".{token_hex(8)}.tmp")
-    try:
-        with temporary_path.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary_path.replace(target)
-    finally:
-        temporary_path.unlink(missing_ok=True)
-    if os.name != "nt":  # Windows cannot sync a folder, and writes names through
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 _DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

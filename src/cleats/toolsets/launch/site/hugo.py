@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from cleats.toolsets.launch.site import pages
+from cleats.system import front_matter
 from cleats.toolsets.launch.source.checkout import safe_parsing
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
@@ -222,8 +222,8 @@ def _derive_section(tree: CheckoutTree, root: str) -> dict[str, Any]:
 
 def _read_front_matter(tree: CheckoutTree, path: str) -> dict[str, Any]:
     try:
-        return pages.parse_page(tree.read_text(path) or "").front
-    except pages.FrontMatterError:
+        return front_matter.parse_page(tree.read_text(path) or "").front
+    except front_matter.FrontMatterError:
         return {}
 
 

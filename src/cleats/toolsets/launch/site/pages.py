@@ -1,24 +1,19 @@
-"""Parsing and rendering of site pages: front matter and Markdown.
+"""Parsing of the Markdown of site pages.
 
-Reads the formats that Hugo reads (YAML, TOML or JSON front matter, CommonMark with tables, heading
-anchors in GitHub style) and reports the line of every element. Independent of plans, gates and
-files.
+Reads what Hugo reads (CommonMark with tables, heading anchors in GitHub style) and reports the line
+of every element. Independent of plans, gates and files.
 
 Line numbers start at 1. Functions that take a body also take `first_line`, the line in the file at
 which the body begins (`ParsedPage.body_line`), so that reported lines can be shown to a reader
 unchanged.
 """
 
-import json
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -30,26 +25,6 @@ _HTML_TAG_PATTERN = re.compile(r"<(a|img)\b([^>]*)>", re.IGNORECASE | re.DOTALL)
 _HTML_ATTRIBUTE_PATTERN = re.compile(r"""([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DASH_PATTERN = re.compile(r"---?")
 _EXPLICIT_ID_PATTERN = re.compile(r"\s*\{[^{}]*#([^\s{}]+)[^{}]*\}\s*$")
-
-
-class FrontMatterError(ValueError):
-    """Raised when the front matter cannot be parsed; `line` is the location of the error."""
-
-    def __init__(self, message: str, line: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedPage:
-    """A page, split into front matter and body."""
-
-    front: dict[str, Any]
-    front_kind: str
-    """`yaml`, `toml`, `json`, or empty for a page without front matter."""
-    body: str
-    body_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +63,6 @@ class ClaimMarker:
     claim_id: str
     line: int
     statement: str
-
-
-def parse_page(text: str) -> ParsedPage:
-    """Split a page into front matter and body.
-
-    Raises:
-        FrontMatterError: the front matter is not closed, does not parse, repeats a key, or is not a
-            mapping.
-    """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if text.startswith("{"):
-        return _parse_json_page(text)
-    for delimiter, kind in (("---", "yaml"), ("+++", "toml")):
-        if re.match(re.escape(delimiter) + r"[ \t]*\n", text):
-            return _parse_delimited_page(text, delimiter, kind)
-    return ParsedPage({}, "", text, 1)
-
-
-def render_page(front: Mapping[str, Any], body: str) -> str:
-    """Render a page with YAML front matter: keys in the given order, one line feed at the end."""
-    return f"---\n{render_front_matter(front)}---\n\n{body.strip(chr(10))}\n"
-
-
-def render_front_matter(front: Mapping[str, Any]) -> str:
-    """Render front matter as YAML that Hugo reads back to the same values."""
-    return yaml.dump(
-        dict(front),
-        Dumper=_AliasFreeDumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        width=10**6,  # a folded line is hard to review and to patch
-    )
 
 
 def list_headings(body: str, first_line: int = 1) -> list[PageHeading]:
@@ -219,72 +161,6 @@ def find_table_row_lines(body: str) -> frozenset[int]:
         elif in_table_body and token.type == "tr_open" and token.map is not None:
             row_numbers.add(token.map[0] + 1)
     return frozenset(row_numbers)
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A YAML loader that, like Hugo, rejects a repeated key instead of choosing one value."""
-
-
-def _construct_unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
-    mapping: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool):
-            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
-        if key in mapping:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
-    return mapping
-
-
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_unique_mapping)
-
-
-class _AliasFreeDumper(yaml.SafeDumper):
-    """A YAML dumper without anchors: equal lists are written twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML gives it
-        return True
-
-
-def _parse_delimited_page(text: str, delimiter: str, kind: str) -> ParsedPage:
-    end = re.compile(rf"^{re.escape(delimiter)}[ \t]*$", re.MULTILINE).search(text, len(delimiter) + 1)
-    if end is None:
-        raise FrontMatterError(f"the front matter has no closing {delimiter}")
-    start = text.index("\n") + 1
-    front = _parse_front_matter(text[start : end.start()], kind)
-    body_offset = min(end.end() + 1, len(text))
-    return ParsedPage(front, kind, text[body_offset:], text.count("\n", 0, body_offset) + 1)
-
-
-def _parse_front_matter(source: str, kind: str) -> dict[str, Any]:
-    try:
-        front = yaml.load(source, _UniqueKeyLoader) if kind == "yaml" else tomllib.loads(source)  # noqa: S506 - a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
-        raise FrontMatterError(error.problem or "the YAML does not parse", line) from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise FrontMatterError(str(error).split("\n", 1)[0]) from error
-    except (LookupError, AttributeError) as error:  # PyYAML, where a tag does not fit its value
-        raise FrontMatterError("a value is not of the kind that its tag names") from error
-    except RecursionError as error:
-        raise FrontMatterError("the front matter is nested too deeply") from error
-    if front is None:
-        return {}
-    if not isinstance(front, dict) or not all(isinstance(key, str) for key in front):
-        raise FrontMatterError("the front matter is no mapping of names to values")
-    return front
-
-
-def _parse_json_page(text: str) -> ParsedPage:
-    try:
-        front, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError) as error:
-        raise FrontMatterError(str(error), getattr(error, "lineno", 1)) from error
-    newline = text.find("\n", end)
-    body_offset = len(text) if newline < 0 else newline + 1
-    return ParsedPage(dict(front), "json", text[body_offset:], text.count("\n", 0, body_offset) + 1)
 
 
 @cache

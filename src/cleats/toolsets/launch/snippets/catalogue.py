@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cleats.toolsets.launch.snippets import snippet_sources, syntax
-from cleats.toolsets.launch.snippets.snippet_sources import SnippetCandidate, make_title_tag
+from cleats.toolsets.launch.snippets.snippet_sources import SnippetCandidate
 from cleats.toolsets.launch.source.checkout import safe_parsing
+from cleats.toolsets.launch.source.checkout.repository_layout import SCRIPT_LANGUAGES, is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence.document_claims import is_compatible_language
-from cleats.toolsets.launch.source.text.snippet_code import CatalogueSnippet
+from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
+from cleats.toolsets.launch.source.text.snippet_code import compute_snippet_id
 
 _INSTALL_COMMAND_PATTERN: Final = re.compile(
     r"^\s*(?:sudo )?(?:python3? -m )?(pip3?|pipx|uv|npm|yarn|pnpm|cargo|go|gem|composer|dotnet"
@@ -44,9 +45,45 @@ class ProductIdentity:
     language: str
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogueSnippet:
+    """Code as it is in a file, without prompts and outputs."""
+
+    candidate: SnippetCandidate
+    tags: tuple[str, ...]
+    fault: str = ""
+    """The reason why it does not parse."""
+    dependencies: tuple[str, ...] = ()
+
+    @property
+    def snippet_id(self) -> str:
+        return compute_snippet_id(self.candidate.language, self.candidate.code)
+
+    def as_json(self) -> dict[str, Any]:
+        candidate = self.candidate
+        is_checked = syntax.can_check(candidate.language)
+        requirements: dict[str, Any] = {"dependencies": list(self.dependencies)}
+        if not is_checked:
+            requirements["runtime_notes"] = "There is no parser to check this language with."
+        return {
+            "snippet_id": self.snippet_id,
+            "language": candidate.language,
+            "tags": list(self.tags),
+            "source": {
+                "type": "repo_file",
+                "path": candidate.path,
+                "start_line": candidate.start,
+                "end_line": max(candidate.start, candidate.end),
+            },
+            "code": candidate.code,
+            "requirements": requirements,
+            "validation": {"syntax_ok": is_checked and not self.fault, "runnable_ok": "unknown"},
+        }
+
+
 def choose_tags(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
     """Return the tags of a snippet: its source, its title, and its use."""
-    chosen = [candidate.kind, make_title_tag(candidate)]
+    chosen = [candidate.kind, slugify_title(candidate.title)]
     is_product_code = uses_product(candidate, product)
     if candidate.language == "shell":
         if _INSTALL_COMMAND_PATTERN.search(candidate.code):
@@ -68,7 +105,7 @@ def uses_product(candidate: SnippetCandidate, product: ProductIdentity) -> bool:
         return bool(set(product.imports) & {*_list_imports(candidate.code), *_list_attribute_owners(candidate.code)})
     quoted = [rf"""["']{re.escape(import_name)}(/[^"']*)?["']""" for import_name in product.imports]
     plain = [rf"\b{re.escape(import_name)}\b" for import_name in product.imports]
-    patterns = quoted if candidate.language in ("javascript", "typescript") else plain
+    patterns = quoted if candidate.language in SCRIPT_LANGUAGES else plain
     return any(re.search(pattern, candidate.code) for pattern in patterns)
 
 
@@ -80,7 +117,7 @@ def has_only_imports(candidate: SnippetCandidate) -> bool:
         return module is not None and all(
             isinstance(statement, statement_types) and not _has_effect(statement) for statement in module.body
         )
-    if candidate.language in ("javascript", "typescript"):
+    if candidate.language in SCRIPT_LANGUAGES:
         return not _IMPORT_LINES_PATTERN.sub("", candidate.code).strip()
     return False
 
@@ -92,15 +129,11 @@ def _has_effect(statement: ast.stmt) -> bool:
 
 def list_dependencies(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
     """Return the packages that the code needs: the product, and third-party modules."""
-    if candidate.language != "python":
-        return [product.identifier] if uses_product(candidate, product) else []
-    third_party = [
-        name
-        for name in _list_imports(candidate.code)
-        if name not in sys.stdlib_module_names and name not in product.imports
-    ]
-    product_packages = [product.identifier] if uses_product(candidate, product) else []
-    return list(dict.fromkeys([*product_packages, *third_party]))
+    packages = [product.identifier] if uses_product(candidate, product) else []
+    if candidate.language == "python":
+        known_names = {*sys.stdlib_module_names, *product.imports}
+        packages += [name for name in _list_imports(candidate.code) if name not in known_names]
+    return list(dict.fromkeys(packages))
 
 
 def _list_imports(code: str) -> list[str]:
@@ -151,7 +184,8 @@ def build_catalogue(
     meaningful = [item for item in candidates if not has_only_imports(item)]
     faults = syntax.find_faults((item.code, item.language) for item in meaningful)
     snippets = _merge_duplicates(
-        _build_snippet(item, product, fault) for item, fault in zip(meaningful, faults, strict=True)
+        CatalogueSnippet(item, tuple(choose_tags(item, product)), fault, tuple(list_dependencies(item, product)))
+        for item, fault in zip(meaningful, faults, strict=True)
     )
     snippets = _add_quickstart_tag(snippets, language)
     return {"schema_version": "1.0", "snippets": [item.as_json() for item in snippets[:MAX_CATALOGUE_SNIPPETS]]}
@@ -165,20 +199,6 @@ def identify_product(facts: Mapping[str, Any], language: str) -> ProductIdentity
         tuple(distributions[0].get("import_names", ())),
         tuple(distributions[0].get("commands", ())),
         language,
-    )
-
-
-def _build_snippet(candidate: SnippetCandidate, product: ProductIdentity, fault: str) -> CatalogueSnippet:
-    return CatalogueSnippet(
-        language=candidate.language,
-        code=candidate.code,
-        path=candidate.path,
-        start=candidate.start,
-        end=candidate.end,
-        tags=tuple(choose_tags(candidate, product)),
-        fault=fault,
-        checked=syntax.can_check(candidate.language),
-        dependencies=tuple(list_dependencies(candidate, product)),
     )
 
 
@@ -200,7 +220,9 @@ def _add_quickstart_tag(snippets: list[CatalogueSnippet], language: str) -> list
     usable = [
         snippet
         for snippet in snippets
-        if is_compatible_language(snippet.language, language) and not snippet.fault and "usage" in snippet.tags
+        if is_compatible_language(snippet.candidate.language, language)
+        and not snippet.fault
+        and "usage" in snippet.tags
     ]
     if not usable or any("quickstart" in snippet.tags for snippet in usable):
         return snippets

@@ -14,10 +14,9 @@ from cleats.toolsets.launch.source.evidence.document_claims import (
     clean_title,
     detect_block_language,
     is_readme,
-    slugify_title,
 )
 from cleats.toolsets.launch.source.text import documents, snippet_code
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.snippet_code import normalize_code
 
 MAX_EXAMPLE_LINES: Final = 300
@@ -160,8 +159,3 @@ def _is_usable_test(node: ast.FunctionDef, imports: Sequence[str], test_count: i
         and not is_long
         and uses_product
     )
-
-
-def make_title_tag(candidate: SnippetCandidate) -> str:
-    """Return the tag for the title of a snippet, or an empty text."""
-    return slugify_title(candidate.title) if candidate.title else ""

@@ -13,35 +13,15 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable
-from functools import cache
-from importlib import import_module
 from typing import Final
 from xml.parsers import expat
 
 import yaml
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from cleats.system.worker_pool import LostTask, ProcessPool
+from cleats.toolsets.launch.source.checkout.safe_parsing import GRAMMARS_BY_LANGUAGE, load_parser
 from cleats.toolsets.launch.source.text import snippet_code
-
-_GRAMMARS_BY_LANGUAGE: Final = {
-    "javascript": ("tree_sitter_javascript", "language"),
-    "jsx": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "java": ("tree_sitter_java", "language"),
-    "kotlin": ("tree_sitter_kotlin", "language"),
-    "csharp": ("tree_sitter_c_sharp", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
-    "php": ("tree_sitter_php", "language_php"),
-    "swift": ("tree_sitter_swift", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "shell": ("tree_sitter_bash", "language"),
-    "bash": ("tree_sitter_bash", "language"),
-}
 
 _FRAMES_BY_LANGUAGE: Final = {
     "java": ("class Snippet {{\n{}\n}}", "class Snippet {{ void run() {{\n{}\n}} }}"),
@@ -59,7 +39,7 @@ _FRAMES_BY_LANGUAGE: Final = {
 
 def can_check(language: str) -> bool:
     """Return True if there is a parser for a language."""
-    return language in ("python", "json", "yaml", "toml", "xml") or language in _GRAMMARS_BY_LANGUAGE
+    return language in ("python", "json", "yaml", "toml", "xml") or language in GRAMMARS_BY_LANGUAGE
 
 
 def find_faults(pieces: Iterable[tuple[str, str]]) -> list[str]:
@@ -68,7 +48,7 @@ def find_faults(pieces: Iterable[tuple[str, str]]) -> list[str]:
     The fault is also empty if there is no parser for the language.
     """
     all_pieces = list(pieces)
-    grammar_pieces = list(dict.fromkeys(piece_key for piece_key in all_pieces if piece_key[1] in _GRAMMARS_BY_LANGUAGE))
+    grammar_pieces = list(dict.fromkeys(piece_key for piece_key in all_pieces if piece_key[1] in GRAMMARS_BY_LANGUAGE))
     grammar_faults = {
         piece: _PARSER_LOST_FAULT if isinstance(answer, LostTask) else answer.decode()
         for piece, answer in ProcessPool(_check_piece, 1).map(grammar_pieces, _piece_size)
@@ -140,7 +120,7 @@ def _check_grammar(code: str, language: str) -> str | None:
 
 def _parse_code(code: str, language: str) -> str | None:
     data = code.encode()
-    root = _create_parser(language).parse(data).root_node
+    root = load_parser(language).parse(data).root_node
     if not root.has_error:
         return None
     node: Node = root
@@ -152,12 +132,6 @@ def _parse_code(code: str, language: str) -> str | None:
     # Do not use `start_point`: tree-sitter 0.26.0 frees the numbers of a point too early.
     line = data.count(b"\n", 0, node.start_byte) + 1
     return f"line {line}: not {_add_article(language)} program"
-
-
-@cache
-def _create_parser(language: str) -> Parser:
-    module, function_name = _GRAMMARS_BY_LANGUAGE[language]
-    return Parser(Language(getattr(import_module(module), function_name)()))
 
 
 def _add_article(language: str) -> str:

@@ -12,21 +12,21 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 from anyio import to_thread
 
-from cleats.contract.versions import TOOLING_VERSION
+from cleats.system.http_client import HttpClient, RequestFailedError
 from cleats.toolsets.launch.telemetry.ledger import OutboxMessage, TelemetryLedger
-
-if TYPE_CHECKING:
-    import httpx2
 
 log = logging.getLogger(__name__)
 
 MESSAGE_TIMEOUT_SECONDS: Final = 10.0
 """Time limit for one message."""
+
+MAX_REPLY_BYTES: Final = 1 << 16
+"""Bytes of a reply that are read; only its status counts."""
 
 MAX_BATCH_MESSAGES: Final = 50
 """Messages that are read from the outbox at once."""
@@ -68,7 +68,7 @@ class TelemetrySender:
             collectors = await to_thread.run_sync(self._claim_collectors)
             if not collectors:
                 return True
-            async with self._make_client() as client:
+            async with HttpClient(timeout=MESSAGE_TIMEOUT_SECONDS, max_bytes=MAX_REPLY_BYTES) as client:
                 flushed = [await self._flush_collector(client, collector) for collector in collectors]
         except (OSError, sqlite3.Error) as error:  # such as a full disk: the outbox is unchanged
             log.warning("telemetry.outbox error=%s", type(error).__name__)
@@ -82,7 +82,7 @@ class TelemetrySender:
         is_sender = collectors and self.ledger.claim_sender(self._owner, time(), SENDER_LEASE_SECONDS)
         return collectors if is_sender else ()
 
-    async def _flush_collector(self, client: "httpx2.AsyncClient", collector: str) -> bool:
+    async def _flush_collector(self, client: HttpClient, collector: str) -> bool:
         while waiting := await to_thread.run_sync(self.ledger.list_waiting, collector, MAX_BATCH_MESSAGES):
             for message in waiting:
                 if not await self._send_message(client, collector, message):
@@ -90,32 +90,17 @@ class TelemetrySender:
                 await to_thread.run_sync(self.ledger.mark_sent, message)
         return True
 
-    def _make_client(self) -> "httpx2.AsyncClient":
-        import httpx2  # noqa: PLC0415 - only where there is a collector
-
-        headers = {"content-type": "application/json", "user-agent": f"cleats/{TOOLING_VERSION}"}
-        return httpx2.AsyncClient(
-            headers=headers, timeout=MESSAGE_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False
-        )
-
-    async def _send_message(self, client: "httpx2.AsyncClient", collector: str, message: OutboxMessage) -> bool:
+    async def _send_message(self, client: HttpClient, collector: str, message: OutboxMessage) -> bool:
         """Send a message; return True if it arrived or was rejected for good."""
-        import httpx2  # noqa: PLC0415 - as above
-
+        url = collector.rstrip("/") + message.path
         try:
-            with anyio.fail_after(MESSAGE_TIMEOUT_SECONDS):
-                reply = await client.request(
-                    message.method,
-                    collector.rstrip("/") + message.path,
-                    content=message.body,
-                    headers=self._make_auth_headers(message),
-                )
-        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL):
+            reply = await client.send(message.method, url, message.body, self._make_auth_headers(message))
+        except RequestFailedError:
             return False
-        if reply.status_code >= 500 or reply.status_code == 429:
+        if reply.status >= 500 or reply.status == 429:
             return False
-        if reply.status_code >= 400:
-            log.warning("telemetry.refused path=%s status=%d", message.path, reply.status_code)
+        if reply.status >= 400:
+            log.warning("telemetry.refused path=%s status=%d", message.path, reply.status)
         return True
 
     def _make_auth_headers(self, message: OutboxMessage) -> dict[str, str]:

@@ -1,14 +1,13 @@
 """The process of one step: an order on stdin, lines of JSON on stdout.
 
-Lines with `tell` are progress; the last line is `result` or `error`. Standard output is redirected
-first, so anything that a worker or a library prints goes to stderr.
+Lines with `tell` are progress; the last line is `result` or `error`. Anything that a worker or a
+library prints goes to stderr.
 
 Imports are few: this process starts once for every step of every run.
 """
 
 import asyncio
 import json
-import os
 import sys
 import traceback
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from cleats.contract.errors import ToolError
+from cleats.system.worker_process import open_channel
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.job import WorkerJob
 
@@ -24,12 +24,10 @@ def main() -> None:
     """Run the job of the order."""
     order = json.loads(sys.stdin.buffer.read())
     module = order.pop("module")
-    with os.fdopen(os.dup(1), "wb") as channel:
-        os.dup2(2, 1)
+    with open_channel() as write_line:
 
         def send_message(message: Mapping[str, Any]) -> None:
-            channel.write(job.redact_secrets(json.dumps(message).encode()) + b"\n")
-            channel.flush()
+            write_line(job.redact_secrets(json.dumps(message).encode()))
 
         job = WorkerJob.from_order(order, send_message)
         try:
@@ -44,7 +42,7 @@ def main() -> None:
             else:
                 sys.stderr.buffer.write(job.redact_secrets(traceback.format_exc().encode()))
                 last_line = json.dumps({"crash": {"cause_class": type(crash).__name__}})
-        channel.write(job.redact_secrets(last_line.encode()) + b"\n")
+        write_line(job.redact_secrets(last_line.encode()))
 
 
 main()

@@ -7,14 +7,13 @@ from typing import Any
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.drafting import page_templates
+from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.editor import PageEditor, create_editor
-from cleats.toolsets.launch.drafting.page import WrittenPage, build_front_matter, write_page
+from cleats.toolsets.launch.drafting.page import WrittenPage, build_front_matter, find_template, write_page
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.planning.page_candidates import list_optional_pages
 from cleats.toolsets.launch.planning.page_plan import add_neighbours
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import pages
 from cleats.toolsets.launch.workers.plan import load_material, load_profile
 
 
@@ -40,7 +39,7 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
         job.report_progress(f"Writing {entry['output_path']}", number, len(entries))
         written = drafts[entry["output_path"]]
         front = build_front_matter(_describe_page(job, entry), written.front, contract)
-        text = pages.render_page(front, written.body)
+        text = front_matter.render_page(front, written.body)
         name = f"drafts/{section}/{entry['output_path']}"
         job.write(name, text)
         prompt_hash = page_editor.find_accepted_prompt(entry["output_path"]) if page_editor else ""
@@ -86,7 +85,7 @@ class _SectionWriter:
 
     def write_page(self, entry: Mapping[str, Any]) -> WrittenPage:
         """Write one page as planned."""
-        template = page_templates.find_template(
+        template = find_template(
             entry["section"],
             entry["slug"],
             entry["page_role"],

@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.fixes import rules
-from cleats.toolsets.launch.fixes.model import (
-    FileRemoval,
-    FixCase,
-    FixResult,
+from cleats.toolsets.launch.gates import registry
+from cleats.toolsets.launch.gates.fix_attempts import (
     build_patches,
     list_sibling_issues,
     list_tried_issues,
     select_issue,
 )
-from cleats.toolsets.launch.fixes.rules import FIX_RULES, FIXABLE_CODES
-from cleats.toolsets.launch.gates.model import LaunchSite
+from cleats.toolsets.launch.gates.model import FileRemoval, FixCase, FixResult, FixRule
 from cleats.toolsets.launch.gates.secrets import find_secrets
-from cleats.toolsets.launch.gates.worktree import find_edited_files
+from cleats.toolsets.launch.gates.site import LaunchSite
+from cleats.toolsets.launch.gates.worktree import MANUAL_EDIT, find_edited_files, restore_file
 from cleats.toolsets.launch.patching.patches import SitePatch, make_bundle
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.profiles.model import load_named_profile
@@ -40,7 +37,9 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
     """
     report = job.read_json("validation_report.json")
     fence = WorktreeGuard(job.site, job.config["allowed_paths"])
-    issue = select_issue(report, list_tried_issues(job.facts) | _find_unreachable_issues(report, fence), FIXABLE_CODES)
+    fixes = registry.load_fixes(issue["gate"] for issue in report["issues"])
+    excluded_ids = list_tried_issues(job.facts) | _find_unreachable_issues(report, fence)
+    issue = select_issue(report, excluded_ids, fixes.keys() | {MANUAL_EDIT.code})
     if issue is None:
         raise ToolError(
             ErrorCode.FIX_EXHAUSTED,
@@ -53,7 +52,7 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
     )
     site = await survey_site(job, profile, job.root / "work" / "scratch")
     before = _read_text(fence, issue.path)
-    rule, answer = await _apply_rule(site, report, issue, before)
+    rule, answer = await _apply_rule(site, report, issue, before, fixes.get(issue.error_code))
     new_patches = build_patches(issue.path, before, answer)
     number = job.step.rsplit(":", 1)[-1]
     job.write(f"patch_bundle.delta.{number}.json", make_bundle(new_patches))
@@ -87,7 +86,7 @@ def _read_text(fence: WorktreeGuard, path: str) -> str | None:
 
 
 async def _apply_rule(
-    site: LaunchSite, report: Mapping[str, Any], issue: Issue, before: str | None
+    site: LaunchSite, report: Mapping[str, Any], issue: Issue, before: str | None, fix: FixRule | None
 ) -> tuple[str, FixResult]:
     """Apply a rule to an issue; return its name and its answer.
 
@@ -97,11 +96,11 @@ async def _apply_rule(
     job = site.job
     if not job.config.get("allow_manual_edits", False) and issue.path in find_edited_files(site):
         env = job.settings.get("git_env", {})
-        return rules.MANUAL_EDIT_CODE, await rules.restore_file(site, issue.path, get_base_commit(job), env)
-    if issue.error_code not in FIX_RULES:
+        return MANUAL_EDIT.code, await restore_file(site, issue.path, get_base_commit(job), env)
+    if fix is None:
         return issue.error_code, None
     case = FixCase(site, issue, list_sibling_issues(report, issue), before)
-    return issue.error_code, FIX_RULES[issue.error_code](case)
+    return issue.error_code, fix(case)
 
 
 def _render_report(issue: Issue, rule: str, before: str | None, answer: FixResult, new_patches: list[SitePatch]) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry, truth_lock, worktree
-from cleats.toolsets.launch.gates.model import Gate, LaunchSite
+from cleats.toolsets.launch.gates.model import Gate
 from cleats.toolsets.launch.gates.runner import GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.patching.path_guard import hash_worktree
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile

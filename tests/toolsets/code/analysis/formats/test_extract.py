@@ -1,9 +1,8 @@
-from dataclasses import dataclass
-
 import pytest
 
 from cleats.toolsets.code.analysis import extract as extracting
 from cleats.toolsets.code.analysis.extract import convert_to_utf8, extract_facts
+from cleats.toolsets.code.analysis.facts import CommentBlock
 from cleats.toolsets.code.analysis.formats.comments import clean_remark, extract_prose
 
 
@@ -100,21 +99,10 @@ def test_a_remark_is_kept_if_it_says_something_of_its_own(text: str, kind: str, 
     assert bool(clean_remark(text, kind)) is expected
 
 
-@dataclass(frozen=True)
-class FakeRemark:
-    text: str
-    start: int = 5
-    end: int = 60
-    start_line: int = 2
-    end_line: int = 3
-    kind: str = "comment"
-    owner: str = ""
-
-
 def test_a_remark_outside_of_everything_is_named_after_its_file() -> None:
     text = "# Keep the order, or callers\n# will wait for ever."
 
-    (chunk,) = extract_prose([FakeRemark(text)], "store")
+    (chunk,) = extract_prose([CommentBlock(5, 60, 2, 3, text, "comment", "")], "store")
 
     assert (chunk.name, chunk.kind, chunk.mode) == ("store", "comment", "extracted-prose")
     assert (chunk.start, chunk.end, chunk.start_line, chunk.end_line) == (5, 60, 2, 3)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cleats.toolsets.code.analysis.history import git
+from cleats.system import git
 from cleats.toolsets.code.analysis.history.git_log import FilePatch, GitLogParser, HistoryEvent, Hunk, unquote_path
 from cleats.toolsets.code.analysis.history.line_authors import BlameLedger
 from cleats.toolsets.code.analysis.history.log_reader import count_skipped_commits

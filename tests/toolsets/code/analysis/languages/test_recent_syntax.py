@@ -3,7 +3,7 @@
 import pytest
 
 from cleats.toolsets.code.analysis.facts import TypeFact
-from cleats.toolsets.code.analysis.languages.engine import LANGUAGES
+from cleats.toolsets.code.analysis.languages.engine import load_language
 from tests.toolsets.code.analysis.languages.test_tables_php_to_typescript import find_chunk, map_kinds, parse_source
 
 CPP_MODULE_SOURCE = """module;
@@ -311,7 +311,7 @@ def test_what_is_no_rust_in_a_macro_leaves_the_rest_as_it_is() -> None:
     ids=["comments", "braces", "guards", "contexts", "exports"],
 )
 def test_easing_goes_over_a_text_once(lang: str, source: str) -> None:
-    ease = LANGUAGES[lang].unwrap if lang == "rust" else LANGUAGES[lang].ease
+    ease = load_language(lang).unwrap if lang == "rust" else load_language(lang).ease
     data = source.encode()
 
     assert len(ease(data)) == len(data)

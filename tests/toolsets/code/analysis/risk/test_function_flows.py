@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
-from cleats.toolsets.code.analysis.risk import function_flows, graph
+from cleats.toolsets.code.analysis.risk import function_flows, summary
 from cleats.toolsets.code.analysis.risk.flow_solver import solve_function
 from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
@@ -356,7 +356,7 @@ def test_a_summary_survives_being_packed() -> None:
 
 
 def test_a_function_beyond_the_limits_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "MAX_GRAPH_NODES", 3)
+    monkeypatch.setattr(summary, "MAX_GRAPH_NODES", 3)
     chained_steps = [make_step(n, f"x{n}", calls=[make_invocation(f"f{n}", make_argument("p"))]) for n in range(1, 9)]
 
     result = summarize_function(make_function(*chained_steps, make_sink_step(9, "x8"), params=["p"]))

@@ -20,7 +20,7 @@ RUN_SOURCE = "import os\n\ndef run(command):\n    os.system(command)\n"
 
 def find_callee(caller: Function, callee: str, *other_functions: Function, count: int = 1) -> tuple[str, str] | None:
     functions = [caller, *other_functions]
-    number = FunctionDirectory(functions).find(0, callee, count)
+    number = FunctionDirectory(dict(enumerate(functions))).find(0, callee, count)
     return None if number is None else (functions[number].path, functions[number].name)
 
 

@@ -30,7 +30,7 @@ def write_rules(folder: Path, text: str, name: str = "own.toml") -> Path:
 
 
 def matches_pattern(pattern: str, name: str, *, matches_members: bool = False) -> bool:
-    return bool(PatternLookup([(compile_pattern(pattern, matches_members=matches_members), True)])(name))
+    return bool(PatternLookup([(compile_pattern(pattern, matches_members=matches_members), True)])[name])
 
 
 def test_our_own_rules_have_no_problems() -> None:
@@ -226,15 +226,15 @@ def test_names_beyond_the_memory_are_still_answered(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("cleats.toolsets.code.analysis.risk.name_patterns.MAX_CACHED_NAMES", 2)
     lookup = PatternLookup([(compile_pattern("a.*", matches_members=False), 1)])
 
-    assert [bool(lookup(f"{letter}.x")) for letter in "abcabc"] == [True, False, False] * 2
+    assert [bool(lookup[f"{letter}.x"]) for letter in "abcabc"] == [True, False, False] * 2
 
 
 def test_a_name_that_nobody_writes_is_met_by_nothing() -> None:
     lookup = PatternLookup([(compile_pattern("*.run", matches_members=False), 1)])
 
-    assert lookup("a" * 200 + ".run")
-    assert not lookup("a" * 400 + ".run")
-    assert len(lookup.cache) == 1
+    assert lookup["a" * 200 + ".run"]
+    assert not lookup["a" * 400 + ".run"]
+    assert len(lookup) == 1
 
 
 def test_our_files_are_for_the_languages_at_their_top() -> None:
@@ -268,7 +268,7 @@ def test_no_call_that_is_a_source_is_dropped(lang: str) -> None:
         if isinstance(rule, SourceRule)
         for pattern in rule.patterns
     ]
-    callees = {name: compile_rules(rules, lang).find_callee(name) for name in names}
+    callees = {name: compile_rules(rules, lang).callees[name] for name in names}
 
     assert [name for name, callee in callees.items() if callee.effect == "drops"] == []
 

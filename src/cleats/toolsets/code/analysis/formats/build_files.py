@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from cleats.toolsets.code.analysis.formats.outline import Outline
+from cleats.toolsets.code.analysis.formats.outline import MAX_LINE_CHARS, Outline
 
 _INSTRUCTION_PATTERN = re.compile(r"\s{0,40}([A-Za-z]{2,20})(?:[ \t]+(.*))?$", re.DOTALL)
 _FROM_PATTERN = re.compile(r"(?:--\S+\s+)*+(\S+)(?:\s+[Aa][Ss]\s+(\S+))?")
@@ -28,7 +28,9 @@ def read_dockerfile(outline: Outline) -> None:
             elif image != "scratch":
                 outline.add_import(image)
             stages.add(alias.lower())
-            outline.cut(_find_comment_start(outline, index), "stage", alias or image, signature=f"FROM {rest}")
+            outline.cut(
+                outline.source.find_comment_start(index, "#"), "stage", alias or image, signature=f"FROM {rest}"
+            )
         else:
             _read_instruction(outline, index, instruction, rest)
 
@@ -74,27 +76,19 @@ def _iterate_instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:
             yield start, match[1].lower(), (match[2] or "").strip()
 
 
-def _find_comment_start(outline: Outline, index: int) -> int:
-    while index > 0 and outline.source.lines[index - 1].lstrip().startswith("#"):
-        index -= 1
-    return index
-
-
 _ASSIGNMENT_PATTERN = re.compile(r"(?:export\s+|override\s+)*+([\w.%/$(){}-]{1,200})\s*(?:[:?+!]|::)?=\s*(.*)")
 _TARGET_PATTERN = re.compile(r"([^\s#:=][^#:=]{0,500}?)\s{0,20}::?(?![:=])([^=]*)$")
 _INCLUDE_PATTERN = re.compile(r"-?s?include\s+(.+)")
 _RECIPE_COMMAND_PATTERN = re.compile(r"\t\s{0,40}[@+-]*\s*([\w./$(){}-]{1,100})")
 _DOC_COMMENT_PATTERN = re.compile(r"##+\s*(.*)")
 _SPECIAL_TARGETS: Final = frozenset({".PHONY", ".SUFFIXES", ".DEFAULT", ".PRECIOUS", ".SECONDARY", ".SILENT"})
-_MAX_LINE_CHARS: Final = 2000
-"""Characters of a line that are examined."""
 
 
 def read_makefile(outline: Outline) -> None:
     lines = outline.source.lines
     in_define = False
     for index, full_line in enumerate(lines):
-        line = full_line[:_MAX_LINE_CHARS]
+        line = full_line[:MAX_LINE_CHARS]
         if line.startswith(("define ", "endef")):
             in_define = line.startswith("define ")
         elif line.startswith("\t"):
@@ -119,10 +113,10 @@ def _read_target(outline: Outline, index: int, match: re.Match[str]) -> None:
     start = index
     while start > 0 and (lines[start - 1].startswith("#") or lines[start - 1].startswith((".PHONY", ".SILENT"))):
         start -= 1
-    doc_comment = _DOC_COMMENT_PATTERN.search(lines[index][:_MAX_LINE_CHARS])
+    doc_comment = _DOC_COMMENT_PATTERN.search(lines[index][:MAX_LINE_CHARS])
     comment_above = " ".join(line.strip("# \t") for line in lines[start:index] if line.startswith("#"))
     doc = doc_comment[1].strip() if doc_comment else comment_above
-    outline.cut(start, "target", name, doc, _strip_comment(lines[index][:_MAX_LINE_CHARS]))
+    outline.cut(start, "target", name, doc, _strip_comment(lines[index][:MAX_LINE_CHARS]))
     for word in match[2].split(";", 1)[0].split():
         if word not in ("|", "\\"):
             outline.add_mention(index, "uses", word)

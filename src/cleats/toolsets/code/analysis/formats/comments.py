@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
-from cleats.toolsets.code.analysis.facts import Chunk
+from cleats.toolsets.code.analysis.facts import Chunk, CommentBlock
 
 MIN_DOCSTRING_CHARS: Final = 15
 MIN_COMMENT_CHARS: Final = 30
@@ -38,38 +38,13 @@ _DIRECTIVE_PATTERN = re.compile(
 
 
 _BOILERPLATE_HINTS: Final = (
-    "copyright ",
-    "licen",
-    "rights reserved",
-    "permission is",
-    "redistribution",
-    "warranties",
-    "generated",
-    "do not ",
+    *("copyright ", "licen", "rights reserved", "permission is"),
+    *("redistribution", "warranties", "generated", "do not "),
 )
 """Every legal or generated text contains one of these, in lower case."""
 
 
-class SourceRemark(Protocol):
-    """A comment or docstring, as the language engine provides it."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def start_line(self) -> int: ...
-    @property
-    def end_line(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def owner(self) -> str: ...
-
-
-def extract_prose(remarks: Iterable[SourceRemark], stem: str) -> list[Chunk]:
+def extract_prose(remarks: Iterable[CommentBlock], stem: str) -> list[Chunk]:
     """Return the informative remarks as chunks, named after their subjects."""
     return [
         Chunk(

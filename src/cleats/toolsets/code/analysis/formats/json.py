@@ -5,18 +5,21 @@ Broken text is read as far as possible: mismatched brackets are not reported.
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
 
-from cleats.toolsets.code.analysis.formats.entries import DataEntry, cut_entries
-from cleats.toolsets.code.analysis.formats.outline import MAX_FILE_MENTIONS, MAX_VALUE_CHARS, Outline
+from cleats.toolsets.code.analysis.formats.outline import (
+    MAX_FILE_MENTIONS,
+    MAX_KEY_DEPTH,
+    MAX_VALUE_CHARS,
+    DataEntry,
+    Outline,
+    cut_entries,
+)
 
 _TOKEN_PATTERN = re.compile(
     r"\"(?:[^\"\\\n]++|\\.)*+\"?|'(?:[^'\\\n]++|\\.)*+'?|//[^\n]*|/\*.*?(?:\*/|\Z)|[{}\[\],:]"
     r"|[^\s{}\[\],:\"'/]++|/",
     re.DOTALL,
 )
-_MAX_KEY_DEPTH: Final = 8
-"""Keys of a dotted name; values that are nested deeper have no field."""
 
 
 @dataclass(slots=True)
@@ -85,13 +88,13 @@ class JsonReader:
             return
         self._add_entry(level, level.key_line, body=False)
         path = self._build_path(level)
-        if path and len(self.levels) <= _MAX_KEY_DEPTH and self.field_count < MAX_FILE_MENTIONS:
+        if path and len(self.levels) <= MAX_KEY_DEPTH and self.field_count < MAX_FILE_MENTIONS:
             self.field_count += 1
             self.outline.add_field(level.key_line, path, level.pending_word)
         level.key, level.pending_word = "", ""
 
     def _build_path(self, level: JsonLevel) -> str:
-        if len(self.levels) > _MAX_KEY_DEPTH or not level.key:
+        if len(self.levels) > MAX_KEY_DEPTH or not level.key:
             return level.path
         return f"{level.path}.{level.key}" if level.path else level.key
 

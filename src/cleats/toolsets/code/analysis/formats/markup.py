@@ -1,4 +1,8 @@
-"""HTML pages: a section for each heading, with scripts and styles as separate chunks."""
+"""Pages, documents and their style.
+
+HTML has a section for each heading, with scripts and styles as separate chunks; XML is data; the
+rules of a style sheet form readable groups, named after the elements that they style.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +10,16 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Final, NamedTuple
 
-from cleats.toolsets.code.analysis.formats.entries import DataEntry, cut_entries
-from cleats.toolsets.code.analysis.formats.outline import MAX_DOC_CHARS, MAX_VALUE_CHARS, Outline
+from cleats.toolsets.code.analysis.formats.outline import (
+    BLOCK_LINES,
+    MAX_DOC_CHARS,
+    MAX_KEY_DEPTH,
+    MAX_LINE_CHARS,
+    MAX_VALUE_CHARS,
+    DataEntry,
+    Outline,
+    cut_entries,
+)
 
 _TAG_PATTERN = re.compile(
     r"<(?P<close>/)?(?P<name>[A-Za-z_][\w:.-]*)(?P<attributes>(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>"
@@ -108,8 +120,6 @@ _EMBEDDED_LANGUAGES: Final = {
 """Text in the language, type or name of a script or style tag, with the language it means."""
 _INLINE_TAG_PATTERN = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|small|span|strong|u)\b[^<>]*>", re.IGNORECASE)
 _ANY_TAG_PATTERN = re.compile(r"<[^<>]*>")
-_MAX_TEXT_CHARS: Final = 2000
-"""Characters of a heading or a paragraph that are examined."""
 
 
 @dataclass(slots=True)
@@ -143,7 +153,7 @@ class HtmlReader:
             self.section = f"{tag.name}#{tag.attributes['id']}"
             self.outline.cut(tag.line, "section", self.section)
         elif tag.name == "p" and self.pending_section is not None:
-            end = self.text.find("</p", tag.end, tag.end + _MAX_TEXT_CHARS)
+            end = self.text.find("</p", tag.end, tag.end + MAX_LINE_CHARS)
             self._finish_section(_strip_markup(self.text[tag.end : end if end > 0 else tag.end + MAX_DOC_CHARS]))
 
     def _close_element(self, open_tag: MarkupTag, tag: MarkupTag) -> None:
@@ -153,7 +163,7 @@ class HtmlReader:
                 self.outline.embed(open_tag.line, "element", open_tag.name, _detect_language(open_tag))
                 self.outline.cut(tag.last + 1, "section", self.section or self.outline.source.stem)
             return
-        name = _strip_markup(content[:_MAX_TEXT_CHARS])
+        name = _strip_markup(content[:MAX_LINE_CHARS])
         if open_tag.name == "title":
             self.outline.name = self.outline.name or name
             self.section = self.section or name
@@ -198,7 +208,6 @@ def _strip_markup(markup: str) -> str:
     return " ".join(unescape(_ANY_TAG_PATTERN.sub(" ", _INLINE_TAG_PATTERN.sub("", markup))).split())[:MAX_DOC_CHARS]
 
 
-_MAX_KEY_DEPTH: Final = 8
 _NAMING_ATTRIBUTES: Final = ("name", "id", "key", "android:name", "x:key", "include", "artifactid")
 
 
@@ -229,13 +238,13 @@ class XmlReader:
             siblings = self.top_entries if depth == 1 else self.top_entries[-1].entries if self.top_entries else []
             siblings.append(entry)
         self.open_names.append(tag.name)
-        if depth < _MAX_KEY_DEPTH:
+        if depth < MAX_KEY_DEPTH:
             path = ".".join(self.open_names)
             for key, value in tag.attributes.items():
                 self.outline.add_field(tag.line, f"{path}.{key}", value)
 
     def _close_element(self, tag: MarkupTag) -> None:
-        if self.open_tag is not None and len(self.open_names) <= _MAX_KEY_DEPTH:
+        if self.open_tag is not None and len(self.open_names) <= MAX_KEY_DEPTH:
             content = self.text[self.open_tag.end : tag.start][: 4 * MAX_VALUE_CHARS]
             if content := " ".join(content.split()):
                 self.outline.add_field(self.open_tag.line, ".".join(self.open_names), content)
@@ -247,3 +256,61 @@ def read_xml(outline: Outline) -> None:
     reader = XmlReader(outline, "\n".join(outline.source.lines))
     reader.run()
     cut_entries(outline, reader.top_entries, len(outline.source.lines) - 1)
+
+
+_CSS_TOKEN_PATTERN = re.compile(
+    r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]++|\\.)*+\"?|'(?:[^'\\\n]++|\\.)*+'?|[{};]", re.DOTALL
+)
+_IMPORT_PATTERN = re.compile(r"@(?:import|use|forward)\s+(?:url\()?[\"']?([^\"')\s;]+)")
+_SELECTOR_PATTERN = re.compile(r"[.#]([A-Za-z_][\w-]{0,100})")
+_VARIABLE_PATTERN = re.compile(r"((?:--|\$|@)[\w-]{1,100})\s{0,20}:\s{0,20}([^;{}\n]{1,200})")
+_VARIABLE_USE_PATTERN = re.compile(r"var\(\s{0,20}(--[\w-]{1,100})")
+_TITLE_PATTERN = re.compile(r"[\w][^\n*]{0,100}")
+
+
+def read_css(outline: Outline) -> None:
+    text = "\n".join(outline.source.lines)
+    line = offset = depth = rule_start = 0
+    group_line: int | None = None
+    title = ""
+    for match in _CSS_TOKEN_PATTERN.finditer(text):
+        line += text.count("\n", offset, match.start())
+        offset = match.start()
+        token = match[0]
+        if token.startswith("/*"):
+            if depth == 0 and not text[rule_start:offset].strip():
+                group_line, title, rule_start = None, _comment_title(token), match.end()
+                outline.cut(line, "element", title or outline.source.stem)
+                group_line = line
+        elif token == "{":
+            if depth == 0:
+                first = line - text[rule_start:offset].lstrip().count("\n")
+                if group_line is None or (first - group_line >= BLOCK_LINES and first > group_line):
+                    selector = " ".join(text[rule_start:offset][-MAX_LINE_CHARS:].split())[:100]
+                    outline.cut(first, "element", title or selector)
+                    group_line = first
+            depth += 1
+        elif token == "}":
+            depth = max(depth - 1, 0)
+        if token in "};" and depth == 0:
+            rule_start = match.end()
+    _collect_css_mentions(outline)
+
+
+def _comment_title(comment: str) -> str:
+    match = _TITLE_PATTERN.search(comment[:MAX_LINE_CHARS])
+    return match[0].strip(" -=/") if match else ""
+
+
+def _collect_css_mentions(outline: Outline) -> None:
+    for index, full_line in enumerate(outline.source.lines):
+        line = full_line[:MAX_LINE_CHARS]
+        if "@" in line and (match := _IMPORT_PATTERN.search(line)):
+            outline.add_import(match[1])
+        if line.rstrip().endswith(("{", ",")):
+            for match in _SELECTOR_PATTERN.finditer(line):
+                outline.add_mention(index, "uses", match[1])
+        for match in _VARIABLE_USE_PATTERN.finditer(line):
+            outline.add_mention(index, "uses", match[1])
+        for match in _VARIABLE_PATTERN.finditer(line):
+            outline.add_field(index, match[1], match[2].strip())

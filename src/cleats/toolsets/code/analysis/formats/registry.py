@@ -4,22 +4,15 @@ Everything outside the scripts is blanked, byte for byte, so that the language e
 page as a program and every position it reports is a position in the page.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from typing import Final, Protocol
+from typing import Final
 
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.analysis.formats.outline import Outline, SourceText
 
 _BLANKING_TABLE = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
-
-
-class ParsedProgram(Protocol):
-    """The result of parsing a program."""
-
-    @property
-    def chunks(self) -> list[Chunk]: ...
 
 
 def blank_non_script(data: bytes, chunks: list[Chunk], lang: str) -> bytes:
@@ -41,9 +34,9 @@ def _iterate_script_bodies(data: bytes, chunks: list[Chunk], lang: str) -> Itera
                 yield start, end
 
 
-def extract_nested(data: bytes, chunks: list[Chunk], lang: str, parse: Callable[[bytes], ParsedProgram]) -> list[Chunk]:
+def extract_nested(data: bytes, chunks: list[Chunk], lang: str, parse: Callable[[bytes], list[Chunk]]) -> list[Chunk]:
     """Return the declarations in scripts of one language, removed from the scripts' text."""
-    declarations = [chunk for chunk in parse(blank_non_script(data, chunks, lang)).chunks if chunk.kind != "module"]
+    declarations = [chunk for chunk in parse(blank_non_script(data, chunks, lang)) if chunk.kind != "module"]
     for chunk in declarations:
         chunk.lang = lang
     for script in chunks:
@@ -67,30 +60,23 @@ def _subtract_chunks(script: Chunk, declarations: list[Chunk]) -> list[tuple[int
 
 FormatReader = Callable[[Outline], None]
 
-READERS_BY_LANGUAGE: Final[Mapping[str, tuple[str, str]]] = {
-    "asciidoc": ("section", "documents.read_headings"),
-    "css": ("element", "css.read_css"),
+_READERS: Final = {
+    "asciidoc org rst tex": ("section", "documents.read_headings"),
+    "css less scss": ("element", "markup.read_css"),
     "dockerfile": ("module", "build_files.read_dockerfile"),
-    "html": ("section", "markup.read_html"),
+    "html svelte vue": ("section", "markup.read_html"),
     "ini": ("entry", "tables.read_ini"),
-    "json": ("entry", "json.read_json"),
-    "jsonc": ("entry", "json.read_json"),
+    "json jsonc": ("entry", "json.read_json"),
     "jsonl": ("record", "logs.read_lines"),
-    "less": ("element", "css.read_css"),
     "log": ("record", "logs.read_log"),
     "makefile": ("module", "build_files.read_makefile"),
     "markdown": ("section", "documents.read_markdown"),
-    "org": ("section", "documents.read_headings"),
-    "rst": ("section", "documents.read_headings"),
-    "scss": ("element", "css.read_css"),
     "sql": ("statement", "sql.read_sql"),
-    "svelte": ("section", "markup.read_html"),
-    "tex": ("section", "documents.read_headings"),
     "toml": ("entry", "tables.read_toml"),
-    "vue": ("section", "markup.read_html"),
     "xml": ("entry", "markup.read_xml"),
     "yaml": ("entry", "yaml.read_yaml"),
 }
+READERS_BY_LANGUAGE: Final = {lang: reader for langs, reader in _READERS.items() for lang in langs.split()}
 """The kind of the text before the first cut, and the reader, which is loaded when needed."""
 
 

@@ -6,11 +6,11 @@ statement.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cleats.toolsets.code.analysis.formats.outline import BLOCK_LINES, Outline
+from cleats.toolsets.code.analysis.formats.outline import BLOCK_LINES, MentionKind, Outline
 
 _NAME_PART_PATTERN = r"(?:[\w$#@]+|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|\[[^\]\n]{1,200}\])"
 _NAME_PATTERN = rf"({_NAME_PART_PATTERN}(?:\.{_NAME_PART_PATTERN})*+)"
@@ -39,6 +39,12 @@ _WRITE_PATTERN = re.compile(
 _READ_PATTERN = re.compile(r"(?<!delete\s)\b(?:from|join)\s+(?:only\s+|lateral\s+)?" + _NAME_PATTERN, re.IGNORECASE)
 _REFERENCE_PATTERN = re.compile(r"\b(?:references|on)\s+" + _NAME_PATTERN + r"\s*\(", re.IGNORECASE)
 _CALL_PATTERN = re.compile(r"\b(?:call|exec(?:ute)?(?:\s+(?:function|procedure))?)\s+" + _NAME_PATTERN, re.IGNORECASE)
+_MENTION_PATTERNS: Final[Sequence[tuple[MentionKind, re.Pattern[str]]]] = (
+    ("writes", _WRITE_PATTERN),
+    ("reads", _READ_PATTERN),
+    ("uses", _REFERENCE_PATTERN),
+    ("calls", _CALL_PATTERN),
+)
 _NON_SPACE_PATTERN = re.compile(r"\S")
 _FIRST_WORD_PATTERN = re.compile(r"\s*(\w+)")
 _NON_TABLE_WORDS: Final = frozenset({"select", "set", "values", "where", "table", "only", "unnest", "dual"})
@@ -57,7 +63,7 @@ def read_sql(outline: Outline) -> None:
         # A thousand rows of one table form one chunk, as long as it stays readable.
         if name != previous[1] or line - previous[0] >= BLOCK_LINES:
             first_line = text[start : start + 200].strip().split("\n", 1)[0]
-            outline.cut(_find_comment_start(outline, line), "statement", name, signature=first_line)
+            outline.cut(outline.source.find_comment_start(line, "--"), "statement", name, signature=first_line)
             previous = (line, name)
         _collect_mentions(outline, blanked_text[start:end], line)
 
@@ -143,26 +149,10 @@ def _strip_quotes(name: str) -> str:
 
 
 def _collect_mentions(outline: Outline, statement: str, line: int) -> None:
-    for pattern, kind in (
-        (_WRITE_PATTERN, "writes"),
-        (_READ_PATTERN, "reads"),
-        (_REFERENCE_PATTERN, ""),
-        (_CALL_PATTERN, "calls"),
-    ):
+    for kind, pattern in _MENTION_PATTERNS:
         for match in pattern.finditer(statement):
             name = _strip_quotes(match[1])
             if name.lower() in _NON_TABLE_WORDS:
                 continue
-            if kind == "writes":
-                outline.add_mention(line, "writes", name)
-            elif kind == "reads":
-                outline.add_mention(line, "reads", name)
-            elif kind == "calls":
-                outline.add_mention(line, "calls", name)
-            outline.add_mention(line, "uses", name)
-
-
-def _find_comment_start(outline: Outline, index: int) -> int:
-    while index > 0 and outline.source.lines[index - 1].lstrip().startswith("--"):
-        index -= 1
-    return index
+            for mention in dict.fromkeys((kind, "uses")):
+                outline.add_mention(line, mention, name)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from cleats.toolsets.code.analysis.formats.outline import Outline
+from cleats.toolsets.code.analysis.formats.outline import MAX_LINE_CHARS, Outline
 
 _TOML_TABLE_PATTERN = re.compile(r"\s{0,40}\[{1,2}([^\[\]]{1,300})\]{1,2}\s*(?:#.*)?$")
 _INI_TABLE_PATTERN = re.compile(r"\s{0,40}\[(.{1,300}?)\]\s*(?:[;#].*)?$")
@@ -14,21 +14,18 @@ _MULTILINE_QUOTES: Final = ('"""', "'''")
 _MULTILINE_OPENERS: Final = ("[", "{", "", *_MULTILINE_QUOTES)
 """Beginnings of values that continue on the next lines."""
 
-_MAX_LINE_CHARS: Final = 2000
-"""Characters of a line that are examined."""
-
 
 def read_toml(outline: Outline) -> None:
     table = quote = key = ""
     depth = 0
     for index, full_line in enumerate(outline.source.lines):
-        line = full_line[:_MAX_LINE_CHARS]
+        line = full_line[:MAX_LINE_CHARS]
         if quote:
             quote = "" if quote in line else quote
             continue
         if depth == 0 and (match := _TOML_TABLE_PATTERN.match(line)):
             table = match[1].strip()
-            outline.cut(_find_comment_start(outline, index), "entry", table)
+            outline.cut(outline.source.find_comment_start(index, "#", ";"), "entry", table)
             continue
         if depth == 0 and (match := _TOML_VALUE_PATTERN.match(line)):
             key = _add_value(outline, index, table, match)
@@ -42,12 +39,12 @@ def read_toml(outline: Outline) -> None:
 def read_ini(outline: Outline) -> None:
     table = ""
     for index, full_line in enumerate(outline.source.lines):
-        line = full_line[:_MAX_LINE_CHARS]
+        line = full_line[:MAX_LINE_CHARS]
         if line.lstrip().startswith(("#", ";", "!")):
             continue
         if match := _INI_TABLE_PATTERN.match(line):
             table = match[1].strip()
-            outline.cut(_find_comment_start(outline, index), "entry", table)
+            outline.cut(outline.source.find_comment_start(index, "#", ";"), "entry", table)
         elif match := _INI_VALUE_PATTERN.match(line):
             _add_value(outline, index, table, match)
 
@@ -61,9 +58,3 @@ def _add_value(outline: Outline, index: int, table: str, match: re.Match[str]) -
     if value not in _MULTILINE_OPENERS:
         outline.add_field(index, full_key, value.split(" #", 1)[0].rstrip())
     return full_key
-
-
-def _find_comment_start(outline: Outline, index: int) -> int:
-    while index > 0 and outline.source.lines[index - 1].lstrip().startswith(("#", ";")):
-        index -= 1
-    return index

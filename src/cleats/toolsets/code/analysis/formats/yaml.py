@@ -2,10 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from cleats.toolsets.code.analysis.formats.entries import DataEntry, cut_entries
-from cleats.toolsets.code.analysis.formats.outline import BLOCK_LINES, Outline
+from cleats.toolsets.code.analysis.formats.outline import (
+    BLOCK_LINES,
+    MAX_KEY_DEPTH,
+    MAX_LINE_CHARS,
+    DataEntry,
+    Outline,
+    cut_entries,
+)
 
 _KEY_PATTERN = re.compile(
     r"(?P<dashes>(?:-[ \t]+)*)(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s#&*!|>'\"%@`{\[\],-]"
@@ -13,11 +19,6 @@ _KEY_PATTERN = re.compile(
 )
 _BLOCK_SCALAR_PATTERN = re.compile(r"(?:^|[ \t])[|>][-+\d]*[ \t]*(?:#.*)?$")
 _COMMENT_PATTERN = re.compile(r"(?:^|[ \t])#.*$")
-MAX_LINE_CHARS: Final = 2000
-"""Characters of a line that are examined."""
-
-_MAX_KEY_DEPTH: Final = 8
-"""Keys of a dotted name; values that are nested deeper have no field."""
 
 
 class YamlLine(NamedTuple):
@@ -86,18 +87,12 @@ def _build_entries(outline: Outline, content_lines: list[YamlLine]) -> list[Data
 
 
 def _build_entry(outline: Outline, line: YamlLine) -> DataEntry:
-    key = _item_name(line) if line.is_item else line.key
-    return DataEntry(_find_comment_start(outline, line.line_index), key or "[]", line.is_item or not line.value)
-
-
-def _item_name(line: YamlLine) -> str:
-    return line.value if line.key in ("name", "id") else ""
-
-
-def _find_comment_start(outline: Outline, index: int) -> int:
-    while index > 0 and outline.source.lines[index - 1].lstrip().startswith("#"):
-        index -= 1
-    return index
+    key = line.key
+    if line.is_item:
+        key = line.value if line.key in ("name", "id") else ""
+    return DataEntry(
+        outline.source.find_comment_start(line.line_index, "#"), key or "[]", line.is_item or not line.value
+    )
 
 
 def _iterate_content_lines(lines: list[str], first: int, end: int) -> Iterator[YamlLine]:
@@ -143,7 +138,7 @@ def _iterate_scalars(content_lines: list[YamlLine]) -> Iterator[tuple[int, str, 
         depth = line.indent + 1 if line.is_item else line.indent
         while ancestors and ancestors[-1][0] >= depth:
             ancestors.pop()
-        if len(ancestors) >= _MAX_KEY_DEPTH:
+        if len(ancestors) >= MAX_KEY_DEPTH:
             continue
         path = ".".join(key for _, key in ancestors)
         key = f"{path}.{line.key}" if path and line.key else path or line.key

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cleats.toolsets.code.analysis.history.git import GitError, ReadOnlyGit
+from cleats.system.git import GitError, ReadOnlyGit
 
 
 class GitState(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from cleats.toolsets.code.analysis.history.git import DIFF_OPTIONS, GitError, ReadOnlyGit, SilentGitError
+from cleats.system.git import GitError, ReadOnlyGit, SilentGitError
 from cleats.toolsets.code.analysis.history.git_log import (
     LOG_FORMAT_OPTION,
     Commit,
@@ -21,7 +21,23 @@ from cleats.toolsets.code.analysis.history.line_authors import BlameLedger
 
 _LOG_ARGS = ("log", "--no-show-signature", "--no-notes", "--no-decorate", "--encoding=UTF-8", LOG_FORMAT_OPTION)
 _FIRST_PARENT_OPTIONS = ("--first-parent", "-m", "--reverse", "--root")
-_PATCH_OPTIONS = (*DIFF_OPTIONS, "-l1000")
+_PATCH_OPTIONS = (
+    "--no-color",
+    "--submodule=short",
+    "--ignore-submodules=all",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--relative",
+    "-O/dev/null",
+    "-U0",
+    "-M",
+    "-p",
+    "-l1000",
+)
+"""Options of every patch, whatever the repository configures."""
+
 _RAW_OPTIONS = ("--raw", "-M100%", "--no-abbrev", "--relative", "--ignore-submodules=all")
 """Options that do not read the files: changed paths, and exact renames."""
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from cleats.system.git import GitError, ReadOnlyGit
 from cleats.toolsets.code.analysis.history import log_reader
-from cleats.toolsets.code.analysis.history.git import GitError, ReadOnlyGit
 from cleats.toolsets.code.analysis.history.git_log import FilePatch
 from cleats.toolsets.code.analysis.history.line_authors import BlameLedger, FileBlame, apply_hunks
 

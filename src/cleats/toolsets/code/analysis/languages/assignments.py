@@ -65,16 +65,13 @@ def record_outer_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
     """Record the type in grammars where it is written once, before all of its names. A hook."""
     syntax = walk.syntax
     name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(syntax.parents[node], "type")
-    if NO_NODE not in (name_node, type_node):
-        text, name = read_type(walk, type_node), syntax.text(name_node)
-        if text not in INFERRED_TYPE_WORDS:
-            where: TypePosition = "field" if is_field(walk, name) else "local"
-            record_type(walk, where, name, text, "annotation")
+    if name_node != NO_NODE:
+        record_variable_type(walk, syntax.text(name_node), type_node)
     return False
 
 
 def _split_assignment(walk: SyntaxWalker, node: int, row: AssignmentSyntax) -> tuple[list[int], int, int, list[int]]:
-    syntax, types = walk.syntax, walk.language.types
+    syntax, language, types = walk.syntax, walk.language, walk.language.types
     kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
     left_label, right_label = row.left, row.right
     left_nodes: list[int] = []
@@ -89,18 +86,16 @@ def _split_assignment(walk: SyntaxWalker, node: int, row: AssignmentSyntax) -> t
             right_node = child
         elif field == row.type or kind in types:
             type_node = child
-        elif right_node == NO_NODE and not right_label and not _is_extra_part(walk, kind):
+        elif (
+            right_node == NO_NODE
+            and not right_label
+            and not (kind in language.comments or kind in language.modifier_lists or kind in language.ignored)
+        ):
             right_node = child
         else:
             other_nodes.append(child)
         child = stops[child]
     return left_nodes, right_node, type_node, other_nodes
-
-
-def _is_extra_part(walk: SyntaxWalker, kind: str) -> bool:
-    """Return whether a kind in an assignment is neither a target nor the value."""
-    language = walk.language
-    return kind in language.comments or kind in language.modifier_lists or kind in language.ignored
 
 
 def collect_targets(walk: SyntaxWalker, node: int, targets: list[str], *, is_written: bool = True) -> None:
@@ -139,6 +134,11 @@ def _collect_default_targets(walk: SyntaxWalker, node: int, targets: list[str]) 
         walk.visit(right_node, ValueFlow())
 
 
+def visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Record the names in a type as used."""
+    walk.record_uses(node)
+
+
 def visit_update(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit an update such as `i++`."""
     targets: list[str] = []
@@ -146,6 +146,15 @@ def visit_update(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     walk.frame.reads.update(dict.fromkeys(targets))
     if flow is not None:
         flow.names += targets
+
+
+def visit_increment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `i++`, but not `-i`, in grammars where both have the same kind. A hook."""
+    data, start, end = walk.syntax.data, walk.syntax.starts[node], walk.syntax.ends[node]
+    if not {data[start : start + 2], data[end - 2 : end]} & {b"++", b"--"}:
+        return False
+    visit_update(walk, node, flow)
+    return True
 
 
 def visit_removal(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
@@ -177,9 +186,8 @@ def _record_alias(walk: SyntaxWalker, row: AssignmentSyntax, targets: list[str],
 def _record_types(
     walk: SyntaxWalker, row: AssignmentSyntax, targets: list[str], right_node: int, type_node: int
 ) -> None:
-    if type_node != NO_NODE:
-        walk.record_uses(type_node)
-    type_name = read_type(walk, type_node) if type_node != NO_NODE else ""
+    walk.record_uses(type_node)
+    type_name = read_type(walk, type_node)
     type_name = "" if type_name in INFERRED_TYPE_WORDS else type_name
     can_infer = right_node != NO_NODE and not row.loop and not row.augmented and len(targets) == 1
     if not type_name and not can_infer:
@@ -190,6 +198,13 @@ def _record_types(
             record_type(walk, where, name, type_name, "annotation")
         elif can_infer:
             infer_type(walk, right_node, where, name)
+
+
+def record_variable_type(walk: SyntaxWalker, name: str, type_node: int) -> None:
+    """Record the declared type of a field or a local variable, if there is one."""
+    text = read_type(walk, type_node)
+    if text not in INFERRED_TYPE_WORDS:
+        record_type(walk, "field" if is_field(walk, name) else "local", name, text, "annotation")
 
 
 def is_field(walk: SyntaxWalker, name: str) -> bool:
@@ -207,7 +222,7 @@ def infer_type(walk: SyntaxWalker, node: int, where: TypePosition, name: str, or
     elif kind in language.casts:
         type_label = language.casts[kind]
         type_node = syntax.find_child(node, type_label) if type_label else syntax.last_child(node)
-        text = read_type(walk, type_node) if type_node != NO_NODE else ""
+        text = read_type(walk, type_node)
         record_type(walk, where, name, "" if text == "const" else text, "call")
     elif language.made is not None and (type_name := language.made(syntax, node)):
         record_type(walk, where, name, " ".join(type_name.split())[:MAX_TYPE_CHARS], "call")

@@ -4,32 +4,24 @@ Types are recorded without the `*` of a pointer; members of a pointer are dotted
 """
 
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
-from cleats.toolsets.code.analysis.languages import c_preprocessor, declarators
+from cleats.toolsets.code.analysis.languages import c_preprocessor, declarators, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    COMPARISON_OPERATORS,
-    AssignmentSyntax,
-    CallSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_PROTOTYPE_SYNTAX = DeclarationSyntax("function", parameters=(), result=("type",), body=())
+_PROTOTYPE_SYNTAX = table.DeclarationSyntax("function", parameters=(), result=("type",), body=())
 _TYPE_NAME_KINDS = ("type_identifier", "qualified_identifier", "template_type")
 
 
-def visit_c_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def visit_c_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a declaration of a function or of variables."""
-    name = _read_prototype_name(walk, node)
-    if not name:
-        return declarators.visit_variables(walk, node, flow)
-    frame = read_declaration(walk, node, node, _PROTOTYPE_SYNTAX, name)
-    frame.modifiers[PROTOTYPE_MODIFIER] = None
-    return True
+    if name := _read_prototype_name(walk, node):
+        frame = read_declaration(walk, node, node, _PROTOTYPE_SYNTAX, name)
+        frame.modifiers[PROTOTYPE_MODIFIER] = None
+    else:
+        declarators.visit_variables(walk, node, flow)
 
 
 def _read_prototype_name(walk: SyntaxWalker, node: int) -> str:
@@ -53,7 +45,7 @@ def _has_parameters(syntax: SyntaxTree, declarator: int) -> bool:
     takes it for a function.
     """
     parameters_node = syntax.find_child(declarator, "parameters")
-    children = list(syntax.children(parameters_node)) if parameters_node != NO_NODE else []
+    children = list(syntax.children(parameters_node))
     return not children or any(_is_parameter(syntax, child) for child in children)
 
 
@@ -82,42 +74,29 @@ def finish_file(walk: SyntaxWalker) -> None:
     walk.frames = kept_frames
     for parent, spans in removed_ranges.items():
         parent.nested_ranges = [span for span in parent.nested_ranges if span not in spans]
-    declarators.export_public_names(walk)
+    walk.export_public(in_namespaces=True)
 
 
 CONDITION_KINDS = ("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef")
 
 MACRO_SYNTAX = {
-    "preproc_function_def": DeclarationSyntax("macro", body=("value",)),
-    "preproc_def": DeclarationSyntax("macro", body=("value",), lines=3),
+    "preproc_function_def": table.DeclarationSyntax("macro", body=("value",)),
+    "preproc_def": table.DeclarationSyntax("macro", body=("value",), lines=3),
 }
 
-PARAMETER_SYNTAX = ParameterSyntax(name=("declarator",), default=("default_value",))
+PARAMETER_SYNTAX = table.ParameterSyntax(name=("declarator",), default=("default_value",))
 
-TYPE_NODE_KINDS = frozenset(
-    {
-        "primitive_type",
-        "sized_type_specifier",
-        "type_descriptor",
-        "macro_type_specifier",
-        "parameter_list",
-        "type_qualifier",
-    }
-)
+TYPE_NODE_KINDS = kind_set("""
+    primitive_type sized_type_specifier type_descriptor macro_type_specifier parameter_list type_qualifier
+""")
 
-LITERAL_TYPES = {
-    "string_literal": "char *",
-    "concatenated_string": "char *",
-    "char_literal": "char",
-    "true": "bool",
-    "false": "bool",
-}
+LITERAL_TYPES = {"string_literal concatenated_string": "char *", "char_literal": "char", "true false": "bool"}
 
 ASSIGNMENT_SYNTAX = {
-    "init_declarator": AssignmentSyntax(left="declarator", right="value", type="no type"),
-    "assignment_expression": AssignmentSyntax(),
-    "enumerator": AssignmentSyntax(left="name", right="value", typed_field=True),
-    "preproc_def": AssignmentSyntax(left="name", right="value"),
+    "init_declarator": table.AssignmentSyntax(left="declarator", right="value", type="no type"),
+    "assignment_expression": table.AssignmentSyntax(),
+    "enumerator": table.AssignmentSyntax(left="name", right="value", typed_field=True),
+    "preproc_def": table.AssignmentSyntax(left="name", right="value"),
 }
 
 NODE_HOOKS = {
@@ -141,42 +120,34 @@ def _set_visibility(frame: Frame, parent: Frame) -> None:
         frame.visibility = "private" if "static" in frame.modifiers else "public"
 
 
-C = Language(
+C = table.Language(
     id="c",
     grammar="tree_sitter_c",
-    declares={
-        "function_definition": declarators.FUNCTION_SYNTAX,
-        **declarators.SPECIFIER_SYNTAX,
-        **MACRO_SYNTAX,
-    },
+    declares={"function_definition": declarators.FUNCTION_SYNTAX, **declarators.SPECIFIER_SYNTAX, **MACRO_SYNTAX},
     parameters={"parameter_declaration": PARAMETER_SYNTAX},
-    decorators=frozenset({"attribute_specifier", "attribute"}),
+    decorators=kind_set("attribute_specifier attribute"),
     modifiers={"storage_class_specifier": ""},
-    modifier_lists=frozenset({"attribute_declaration"}),
+    modifier_lists=kind_set("attribute_declaration"),
     settle=_set_visibility,
-    doc_comments=("/*", "//"),
-    void=frozenset({"void"}),
-    type_names=frozenset({"type_identifier"}),
+    void=kind_set("void"),
+    type_names=kind_set("type_identifier"),
     members={"field_expression": ("argument", "field")},
     indexes={"subscript_expression": "argument"},
-    calls={"call_expression": CallSyntax()},
-    transparent=frozenset({"parenthesized_expression", "pointer_expression", "cast_expression"}),
+    calls={"call_expression": table.CallSyntax()},
+    transparent=kind_set("parenthesized_expression pointer_expression cast_expression"),
     assigns=ASSIGNMENT_SYNTAX,
-    updates=frozenset({"update_expression"}),
+    updates=kind_set("update_expression"),
     types=TYPE_NODE_KINDS,
-    texts=frozenset({"string_content"}),
+    texts=kind_set("string_content"),
     literals=LITERAL_TYPES,
     made=lambda _syntax, _node: "",
-    verdicts={"binary_expression": COMPARISON_OPERATORS, "unary_expression": frozenset({"!"})},
+    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
     choices={"conditional_expression": ("condition",)},
-    returns=frozenset({"return_statement"}),
-    branches=frozenset({"if_statement", "conditional_expression"}),
-    cases=frozenset({"case_statement"}),
-    loops=frozenset({"for_statement", "while_statement", "do_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
+    branches=kind_set("if_statement conditional_expression"),
+    cases=kind_set("case_statement"),
+    loops=kind_set("for_statement while_statement do_statement"),
     imports={"preproc_include": declarators.read_include},
-    ignored=frozenset({"preproc_call", "preproc_directive"}),
+    ignored=kind_set("preproc_call preproc_directive"),
     ease=c_preprocessor.blank_macros,
     hooks={kind: hook for kind, hook in NODE_HOOKS.items() if kind != "class_specifier"},
     finish=finish_file,

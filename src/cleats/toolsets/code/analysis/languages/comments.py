@@ -3,8 +3,7 @@
 import re
 from typing import Literal
 
-from msgspec import Struct
-
+from cleats.toolsets.code.analysis.facts import CommentBlock
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker
@@ -14,20 +13,6 @@ _COMMENT_CLOSING_PATTERN = re.compile(r"\s*(?:\*+/|-->)\s*$")
 _QUOTES_PATTERN = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 
 MAX_DECORATOR_CHARS = 120
-
-
-class CommentBlock(Struct, frozen=True):
-    """A comment or a piece of documentation, as prose."""
-
-    start: int
-    end: int
-    start_line: int
-    end_line: int
-    text: str
-    kind: Literal["comment", "docstring"]
-    owner: str
-    """The qualified name of the declaration that it is in or documents; empty for the file
-    itself."""
 
 
 def strip_comment_markers(text: str) -> str:
@@ -141,7 +126,7 @@ def collect_comments(walk: SyntaxWalker) -> list[CommentBlock]:
     Consecutive line comments form one block. Each frame also receives the text of its comments.
     """
     syntax = walk.syntax
-    blocks = [_make_doc_block(syntax, frame) for frame in walk.frames if frame.doc]
+    blocks = [_make_block(syntax, frame.doc_range, frame.doc, "docstring", frame) for frame in walk.frames if frame.doc]
     runs: list[tuple[int, int, Frame]] = []
     for node, frame in walk.comments:
         start, end = syntax.starts[node], syntax.ends[node]
@@ -162,16 +147,8 @@ def _is_continuation(syntax: SyntaxTree, run: tuple[int, int, Frame], start: int
     return not gap.strip() and gap.count(b"\n") <= 1
 
 
-def _make_doc_block(syntax: SyntaxTree, frame: Frame) -> CommentBlock:
-    return _make_block(syntax, frame.doc_range, frame.doc, "docstring", frame)
-
-
 def _make_block(
-    syntax: SyntaxTree,
-    span: tuple[int, int],
-    text: str,
-    kind: Literal["comment", "docstring"],
-    frame: Frame,
+    syntax: SyntaxTree, span: tuple[int, int], text: str, kind: Literal["comment", "docstring"], frame: Frame
 ) -> CommentBlock:
     start, end = span
     last_line = syntax.line_number(max(start, end - 1))

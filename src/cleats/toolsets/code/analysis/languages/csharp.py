@@ -2,41 +2,20 @@
 
 import re
 
-from cleats.toolsets.code.analysis.languages.assignments import (
-    record_outer_type,
-    visit_assignment,
-    visit_plain_or_augmented,
-    visit_update,
-)
-from cleats.toolsets.code.analysis.languages.csharp_patterns import (
-    visit_inline_declaration,
-    visit_member_initializers,
-    visit_named_pattern,
-    visit_subpattern,
-    visit_type_test,
-)
+from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    COMPARISON_OPERATORS,
-    TYPE_KINDS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _PARAMETER_LABELS = ("parameters", "parameter_list")
-_BASE_KINDS = frozenset({"base_list", "primary_constructor_base_type"})
-_PROPERTY_SYNTAX = DeclarationSyntax("property", result=("type",), body=("accessors", "value"))
-_METHOD_SYNTAX = DeclarationSyntax("method", result=("type",))
-_NAMESPACE_SYNTAX = DeclarationSyntax("namespace")
-_FIELD_ASSIGNMENT = AssignmentSyntax(left="name", right="value", typed_field=True)
-_TUPLE_ASSIGNMENT = AssignmentSyntax(left="tuple_pattern", right="")
+_BASE_KINDS = kind_set("base_list primary_constructor_base_type")
+_PROPERTY_SYNTAX = table.DeclarationSyntax("property", result=("type",), body=("accessors", "value"))
+_METHOD_SYNTAX = table.DeclarationSyntax("method", result=("type",))
+_NAMESPACE_SYNTAX = table.DeclarationSyntax("namespace")
+_FIELD_ASSIGNMENT = table.AssignmentSyntax(left="name", right="value", typed_field=True)
+_TUPLE_ASSIGNMENT = table.AssignmentSyntax(left="tuple_pattern", right="")
 _DOC_REFERENCE_PATTERN = re.compile(r'<(?:see|seealso|paramref|typeparamref)\s+\w+="([^"]*)"\s*/>')
 _TYPE_ARGUMENTS_PATTERN = re.compile(r"<[^()]*>")
 """Type arguments, which a qualified name retains."""
@@ -47,7 +26,7 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
     if not frame.visibility and frame.kind != "namespace":
         if parent.kind == "interface":
             frame.visibility = "public"
-        elif parent.kind in TYPE_KINDS:
+        elif parent.kind in table.TYPE_KINDS:
             frame.visibility = "private"
         elif parent.parent is None or parent.kind == "namespace":
             frame.visibility = "internal"
@@ -74,11 +53,11 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
     """Visit a property; one without code is a field."""
     syntax = walk.syntax
     accessors, value = syntax.find_child(node, "accessors"), syntax.find_child(node, "value")
-    has_code = value != NO_NODE and syntax.kinds[value] == "arrow_expression_clause"
+    has_code = syntax.kinds[value] == "arrow_expression_clause"
     if accessors != NO_NODE:
         has_code = any(syntax.find_child(accessor, "body") != NO_NODE for accessor in syntax.children(accessors))
     if not has_code:
-        visit_assignment(walk, node, flow, _FIELD_ASSIGNMENT)
+        assignments.visit_assignment(walk, node, flow, _FIELD_ASSIGNMENT)
     return not has_code
 
 
@@ -104,11 +83,10 @@ def _visit_destructor(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
     return True
 
 
-def _visit_arrow_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_arrow_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `=> value`, a body that returns the value."""
     for child in walk.syntax.children(node):
         walk.visit_returned(child)
-    return True
 
 
 def _visit_identifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
@@ -119,16 +97,11 @@ def _visit_identifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
     return True
 
 
-def _record_type_use(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    walk.record_uses(node)
-    return True
-
-
 def _visit_declarator(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     if walk.syntax.find_child(node, "tuple_pattern") != NO_NODE:
-        visit_assignment(walk, node, flow, _TUPLE_ASSIGNMENT)
+        assignments.visit_assignment(walk, node, flow, _TUPLE_ASSIGNMENT)
         return True
-    return record_outer_type(walk, node, flow)
+    return assignments.record_outer_type(walk, node, flow)
 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -136,25 +109,98 @@ def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
     syntax = walk.syntax
     left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
     if syntax.kinds[syntax.parents[node]] != "initializer_expression" or NO_NODE in (left_node, right_node):
-        return visit_plain_or_augmented(walk, node, flow)
+        return assignments.visit_plain_or_augmented(walk, node, flow)
     walk.record_uses(left_node)
     walk.visit(right_node, flow)
     return True
 
 
-def _visit_increment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    """Visit `i++`, but not `-i`."""
-    data, start, end = walk.syntax.data, walk.syntax.starts[node], walk.syntax.ends[node]
-    if not {data[start : start + 2], data[end - 2 : end]} & {b"++", b"--"}:
+def _visit_inline_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a name declared inside an expression: `out var x`, `case Order x`."""
+    syntax = walk.syntax
+    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
+    if name_node == NO_NODE:
         return False
-    visit_update(walk, node, flow)
+    name = syntax.text(name_node)
+    if _is_multiplication(syntax, node, type_node):
+        names = [syntax.text(type_node).rstrip("* "), name]
+        walk.frame.reads.update(dict.fromkeys(names))
+        if flow is not None:
+            flow.names += names
+        return True
+    walk.frame.writes[name] = None
+    if flow is not None:
+        flow.names.append(name)
+    walk.record_uses(type_node)
+    text = assignments.read_type(walk, type_node)
+    if text not in assignments.INFERRED_TYPE_WORDS:
+        assignments.record_type(walk, "local", name, text, "annotation")
+    return True
+
+
+def _is_multiplication(syntax: SyntaxTree, node: int, type_node: int) -> bool:
+    """Return whether an argument `a * b` was parsed as a declaration of a pointer `b`."""
+    if syntax.kinds[type_node] != "pointer_type":
+        return False
+    argument = syntax.parents[node]
+    return not syntax.data[syntax.starts[argument] : syntax.starts[node]].strip()
+
+
+def _visit_member_initializers(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
+    """Visit `new { A = x }` and `p with { A = x }`, which name members and not variables."""
+    syntax = walk.syntax
+    children = list(syntax.children(node))
+    for position, child in enumerate(children):
+        next_child = children[position + 1] if position + 1 < len(children) else NO_NODE
+        gap = syntax.data[syntax.ends[child] : syntax.starts[next_child]].strip()
+        if next_child != NO_NODE and gap == b"=":
+            walk.record_uses(child)
+        else:
+            walk.visit(child, flow)
+
+
+def _visit_subpattern(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `Length: > 3` in a pattern, which names a member."""
+    children = list(walk.syntax.children(node))
+    if len(children) < 2 or walk.syntax.kinds[children[0]] != "identifier":
+        return False
+    walk.record_uses(children[0])
+    for child in children[1:]:
+        walk.visit(child, flow)
+    return True
+
+
+def _visit_named_pattern(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
+    """Visit a pattern that has a name: `{ Length: > 3 } s`."""
+    syntax = walk.syntax
+    for child in syntax.children(node):
+        if syntax.fields[child] == "name":
+            walk.frame.writes[syntax.text(child)] = None
+            if flow is not None:
+                flow.names.append(syntax.text(child))
+        else:
+            walk.visit(child, flow)
+
+
+def _visit_type_test(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit `o is string s`, which assigns `o` to `s`."""
+    syntax = walk.syntax
+    value, pattern = syntax.find_child(node, "expression"), syntax.find_child(node, "pattern")
+    if NO_NODE in (value, pattern):
+        return False
+    saved_calls, walk.calls = walk.calls, []
+    walk.visit(value, value_flow := ValueFlow())
+    walk.visit(pattern, pattern_flow := ValueFlow())
+    walk.record_step(node, [name for name in pattern_flow.names if name in walk.frame.writes], value_flow)
+    walk.calls = saved_calls
+    if flow is not None:
+        flow.names += value_flow.names
     return True
 
 
 def _infer_type(syntax: SyntaxTree, node: int) -> str:
     is_array = syntax.kinds[node] == "array_creation_expression"
-    type_node = syntax.find_child(node, "type") if is_array else NO_NODE
-    return syntax.text(type_node) if type_node != NO_NODE else ""
+    return syntax.text(syntax.find_child(node, "type")) if is_array else ""
 
 
 def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
@@ -162,143 +208,98 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
     return ["".join(syntax.text(path).split()) for path in paths[-1:]]
 
 
-def _collect_exports(walk: SyntaxWalker) -> None:
-    for frame in walk.frames:
-        in_namespace = frame.parent is not None and frame.parent.kind == "namespace"
-        if (frame.is_top_level or in_namespace) and frame.visibility == "public":
-            walk.exports[frame.name] = None
-
-
-CSHARP = Language(
+CSHARP = table.Language(
     id="csharp",
     grammar="tree_sitter_c_sharp",
     declares={
         "namespace_declaration": _NAMESPACE_SYNTAX,
-        "class_declaration": DeclarationSyntax("class", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "interface_declaration": DeclarationSyntax("interface", bases=_BASE_KINDS),
-        "struct_declaration": DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "record_declaration": DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "enum_declaration": DeclarationSyntax("enum", bases=_BASE_KINDS),
-        "delegate_declaration": DeclarationSyntax("type", result=("type",)),
-        "method_declaration": DeclarationSyntax("method", result=("returns",)),
-        "local_function_statement": DeclarationSyntax("function", result=("type",)),
-        "constructor_declaration": DeclarationSyntax("constructor"),
-        "property_declaration": _PROPERTY_SYNTAX,
-        "event_declaration": _PROPERTY_SYNTAX,
+        "class_declaration": table.DeclarationSyntax("class", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
+        "interface_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
+        "struct_declaration": table.DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
+        "record_declaration": table.DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
+        "enum_declaration": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
+        "delegate_declaration": table.DeclarationSyntax("type", result=("type",)),
+        "method_declaration": table.DeclarationSyntax("method", result=("returns",)),
+        "local_function_statement": table.DeclarationSyntax("function", result=("type",)),
+        "constructor_declaration": table.DeclarationSyntax("constructor"),
+        "property_declaration event_declaration": _PROPERTY_SYNTAX,
     },
-    carriers={"variable_declarator": CarrierSyntax("name", "lambda_expression")},
-    closures=frozenset({"lambda_expression", "anonymous_method_expression"}),
-    parameters={"parameter": ParameterSyntax()},
-    decorators=frozenset({"attribute"}),
+    carriers={"variable_declarator": table.CarrierSyntax("name", "lambda_expression")},
+    closures=kind_set("lambda_expression anonymous_method_expression"),
+    parameters={"parameter": table.ParameterSyntax()},
+    decorators=kind_set("attribute"),
     modifiers={"modifier": ""},
-    modifier_lists=frozenset({"attribute_list"}),
-    not_bases=frozenset({"argument_list"}),
+    modifier_lists=kind_set("attribute_list"),
+    not_bases=kind_set("argument_list"),
     settle=_adjust_declaration,
-    doc_comments=("//", "/*"),
-    void=frozenset({"void", "Task", "ValueTask"}),
-    names=frozenset({"identifier", "this", "base", "implicit_parameter"}),
-    type_names=frozenset({"qualified_name", "alias_qualified_name"}),
+    void=kind_set("void Task ValueTask"),
+    names=kind_set("identifier this base implicit_parameter"),
+    type_names=kind_set("qualified_name alias_qualified_name"),
     members={
         "member_access_expression": ("expression", "name"),
         "conditional_access_expression": ("condition", "member_binding_expression"),
     },
     indexes={"element_access_expression": "expression"},
     calls={
-        "invocation_expression": CallSyntax(),
-        "object_creation_expression": CallSyntax(function=("type",), prefix="new "),
-        "constructor_initializer": CallSyntax(function=("base", "this"), arguments=("argument_list",)),
+        "invocation_expression": table.CallSyntax(),
+        "object_creation_expression": table.CallSyntax(function=("type",), prefix="new "),
+        "constructor_initializer": table.CallSyntax(function=("base", "this"), arguments=("argument_list",)),
     },
     keywords={"argument": ("name", "value")},
-    transparent=frozenset(
-        {
-            "parenthesized_expression",
-            "cast_expression",
-            "as_expression",
-            "await_expression",
-            "postfix_unary_expression",
-            "generic_name",
-        }
-    ),
+    transparent=kind_set("""
+        parenthesized_expression cast_expression as_expression await_expression postfix_unary_expression generic_name
+    """),
     assigns={
-        "assignment_expression": AssignmentSyntax(),
-        "variable_declarator": AssignmentSyntax(left="name", right=""),
-        "foreach_statement": AssignmentSyntax(loop=True),
-        "catch_declaration": AssignmentSyntax(left="name", right="no value"),
-        "from_clause": AssignmentSyntax(left="name", right="", loop=True),
+        "assignment_expression": table.AssignmentSyntax(),
+        "variable_declarator": table.AssignmentSyntax(left="name", right=""),
+        "foreach_statement": table.AssignmentSyntax(loop=True),
+        "catch_declaration": table.AssignmentSyntax(left="name", right="no value"),
+        "from_clause": table.AssignmentSyntax(left="name", right="", loop=True),
         "enum_member_declaration": _FIELD_ASSIGNMENT,
     },
-    targets=frozenset({"tuple_pattern"}),
-    types=frozenset(
-        {
-            "predefined_type",
-            "generic_name",
-            "nullable_type",
-            "array_type",
-            "pointer_type",
-            "tuple_type",
-            "function_pointer_type",
-            "implicit_type",
-            "type_argument_list",
-            "type_parameter_list",
-            "type_parameter_constraints_clause",
-            "explicit_interface_specifier",
-        }
-    ),
-    texts=frozenset(
-        {
-            "string_literal_content",
-            "string_content",
-            "raw_string_content",
-            "verbatim_string_literal",
-        }
-    ),
+    targets=kind_set("tuple_pattern"),
+    types=kind_set("""
+        predefined_type generic_name nullable_type array_type pointer_type tuple_type function_pointer_type
+        implicit_type type_argument_list type_parameter_list type_parameter_constraints_clause
+        explicit_interface_specifier
+    """),
+    texts=kind_set("string_literal_content string_content raw_string_content verbatim_string_literal"),
     literals={
         "integer_literal": "int",
         "real_literal": "double",
         "character_literal": "char",
         "boolean_literal": "bool",
-        "string_literal": "string",
-        "verbatim_string_literal": "string",
-        "raw_string_literal": "string",
-        "interpolated_string_expression": "string",
+        "string_literal verbatim_string_literal raw_string_literal interpolated_string_expression": "string",
     },
     casts={"cast_expression": "type", "as_expression": "right"},
-    verdicts={"binary_expression": COMPARISON_OPERATORS, "prefix_unary_expression": frozenset({"!"})},
+    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "prefix_unary_expression": kind_set("!")},
     choices={"conditional_expression": ("condition",), "switch_expression": (0,)},
     made=_infer_type,
-    returns=frozenset({"return_statement"}),
-    throws=frozenset({"throw_statement", "throw_expression"}),
-    awaits=frozenset({"await_expression"}),
-    yields=frozenset({"yield_statement"}),
-    branches=frozenset({"if_statement", "conditional_expression", "catch_clause"}),
-    cases=frozenset({"switch_section", "switch_expression_arm"}),
-    loops=frozenset({"for_statement", "foreach_statement", "while_statement", "do_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
+    throws=kind_set("throw_statement throw_expression"),
+    awaits=kind_set("await_expression"),
+    yields=kind_set("yield_statement"),
+    branches=kind_set("if_statement conditional_expression catch_clause"),
+    cases=kind_set("switch_section switch_expression_arm"),
+    loops=kind_set("for_statement foreach_statement while_statement do_statement"),
     imports={"using_directive": _read_imports},
-    ignored=frozenset({"extern_alias_directive", "global_attribute", "modifier", "goto_statement"}),
-    tokens=frozenset({"this", "base"}),
+    ignored=kind_set("extern_alias_directive global_attribute modifier goto_statement"),
+    tokens=kind_set("this base"),
     hooks={
         "file_scoped_namespace_declaration": _visit_file_namespace,
         "property_declaration": _visit_property,
-        "operator_declaration": _visit_operator,
-        "conversion_operator_declaration": _visit_operator,
-        "indexer_declaration": _visit_operator,
+        "operator_declaration conversion_operator_declaration indexer_declaration": _visit_operator,
         "destructor_declaration": _visit_destructor,
         "arrow_expression_clause": _visit_arrow_body,
         "identifier": _visit_identifier,
-        **dict.fromkeys(("typeof_expression", "sizeof_expression", "default_expression"), _record_type_use),
+        "typeof_expression sizeof_expression default_expression": assignments.visit_type,
         "variable_declarator": _visit_declarator,
         "assignment_expression": _visit_assignment,
-        "postfix_unary_expression": _visit_increment,
-        "prefix_unary_expression": _visit_increment,
-        "declaration_expression": visit_inline_declaration,
-        "declaration_pattern": visit_inline_declaration,
-        "is_pattern_expression": visit_type_test,
-        "recursive_pattern": visit_named_pattern,
-        "subpattern": visit_subpattern,
-        "anonymous_object_creation_expression": visit_member_initializers,
-        "with_initializer": visit_member_initializers,
+        "postfix_unary_expression prefix_unary_expression": assignments.visit_increment,
+        "declaration_expression declaration_pattern": _visit_inline_declaration,
+        "is_pattern_expression": _visit_type_test,
+        "recursive_pattern": _visit_named_pattern,
+        "subpattern": _visit_subpattern,
+        "anonymous_object_creation_expression with_initializer": _visit_member_initializers,
     },
-    finish=_collect_exports,
+    finish=lambda walk: walk.export_public(in_namespaces=True),
 )

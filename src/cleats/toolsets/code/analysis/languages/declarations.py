@@ -29,21 +29,14 @@ def visit_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, 
     carrier = language.carriers.get(kind)
     header, row = node, language.declares.get(kind)
     if carrier is not None:
-        value_node = syntax.find_child(node, carrier.value)
-        value_node = unwrap_single(walk, value_node) if value_node != NO_NODE else value_node
-        value_kind = syntax.kinds[value_node] if value_node != NO_NODE else ""
-        if value_kind in language.closures:
+        value_node = unwrap_single(walk, syntax.find_child(node, carrier.value))
+        value_kind = syntax.kinds[value_node]
+        if value_kind in language.closures or value_kind in language.declares:
             header, row = value_node, _merge_carrier(language.declares.get(value_kind), carrier)
-        elif value_kind in language.declares:
-            header, row = value_node, _merge_carrier(language.declares[value_kind], carrier)
-    if row is None or not _is_chunk(walk, node, row):
+    if row is not None and _is_chunk(walk, node, row) and (name := _read_declared_name(walk, node, header, row)):
+        read_declaration(walk, node, header, row, name)
+    else:
         otherwise(walk, node, flow)
-        return
-    name = _read_declared_name(walk, node, header, row)
-    if not name:
-        otherwise(walk, node, flow)
-        return
-    read_declaration(walk, node, header, row, name)
 
 
 def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> DeclarationSyntax:
@@ -55,10 +48,7 @@ def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> Dec
 def _is_chunk(walk: SyntaxWalker, node: int, row: DeclarationSyntax) -> bool:
     if row.top and (walk.frame is not walk.module or walk.closure_depth):
         return False
-    syntax = walk.syntax
-    if row.lines <= 1:
-        return True
-    return syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) >= row.lines - 1
+    return row.lines <= 1 or walk.syntax.count_lines(node) >= row.lines
 
 
 def _read_declared_name(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax) -> str:
@@ -211,11 +201,8 @@ def _find_decorators_end(walk: SyntaxWalker, node: int) -> int:
 def _read_parts(walk: SyntaxWalker, header: int, row: DeclarationSyntax, body: int, *, is_named: bool) -> None:
     syntax, language, frame = walk.syntax, walk.language, walk.frame
     result_node = syntax.find_child(header, *row.result)
-    if result_node != NO_NODE:
-        frame.return_type = read_type(walk, result_node)
-        frame.types[TypeFact("return", "", frame.return_type, "annotation")] = None
-        frame.returns = frame.return_type not in language.void
-        walk.record_uses(result_node)
+    record_return_type(walk, frame, result_node)
+    walk.record_uses(result_node)
     name_node = syntax.find_child(header, *(row.name if is_named else ("name",)))
     for child in syntax.children(header):
         field, kind = syntax.fields[child], syntax.kinds[child]
@@ -229,6 +216,14 @@ def _read_parts(walk: SyntaxWalker, header: int, row: DeclarationSyntax, body: i
             _read_body(walk, header, body, frame)
         elif kind not in language.decorators and kind not in language.modifiers:
             walk.visit(child, None)
+
+
+def record_return_type(walk: SyntaxWalker, frame: Frame, result_node: int) -> None:
+    """Record the declared type of the result, if there is one."""
+    if result_node != NO_NODE:
+        frame.return_type = read_type(walk, result_node)
+        frame.types[TypeFact("return", "", frame.return_type, "annotation")] = None
+        frame.returns = frame.return_type not in walk.language.void
 
 
 def _read_body(walk: SyntaxWalker, header: int, body: int, frame: Frame) -> None:
@@ -295,8 +290,7 @@ def _read_parameter(walk: SyntaxWalker, node: int, row: ParameterSyntax | None, 
                 names += _collect_names(walk, child)
         type_node = syntax.find_child(node, *row.type)
         default = syntax.find_child(node, *row.default)
-    if type_node != NO_NODE:
-        walk.record_uses(type_node)
+    walk.record_uses(type_node)
     if frame is not None:
         frame.params += [name for name in deduplicate_names(names) if name not in frame.params]
         _record_parameter_types(walk, names, type_node, default, frame)
@@ -329,6 +323,15 @@ def _collect_names(walk: SyntaxWalker, node: int) -> list[str]:
             names.append(syntax.text(descendant))
         descendant += 1
     return names
+
+
+def visit_static_members(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Visit declarations that belong to the enclosing type itself and not to its objects. A hook."""
+    frame_count = len(walk.frames)
+    walk.visit_children(node, None)
+    for frame in walk.frames[frame_count:]:
+        if frame.parent is walk.frame:
+            frame.modifiers["static"] = None
 
 
 def visit_closure(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:

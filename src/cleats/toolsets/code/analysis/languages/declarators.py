@@ -7,36 +7,28 @@ here find names and parameters in such declarators, and distinguish a function f
 import re
 
 from cleats.toolsets.code.analysis.facts import TypeFact
-from cleats.toolsets.code.analysis.languages.assignments import (
-    INFERRED_TYPE_WORDS,
-    is_field,
-    read_type,
-    record_type,
-    visit_assignment,
-    visit_plain_or_augmented,
-)
+from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, DeclarationSyntax
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-FUNCTION_SYNTAX = DeclarationSyntax("function", inside="method", parameters=(), result=("type",))
-NAME_KINDS = frozenset({"identifier", "field_identifier", "type_identifier"})
+FUNCTION_SYNTAX = table.DeclarationSyntax("function", inside="method", parameters=(), result=("type",))
+NAME_KINDS = kind_set("identifier field_identifier type_identifier")
 SPECIFIER_SYNTAX = {
-    "struct_specifier": DeclarationSyntax("struct", bases=frozenset({"base_class_clause"})),
-    "class_specifier": DeclarationSyntax("class", bases=frozenset({"base_class_clause"})),
-    "union_specifier": DeclarationSyntax("struct"),
-    "enum_specifier": DeclarationSyntax("enum"),
+    "struct_specifier": table.DeclarationSyntax("struct", bases=kind_set("base_class_clause")),
+    "class_specifier": table.DeclarationSyntax("class", bases=kind_set("base_class_clause")),
+    "union_specifier": table.DeclarationSyntax("struct"),
+    "enum_specifier": table.DeclarationSyntax("enum"),
 }
-_PURE_METHOD_SYNTAX = DeclarationSyntax("method", parameters=(), result=("type",), body=("default_value",))
-_CONSTANT_SYNTAX = DeclarationSyntax("constant", parameters=(), body=())
-_MIN_CONSTANT_LINES = 3
-_ALIAS_SYNTAX = DeclarationSyntax("type", parameters=(), result=(), body=())
+_PURE_METHOD_SYNTAX = table.DeclarationSyntax("method", parameters=(), result=("type",), body=("default_value",))
+_CONSTANT_SYNTAX = table.DeclarationSyntax("constant", parameters=(), body=())
+_ALIAS_SYNTAX = table.DeclarationSyntax("type", parameters=(), result=(), body=())
 _SUFFIX_MODIFIER_KINDS = ("virtual_specifier", "type_qualifier", "noexcept")
 _STATEMENT_KEYWORDS = ("if", "else", "for", "while", "switch", "return", "sizeof", "catch")
 _TEMPLATE_ARGUMENTS_PATTERN = re.compile(r"<[^<>]*>")
 _WORD_PATTERN = re.compile(rb"[A-Za-z_]\w*(\s*\()?")
-_CONDITION_ASSIGNMENT = AssignmentSyntax(left="declarator", right="value", type="no type")
+_CONDITION_ASSIGNMENT = table.AssignmentSyntax(left="declarator", right="value", type="no type")
 
 
 def strip_template_arguments(text: str) -> str:
@@ -87,7 +79,8 @@ def visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bo
     if not name:
         return False
     frame = read_declaration(walk, node, node, FUNCTION_SYNTAX, name)
-    if "." in name and frame.kind == "function" and _has_qualified_name(syntax, node, declarator):
+    name_kinds = [syntax.kinds[syntax.find_child(parent, "declarator")] for parent in (node, declarator)]
+    if "." in name and frame.kind == "function" and "qualified_identifier" in name_kinds:
         frame.kind = "method"
     if frame.kind == "method":
         scope, _, last_name = name.rpartition(".")
@@ -95,11 +88,6 @@ def visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bo
         if last_name == type_name:
             frame.kind = "constructor"
     return True
-
-
-def _has_qualified_name(syntax: SyntaxTree, node: int, declarator: int) -> bool:
-    name_nodes = [syntax.find_child(candidate, "declarator") for candidate in (node, declarator)]
-    return any(name_node != NO_NODE and syntax.kinds[name_node] == "qualified_identifier" for name_node in name_nodes)
 
 
 def read_function_name(syntax: SyntaxTree, node: int, function_declarator: int) -> str:
@@ -122,7 +110,7 @@ def read_function_name(syntax: SyntaxTree, node: int, function_declarator: int) 
     if name.isupper() and syntax.find_child(node, "type") == NO_NODE:
         # `TEST(Desk, Opens) { … }` is a macro that defines a function named after both.
         detail_node = syntax.find_child(function_declarator, "parameters")
-        words = [syntax.text(child) for child in syntax.children(detail_node)] if detail_node != NO_NODE else []
+        words = [syntax.text(child) for child in syntax.children(detail_node)]
         if words and all(word.isidentifier() for word in words):
             return ".".join(words)
     return name
@@ -132,9 +120,9 @@ def visit_function_declarator(walk: SyntaxWalker, node: int, _flow: ValueFlow | 
     """Read the parameters and trailing modifiers if this is the header of the current function."""
     syntax, frame = walk.syntax, walk.frame
     owner = syntax.parents[node]
-    while owner != NO_NODE and syntax.kinds[owner].endswith("_declarator"):
+    while syntax.kinds[owner].endswith("_declarator"):
         owner = syntax.parents[owner]
-    kind = syntax.kinds[owner] if owner != NO_NODE else ""
+    kind = syntax.kinds[owner]
     is_head = kind in ("function_definition", "field_declaration") or (
         # A variable that points to a function has parameters too.
         kind == "declaration" and frame.kind == "function" and frame.end == syntax.ends[owner]
@@ -150,8 +138,8 @@ def visit_function_declarator(walk: SyntaxWalker, node: int, _flow: ValueFlow | 
             frame.modifiers[syntax.text(child)] = None
         elif kind == "trailing_return_type" and not walk.closure_depth:
             frame.types.pop(TypeFact("return", "", frame.return_type, "annotation"), None)
-            frame.return_type = read_type(walk, child)
-            record_type(walk, "return", "", frame.return_type, "annotation")
+            frame.return_type = assignments.read_type(walk, child)
+            assignments.record_type(walk, "return", "", frame.return_type, "annotation")
             walk.record_uses(child)
         elif syntax.fields[child] == "declarator":
             if kind.endswith("_declarator"):
@@ -164,34 +152,34 @@ def visit_function_declarator(walk: SyntaxWalker, node: int, _flow: ValueFlow | 
 def is_prototype(syntax: SyntaxTree, node: int) -> bool:
     """Return whether a declarator declares a function rather than a pointer to one."""
     while syntax.kinds[node] in ("pointer_declarator", "reference_declarator"):
-        inner = _find_wrapped_declarator(syntax, node)
-        if inner == NO_NODE:
-            return False
-        node = inner
+        node = _find_wrapped_declarator(syntax, node)
     if syntax.kinds[node] != "function_declarator":
         return False
     inner = syntax.find_child(node, "declarator")
     return inner != NO_NODE and syntax.kinds[inner] != "parenthesized_declarator"
 
 
-def visit_variables(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def visit_variables(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a declaration of variables; a long one at the top level is a chunk."""
     syntax = walk.syntax
     declarator_nodes = [child_node for child_node in syntax.children(node) if syntax.fields[child_node] == "declarator"]
     if len(declarator_nodes) == 1 and _is_constant(walk, node, declarator_nodes[0]):
         read_declaration(walk, node, node, _CONSTANT_SYNTAX, collect_declared_names(walk, declarator_nodes[0])[0])
-        return True
-    if syntax.find_child(node, "value") != NO_NODE and declarator_nodes:
-        visit_assignment(walk, node, flow, _CONDITION_ASSIGNMENT)
-        return True
+    elif syntax.find_child(node, "value") != NO_NODE and declarator_nodes:
+        assignments.visit_assignment(walk, node, flow, _CONDITION_ASSIGNMENT)
+    else:
+        _visit_declarators(walk, node)
+
+
+def _visit_declarators(walk: SyntaxWalker, node: int) -> None:
+    syntax = walk.syntax
     for child in syntax.children(node):
-        if child not in declarator_nodes or syntax.kinds[child] == "init_declarator":
+        if syntax.fields[child] != "declarator" or syntax.kinds[child] == "init_declarator":
             walk.visit(child, None)
         elif is_prototype(syntax, child):
             walk.record_uses(child)
         else:
             _record_declarator_types(walk, node, child)
-    return True
 
 
 def _is_constant(walk: SyntaxWalker, node: int, declarator: int) -> bool:
@@ -201,8 +189,7 @@ def _is_constant(walk: SyntaxWalker, node: int, declarator: int) -> bool:
     value = syntax.find_child(declarator, "value")
     if value == NO_NODE or syntax.kinds[value] in walk.language.closures:
         return False
-    lines = syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) + 1
-    return lines >= _MIN_CONSTANT_LINES and bool(collect_declared_names(walk, declarator))
+    return syntax.count_lines(node) >= table.MIN_CONSTANT_LINES and bool(collect_declared_names(walk, declarator))
 
 
 def collect_declared_names(walk: SyntaxWalker, node: int) -> list[str]:
@@ -223,22 +210,18 @@ def collect_declared_names(walk: SyntaxWalker, node: int) -> list[str]:
 
 def _record_declarator_types(walk: SyntaxWalker, node: int, declarator: int) -> None:
     type_node = walk.syntax.find_child(node, "type")
-    text = read_type(walk, type_node) if type_node != NO_NODE else ""
-    if not text or text in INFERRED_TYPE_WORDS or "{" in text:
-        return
-    for name in collect_declared_names(walk, declarator):
-        record_type(walk, "field" if is_field(walk, name) else "local", name, text, "annotation")
+    if "{" not in assignments.read_type(walk, type_node):
+        for name in collect_declared_names(walk, declarator):
+            assignments.record_variable_type(walk, name, type_node)
 
 
 def visit_initializer(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the type of `int *x = y`, which is written before all declarators."""
-    declarator = walk.syntax.find_child(node, "declarator")
-    if declarator != NO_NODE:
-        _record_declarator_types(walk, walk.syntax.parents[node], declarator)
+    _record_declarator_types(walk, walk.syntax.parents[node], walk.syntax.find_child(node, "declarator"))
     return False
 
 
-def visit_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit the fields of a type and the prototypes of its methods.
 
     A prototype with `= 0` is the only declaration of its method.
@@ -251,15 +234,8 @@ def visit_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
         if function_declarator != NO_NODE and (name := read_function_name(syntax, node, function_declarator)):
             frame = read_declaration(walk, node, node, _PURE_METHOD_SYNTAX, name)
             frame.modifiers["abstract"] = None
-            return True
-    for child in syntax.children(node):
-        if syntax.fields[child] != "declarator":
-            walk.visit(child, None)
-        elif is_prototype(syntax, child):
-            walk.record_uses(child)
-        else:
-            _record_declarator_types(walk, node, child)
-    return True
+            return
+    _visit_declarators(walk, node)
 
 
 def visit_specifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
@@ -269,7 +245,7 @@ def visit_specifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> b
         walk.record_uses(node)
         return True
     name_node = syntax.find_child(node, "name")
-    if name_node != NO_NODE and syntax.kinds[name_node] == "template_type":
+    if syntax.kinds[name_node] == "template_type":
         # The arguments of a template specialisation may contain any expression.
         name_node = syntax.find_child(name_node, "name")
     if name_node == NO_NODE:
@@ -284,8 +260,7 @@ def visit_typedef(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> boo
     """Visit a typedef: `typedef struct { … } x` declares `x`."""
     syntax = walk.syntax
     type_node, declarator = syntax.find_child(node, "type"), syntax.find_child(node, "declarator")
-    kind = syntax.kinds[type_node] if type_node != NO_NODE else ""
-    names = collect_declared_names(walk, declarator) if declarator != NO_NODE else []
+    kind, names = syntax.kinds[type_node], collect_declared_names(walk, declarator)
     if kind not in SPECIFIER_SYNTAX or syntax.find_child(type_node, "body") == NO_NODE or not names:
         return declare_alias(walk, node, names[0] if names else "")
     frame = read_declaration(walk, node, type_node, SPECIFIER_SYNTAX[kind], names[0])
@@ -309,11 +284,11 @@ def visit_pointer_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | No
     """Visit an assignment; `*x = y` changes what `x` points to."""
     syntax = walk.syntax
     left_node = syntax.find_child(node, "left")
-    if left_node != NO_NODE and syntax.kinds[left_node] == "pointer_expression":
+    if syntax.kinds[left_node] == "pointer_expression":
         pointer = syntax.find_child(left_node, "argument")
-        if pointer != NO_NODE and syntax.kinds[pointer] == "identifier":
+        if syntax.kinds[pointer] == "identifier":
             walk.frame.mutates[syntax.text(pointer)] = None
-    return visit_plain_or_augmented(walk, node, flow)
+    return assignments.visit_plain_or_augmented(walk, node, flow)
 
 
 def visit_case(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -333,7 +308,7 @@ def visit_designated_initializer(walk: SyntaxWalker, node: int, flow: ValueFlow 
     return True
 
 
-def visit_preprocessor_condition(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_preprocessor_condition(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `#if`: names in its condition are used, its body is ordinary code."""
     syntax = walk.syntax
     for child in syntax.children(node):
@@ -341,10 +316,9 @@ def visit_preprocessor_condition(walk: SyntaxWalker, node: int, _flow: ValueFlow
             walk.record_uses(child)
         else:
             walk.visit(child, None)
-    return True
 
 
-def visit_macro_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_macro_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Record the words in the text of a macro as calls and uses."""
     syntax, frame = walk.syntax, walk.frame
     for match in _WORD_PATTERN.finditer(syntax.data, syntax.starts[node], syntax.ends[node]):
@@ -353,18 +327,9 @@ def visit_macro_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
             frame.calls[word] = None
         elif word not in frame.params:
             frame.uses[word] = None
-    return True
 
 
 def read_include(syntax: SyntaxTree, node: int) -> list[str]:
     """Return the path of an `#include`."""
     path = syntax.find_child(node, "path")
     return [syntax.text(path).strip('<>" ')] if path != NO_NODE else []
-
-
-def export_public_names(walk: SyntaxWalker) -> None:
-    """Export the names that other files can link to."""
-    for frame in walk.frames:
-        is_top = frame.is_top_level or (frame.parent is not None and frame.parent.kind == "namespace")
-        if is_top and frame.visibility == "public":
-            walk.exports[frame.name] = None

@@ -1,6 +1,5 @@
 """Parse the bytes of a file into declarations with the table of its language."""
 
-from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -10,52 +9,16 @@ from msgspec import Struct
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Tree
 
-from cleats.toolsets.code.analysis.facts import Chunk
-from cleats.toolsets.code.analysis.languages.comments import CommentBlock, attach_docstring, collect_comments
+from cleats.toolsets.code.analysis.facts import Chunk, CommentBlock
+from cleats.toolsets.code.analysis.languages.comments import attach_docstring, collect_comments
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.node_handlers import build_plan
 from cleats.toolsets.code.analysis.languages.syntax import ERROR_ID, NO_NODE, SyntaxTree, flatten_tree
-from cleats.toolsets.code.analysis.languages.table import Language
+from cleats.toolsets.code.analysis.languages.table import Language, kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, WalkPlan
 
-_TABLE_PATHS: Final = {
-    "python": "python:PYTHON",
-    "javascript": "javascript:JAVASCRIPT",
-    "typescript": "typescript:TYPESCRIPT",
-    "tsx": "typescript:TSX",
-    "go": "go:GO",
-    "java": "java:JAVA",
-    "php": "php:PHP",
-    "rust": "rust:RUST",
-    "csharp": "csharp:CSHARP",
-    "shell": "shell:SHELL",
-    "c": "c:C",
-    "cpp": "cpp:CPP",
-    "ruby": "ruby:RUBY",
-    "kotlin": "kotlin:KOTLIN",
-    "swift": "swift:SWIFT",
-}
-"""The module of each table, and the name of the table in it. Resolved at run time by name."""
-
-
-class _LanguageRegistry(Mapping[str, Language]):
-    def __getitem__(self, lang: str) -> Language:
-        module, _, name = _TABLE_PATHS[lang].partition(":")
-        language: Language = getattr(import_module(f"{__package__}.{module}"), name)
-        return language
-
-    def __contains__(self, lang: object) -> bool:
-        return lang in _TABLE_PATHS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_TABLE_PATHS)
-
-    def __len__(self) -> int:
-        return len(_TABLE_PATHS)
-
-
-LANGUAGES: Final = _LanguageRegistry()
-
+LANGUAGES: Final = kind_set("python javascript typescript tsx go java php rust csharp shell c cpp ruby kotlin swift")
+"""The languages that have a table."""
 
 FLOW_PRAGMA = b"@flow"
 """Marker at the beginning of a JavaScript file that uses Flow types."""
@@ -94,9 +57,22 @@ class _LanguageParser:
             self.fields[kind_id] = grammar.field_name_for_id(kind_id) or ""
 
 
+def load_language(lang: str) -> Language:
+    """Return the table of a language: the constant `PYTHON` of the module `python`, and so on.
+
+    Raises:
+        KeyError: The language has no table.
+    """
+    if lang not in LANGUAGES:
+        raise KeyError(lang)
+    module = import_module(f"{__package__}.{'typescript' if lang == 'tsx' else lang}")
+    language: Language = getattr(module, lang.upper())
+    return language
+
+
 @cache
 def _load_parser(lang: str) -> _LanguageParser:
-    return _LanguageParser(LANGUAGES[lang])
+    return _LanguageParser(load_language(lang))
 
 
 def parse_declarations(lang: str, path: str, data: bytes) -> ParsedFile:

@@ -1,31 +1,22 @@
 """The language table of Go."""
 
 from cleats.toolsets.code.analysis.facts import TypeFact
-from cleats.toolsets.code.analysis.languages.assignments import read_type, unwrap_single, visit_plain_or_augmented
+from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    COMPARISON_OPERATORS,
-    TYPE_KINDS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_FUNCTION_SYNTAX = DeclarationSyntax("function", result=("result",))
-_METHOD_SYNTAX = DeclarationSyntax("method", result=("result",))
-_STRUCT_SYNTAX = DeclarationSyntax("struct", body=("type",))
-_INTERFACE_SYNTAX = DeclarationSyntax("interface", body=("type",))
-_EMBEDDED_TYPE_KINDS = frozenset({"type_identifier", "qualified_type", "generic_type"})
+_FUNCTION_SYNTAX = table.DeclarationSyntax("function", result=("result",))
+_METHOD_SYNTAX = table.DeclarationSyntax("method", result=("result",))
+_STRUCT_SYNTAX = table.DeclarationSyntax("struct", body=("type",))
+_INTERFACE_SYNTAX = table.DeclarationSyntax("interface", body=("type",))
+_EMBEDDED_TYPE_KINDS = kind_set("type_identifier qualified_type generic_type")
 
 
 def _set_visibility(frame: Frame, parent: Frame) -> None:
-    if parent.parent is None or parent.kind in TYPE_KINDS:
+    if parent.parent is None or parent.kind in table.TYPE_KINDS:
         is_capitalized = frame.name.rpartition(".")[2][:1].isupper()
         frame.visibility = "public" if is_capitalized else "package"
 
@@ -38,13 +29,15 @@ def _visit_method(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> boo
         return False
     receiver = receivers + 1
     type_node = syntax.find_child(receiver, "type")
-    type_name = syntax.text(type_node).strip("*() ").partition("[")[0].strip() if type_node != NO_NODE else ""
+    type_name = syntax.text(type_node).strip("*() ").partition("[")[0].strip()
     if not type_name:
         return False
     frame = read_declaration(walk, node, node, _METHOD_SYNTAX, f"{type_name}.{syntax.text(name_node)}")
     receiver_name = syntax.find_child(receiver, "name")
     if receiver_name != NO_NODE:
-        receiver_type = TypeFact("param", syntax.text(receiver_name), read_type(walk, type_node), "annotation")
+        receiver_type = TypeFact(
+            "param", syntax.text(receiver_name), assignments.read_type(walk, type_node), "annotation"
+        )
         frame.types[receiver_type] = None
     return True
 
@@ -53,7 +46,7 @@ def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a type declaration whose right side is a struct or an interface."""
     syntax = walk.syntax
     name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
-    kind = syntax.kinds[type_node] if type_node != NO_NODE else ""
+    kind = syntax.kinds[type_node]
     if name_node == NO_NODE or kind not in ("struct_type", "interface_type"):
         return False
     row = _STRUCT_SYNTAX if kind == "struct_type" else _INTERFACE_SYNTAX
@@ -63,7 +56,7 @@ def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     return True
 
 
-def _visit_interface(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_interface(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit an interface; it extends the types it embeds, and a union of types is a constraint."""
     syntax = walk.syntax
     is_declared = walk.frame.kind == "interface" and syntax.fields[node] == "type"
@@ -71,7 +64,7 @@ def _visit_interface(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
         if syntax.kinds[child] in walk.language.comments:
             walk.visit(child, None)
             continue
-        inner = unwrap_single(walk, child)
+        inner = assignments.unwrap_single(walk, child)
         if is_declared and inner != child and syntax.kinds[inner] in _EMBEDDED_TYPE_KINDS:
             walk.frame.bases.append(syntax.text(inner))
         name_node = syntax.find_child(child, "name") if syntax.kinds[child] == "method_elem" else NO_NODE
@@ -79,7 +72,6 @@ def _visit_interface(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
             read_declaration(walk, child, child, _METHOD_SYNTAX, syntax.text(name_node))
         else:
             walk.record_uses(child)
-    return True
 
 
 def _visit_field(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
@@ -101,22 +93,20 @@ def _visit_panic(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
     if syntax.text(function) != "panic" or first_argument >= syntax.stops[arguments]:
         return False
     kind = syntax.kinds[first_argument]
-    thrown = ""
     if kind == "call_expression":
         thrown = syntax.text(first_argument + 1)
     elif kind in ("identifier", "selector_expression"):
         thrown = syntax.text(first_argument)
     else:
         thrown = _infer_type(syntax, first_argument).lstrip("*")
-    if thrown and thrown.replace(".", "").isidentifier():
+    if thrown.replace(".", "").isidentifier():
         walk.frame.throws[thrown] = None
     return False
 
 
 def _visit_conversion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a conversion; `Map[int](xs)` looks like one to a generic type but is usually a call."""
-    type_node = walk.syntax.find_child(node, "type")
-    if type_node != NO_NODE and walk.syntax.kinds[type_node] == "generic_type":
+    if walk.syntax.kinds[walk.syntax.find_child(node, "type")] == "generic_type":
         return False
     walk.visit_children(node, flow)
     return True
@@ -126,7 +116,7 @@ def _visit_keyed_element(walk: SyntaxWalker, node: int, flow: ValueFlow | None) 
     """Visit a field in a literal, whose name is not a variable that is read."""
     syntax = walk.syntax
     key, value = syntax.find_child(node, "key"), syntax.find_child(node, "value")
-    if NO_NODE in (key, value) or syntax.kinds[unwrap_single(walk, key)] != "identifier":
+    if NO_NODE in (key, value) or syntax.kinds[assignments.unwrap_single(walk, key)] != "identifier":
         return False
     walk.record_uses(key)
     walk.visit(value, flow)
@@ -137,7 +127,7 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
     kind, prefix = syntax.kinds[node], ""
     if kind == "unary_expression" and syntax.data[syntax.starts[node]] == ord("&"):
         node, prefix = syntax.find_child(node, "operand"), "*"
-        kind = syntax.kinds[node] if node != NO_NODE else ""
+        kind = syntax.kinds[node]
     if kind in ("composite_literal", "type_conversion_expression", "type_assertion_expression"):
         type_node = syntax.find_child(node, "type")
         is_call = kind == "type_conversion_expression" and syntax.kinds[type_node] == "generic_type"
@@ -150,114 +140,73 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
     return [syntax.text(path).strip('"`')] if path != NO_NODE else []
 
 
-def _collect_exports(walk: SyntaxWalker) -> None:
-    for frame in walk.frames:
-        if frame.is_top_level and frame.visibility == "public" and frame.kind != "method":
-            walk.exports[frame.name] = None
-
-
-GO = Language(
+GO = table.Language(
     id="go",
     grammar="tree_sitter_go",
     declares={
-        "function_declaration": _FUNCTION_SYNTAX,
+        "function_declaration func_literal": _FUNCTION_SYNTAX,
         "method_declaration": _METHOD_SYNTAX,
-        "func_literal": _FUNCTION_SYNTAX,
-        "type_spec": DeclarationSyntax("type", body=()),
-        "type_alias": DeclarationSyntax("type", body=()),
-        "var_spec": DeclarationSyntax("constant", lines=3, top=True),
-        "const_spec": DeclarationSyntax("constant", lines=3, top=True),
+        "type_spec type_alias": table.DeclarationSyntax("type", body=()),
+        "var_spec const_spec": table.DeclarationSyntax("constant", lines=3, top=True),
     },
     carriers={
-        "short_var_declaration": CarrierSyntax("left", "right"),
-        "var_spec": CarrierSyntax("name", "value"),
+        "short_var_declaration": table.CarrierSyntax("left", "right"),
+        "var_spec": table.CarrierSyntax("name", "value"),
     },
-    closures=frozenset({"func_literal"}),
-    wraps=frozenset({"type_declaration", "var_declaration", "var_spec_list", "const_declaration"}),
-    parameters={
-        "parameter_declaration": ParameterSyntax(),
-        "variadic_parameter_declaration": ParameterSyntax(),
-    },
+    closures=kind_set("func_literal"),
+    wraps=kind_set("type_declaration var_declaration var_spec_list const_declaration"),
+    parameters={"parameter_declaration variadic_parameter_declaration": table.ParameterSyntax()},
     settle=_set_visibility,
-    doc_comments=("//", "/*"),
-    type_names=frozenset({"type_identifier", "qualified_type"}),
+    type_names=kind_set("type_identifier qualified_type"),
     members={"selector_expression": ("operand", "field")},
     indexes={"index_expression": "operand"},
     calls={
-        "call_expression": CallSyntax(),
-        "type_conversion_expression": CallSyntax(function=("type",), arguments=("operand",)),
+        "call_expression": table.CallSyntax(),
+        "type_conversion_expression": table.CallSyntax(function=("type",), arguments=("operand",)),
     },
-    transparent=frozenset(
-        {
-            "parenthesized_expression",
-            "type_assertion_expression",
-            "unary_expression",
-            "generic_type",
-        }
-    ),
+    transparent=kind_set("parenthesized_expression type_assertion_expression unary_expression generic_type"),
     assigns={
-        "assignment_statement": AssignmentSyntax(),
-        "short_var_declaration": AssignmentSyntax(),
-        "var_spec": AssignmentSyntax(left="name", right="value"),
-        "const_spec": AssignmentSyntax(left="name", right="value"),
-        "range_clause": AssignmentSyntax(loop=True),
-        "receive_statement": AssignmentSyntax(),
-        "type_switch_statement": AssignmentSyntax(left="alias", right="value"),
-        "field_declaration": AssignmentSyntax(left="name", right="no value", typed_field=True),
+        "assignment_statement short_var_declaration receive_statement": table.AssignmentSyntax(),
+        "var_spec const_spec": table.AssignmentSyntax(left="name", right="value"),
+        "range_clause": table.AssignmentSyntax(loop=True),
+        "type_switch_statement": table.AssignmentSyntax(left="alias", right="value"),
+        "field_declaration": table.AssignmentSyntax(left="name", right="no value", typed_field=True),
     },
-    updates=frozenset({"inc_statement", "dec_statement"}),
-    types=frozenset(
-        {
-            "pointer_type",
-            "slice_type",
-            "array_type",
-            "implicit_length_array_type",
-            "map_type",
-            "channel_type",
-            "function_type",
-            "generic_type",
-            "parenthesized_type",
-            "type_arguments",
-            "type_parameter_list",
-            "parameter_list",
-        }
-    ),
-    texts=frozenset({"interpreted_string_literal_content", "raw_string_literal_content"}),
+    updates=kind_set("inc_statement dec_statement"),
+    types=kind_set("""
+        pointer_type slice_type array_type implicit_length_array_type map_type channel_type function_type generic_type
+        parenthesized_type type_arguments type_parameter_list parameter_list
+    """),
+    texts=kind_set("interpreted_string_literal_content raw_string_literal_content"),
     literals={
-        "interpreted_string_literal": "string",
-        "raw_string_literal": "string",
+        "interpreted_string_literal raw_string_literal": "string",
         "int_literal": "int",
         "float_literal": "float64",
         "imaginary_literal": "complex128",
         "rune_literal": "rune",
-        "true": "bool",
-        "false": "bool",
+        "true false": "bool",
         "func_literal": "func",
     },
     made=_infer_type,
-    lists=frozenset({"expression_list", "literal_element", "type_elem"}),
-    nothing=frozenset({"nil"}),
-    verdicts={"binary_expression": COMPARISON_OPERATORS, "unary_expression": frozenset({"!"})},
-    returns=frozenset({"return_statement"}),
-    panics=frozenset({"panic"}),
-    branches=frozenset({"if_statement"}),
-    cases=frozenset({"expression_case", "type_case", "communication_case"}),
-    defaults=frozenset({"default_case"}),
-    loops=frozenset({"for_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
+    lists=kind_set("expression_list literal_element type_elem"),
+    nothing=kind_set("nil"),
+    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
+    panics=kind_set("panic"),
+    branches=kind_set("if_statement"),
+    cases=kind_set("expression_case type_case communication_case"),
+    defaults=kind_set("default_case"),
+    loops=kind_set("for_statement"),
     imports={"import_spec": _read_imports},
-    ignored=frozenset({"package_clause"}),
+    ignored=kind_set("package_clause"),
     hooks={
         "method_declaration": _visit_method,
-        "type_spec": _visit_type,
-        "type_alias": _visit_type,
+        "type_spec type_alias": _visit_type,
         "interface_type": _visit_interface,
         "field_declaration": _visit_field,
         "call_expression": _visit_panic,
-        "assignment_statement": visit_plain_or_augmented,
+        "assignment_statement": assignments.visit_plain_or_augmented,
         "type_conversion_expression": _visit_conversion,
         "keyed_element": _visit_keyed_element,
     },
-    finish=_collect_exports,
+    finish=lambda walk: walk.export_public("method"),
 )

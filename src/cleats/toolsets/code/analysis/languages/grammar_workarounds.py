@@ -81,12 +81,9 @@ def rewrite_cpp(data: bytes) -> bytes:
     rewritten = _CPP_EXPORT_PATTERN.sub(
         lambda match: match[1] + (b"      " if match[2] in _NO_SPECIFIER_WORDS else b"inline"), rewritten
     )
-    return c_preprocessor.blank_macros(_IF_CONSTEVAL_PATTERN.sub(_replace_consteval, rewritten))
-
-
-def _replace_consteval(match: re.Match[bytes]) -> bytes:
-    """Return `if consteval {` with a condition in parentheses."""
-    return b"if(0)".ljust(len(match.group()))
+    # `if consteval {` gets a condition in parentheses.
+    rewritten = _IF_CONSTEVAL_PATTERN.sub(lambda match: b"if(0)".ljust(len(match[0])), rewritten)
+    return c_preprocessor.blank_macros(rewritten)
 
 
 def rewrite_kotlin(data: bytes) -> bytes:
@@ -98,22 +95,15 @@ def rewrite_kotlin(data: bytes) -> bytes:
 
 def rewrite_typescript(data: bytes) -> bytes:
     """Blank out type imports, variance and Flow syntax; rename `using` where it is a name."""
-    rewritten = _VARIANCE_PATTERN.sub(_blank_variance, data)
+    rewritten = _VARIANCE_PATTERN.sub(lambda match: match[0][: -len(match[1])].ljust(len(match[0])), data)
     rewritten = _IMPORT_TYPE_PATTERN.sub(_blank_match, rewritten)
-    rewritten = _UNNAMED_PARAMETER_PATTERN.sub(rb"\1\2_", _FLOW_TYPE_PATTERN.sub(_blank_flow_syntax, rewritten))
+    rewritten = _FLOW_TYPE_PATTERN.sub(lambda match: match[match.lastindex or 0].ljust(len(match[0])), rewritten)
+    rewritten = _UNNAMED_PARAMETER_PATTERN.sub(rb"\1\2_", rewritten)
     return _USING_NAME_PATTERN.sub(b"usinG", _EXPORT_TYPE_PATTERN.sub(rb"\1    ", rewritten))
 
 
 def _blank_match(match: re.Match[bytes]) -> bytes:
     return b" " * len(match.group())
-
-
-def _blank_variance(match: re.Match[bytes]) -> bytes:
-    return match.group()[: -len(match[1])] + b" " * len(match[1])
-
-
-def _blank_flow_syntax(match: re.Match[bytes]) -> bytes:
-    return (match[match.lastindex or 0]).ljust(len(match.group()))
 
 
 def unwrap_kotlin_annotations(data: bytes) -> bytes:

@@ -1,21 +1,12 @@
 """The language table of JavaScript, and the parts that TypeScript shares with it."""
 
-from cleats.toolsets.code.analysis.languages import javascript_patterns
-from cleats.toolsets.code.analysis.languages.assignments import visit_membership
+from itertools import islice
+
+from cleats.toolsets.code.analysis.languages import assignments, javascript_patterns, table
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.javascript_patterns import visit_callback, visit_destructuring
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    ARITHMETIC_OPERATORS,
-    COMPARISON_OPERATORS,
-    TYPE_KINDS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 MAX_KEY_CHARS = 30
@@ -61,7 +52,7 @@ def adjust_declaration(frame: Frame, parent: Frame) -> None:
 def _derive_visibility(frame: Frame, parent: Frame) -> str:
     if frame.name.startswith("#"):
         return "private"
-    if parent.kind in TYPE_KINDS:
+    if parent.kind in table.TYPE_KINDS:
         return "protected" if frame.name.startswith("_") else "public"
     if "export" in frame.modifiers or frame.kind in ("method", "property", "constructor"):
         return "public"
@@ -81,8 +72,7 @@ def read_imports(syntax: SyntaxTree, node: int) -> list[str]:
     """Return the module of an `import`."""
     source = syntax.find_child(node, "source")
     if source == NO_NODE:
-        clause = syntax.find_child(node, "import_require_clause")
-        source = syntax.find_child(clause, "source") if clause != NO_NODE else NO_NODE
+        source = syntax.find_child(syntax.find_child(node, "import_require_clause"), "source")
     return [syntax.text(source).strip("\"'`")] if source != NO_NODE else []
 
 
@@ -92,7 +82,7 @@ def visit_export(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
     walk.imports.update(dict.fromkeys(read_imports(syntax, node)))
     clause = syntax.find_child(node, "export_clause")
     namespace_node = syntax.find_child(node, "namespace_export")
-    if namespace_node != NO_NODE and (name_node := syntax.last_child(namespace_node)) != NO_NODE:
+    if (name_node := syntax.last_child(namespace_node)) != NO_NODE:
         walk.exports[syntax.text(name_node).strip("\"'")] = None
     if clause == NO_NODE:
         return syntax.find_child(node, "source") != NO_NODE
@@ -109,16 +99,11 @@ def visit_import_call(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
     """Record the module of `require("x")` and `import("x")`."""
     syntax = walk.syntax
     function = syntax.find_child(node, "function")
-    if function == NO_NODE or syntax.ends[function] - syntax.starts[function] > 7:
-        return False
-    if syntax.text(function) not in ("require", "import"):
-        return False
-    arguments = syntax.find_child(node, "arguments")
-    first_argument = arguments + 1
-    if arguments == NO_NODE or first_argument >= syntax.stops[arguments]:
-        return False
-    if syntax.kinds[first_argument] == "string":
-        walk.imports[syntax.text(first_argument).strip("\"'`")] = None
+    # The length first: the text of a long chain would be copied for each of its calls.
+    if syntax.ends[function] - syntax.starts[function] < 8 and syntax.text(function) in ("require", "import"):
+        for argument in islice(syntax.children(syntax.find_child(node, "arguments")), 1):
+            if syntax.kinds[argument] == "string":
+                walk.imports[syntax.text(argument).strip("\"'`")] = None
     return False
 
 
@@ -195,120 +180,99 @@ MODIFIER_WORDS = {
 }
 
 DECLARATION_SYNTAX = {
-    "function_declaration": DeclarationSyntax("function"),
-    "generator_function_declaration": DeclarationSyntax("function"),
-    "class_declaration": DeclarationSyntax("class", bases=frozenset({"class_heritage"})),
-    "class": DeclarationSyntax("class", bases=frozenset({"class_heritage"})),
-    "method_definition": DeclarationSyntax("method"),
-    "variable_declarator": DeclarationSyntax("constant", lines=3, top=True),
+    "function_declaration generator_function_declaration": table.DeclarationSyntax("function"),
+    "class_declaration class": table.DeclarationSyntax("class", bases=kind_set("class_heritage")),
+    "method_definition": table.DeclarationSyntax("method"),
+    "variable_declarator": table.DeclarationSyntax("constant", lines=3, top=True),
 }
 
 CARRIER_SYNTAX = {
-    "export_statement": CarrierSyntax("default", "value"),
-    "variable_declarator": CarrierSyntax("name", "value"),
-    "field_definition": CarrierSyntax("property", "value", kind="method"),
-    "pair": CarrierSyntax("key", "value", kind="method", lines=3),
-    "assignment_expression": CarrierSyntax("left", "right"),
+    "export_statement": table.CarrierSyntax("default", "value"),
+    "variable_declarator": table.CarrierSyntax("name", "value"),
+    "field_definition": table.CarrierSyntax("property", "value", kind="method"),
+    "pair": table.CarrierSyntax("key", "value", kind="method", lines=3),
+    "assignment_expression": table.CarrierSyntax("left", "right"),
 }
 
 NODE_HOOKS = {
     "object": visit_object_literal,
     "variable_declarator": visit_destructuring,
-    "arrow_function": visit_callback,
-    "function_expression": visit_callback,
+    "arrow_function function_expression": visit_callback,
     "export_statement": visit_export,
     "call_expression": visit_import_call,
     "assignment_expression": visit_exports_assignment,
     "unary_expression": visit_delete,
-    "binary_expression": visit_membership,
-    "jsx_opening_element": javascript_patterns.visit_element,
-    "jsx_self_closing_element": javascript_patterns.visit_element,
-    "jsx_closing_element": javascript_patterns.skip_closing_tag,
+    "binary_expression": assignments.visit_membership,
+    "jsx_opening_element jsx_self_closing_element": javascript_patterns.visit_element,
 }
 
 ASSIGNMENT_SYNTAX = {
-    "assignment_expression": AssignmentSyntax(),
-    "augmented_assignment_expression": AssignmentSyntax(augmented=True),
-    "variable_declarator": AssignmentSyntax(left="name", right="value"),
-    "field_definition": AssignmentSyntax(left="property", right="value", typed_field=True),
-    "assignment_pattern": AssignmentSyntax(),
-    "object_assignment_pattern": AssignmentSyntax(),
-    "for_in_statement": AssignmentSyntax(loop=True),
-    "catch_clause": AssignmentSyntax(left="parameter", right="no value"),
+    "assignment_expression assignment_pattern object_assignment_pattern": table.AssignmentSyntax(),
+    "augmented_assignment_expression": table.AssignmentSyntax(augmented=True),
+    "variable_declarator": table.AssignmentSyntax(left="name", right="value"),
+    "field_definition": table.AssignmentSyntax(left="property", right="value", typed_field=True),
+    "for_in_statement": table.AssignmentSyntax(loop=True),
+    "catch_clause": table.AssignmentSyntax(left="parameter", right="no value"),
 }
 
 LITERAL_TYPES = {
-    "string": "string",
-    "template_string": "string",
+    "string template_string": "string",
     "number": "number",
-    "true": "boolean",
-    "false": "boolean",
+    "true false": "boolean",
     "array": "Array",
     "object": "Object",
     "regex": "RegExp",
     "null": "null",
     "undefined": "undefined",
-    "arrow_function": "Function",
-    "function_expression": "Function",
+    "arrow_function function_expression": "Function",
 }
 
-JAVASCRIPT = Language(
+JAVASCRIPT = table.Language(
     id="javascript",
     grammar="tree_sitter_javascript",
     declares=DECLARATION_SYNTAX,
     carriers=CARRIER_SYNTAX,
-    closures=frozenset({"arrow_function", "function_expression", "generator_function"}),
-    wraps=frozenset({"export_statement", "lexical_declaration", "variable_declaration", "expression_statement"}),
-    parameters={"assignment_pattern": ParameterSyntax(name=("left",), default=("right",))},
-    decorators=frozenset({"decorator"}),
+    closures=kind_set("arrow_function function_expression generator_function"),
+    wraps=kind_set("export_statement lexical_declaration variable_declaration expression_statement"),
+    parameters={"assignment_pattern": table.ParameterSyntax(name=("left",), default=("right",))},
+    decorators=kind_set("decorator"),
     modifiers=MODIFIER_WORDS,
     begin=adjust_name,
     settle=adjust_declaration,
-    doc_comments=("/*", "//"),
-    void=frozenset({"void", "undefined", "never", "Promise<void>"}),
-    names=frozenset(
-        {
-            "identifier",
-            "this",
-            "super",
-            "import",
-            "shorthand_property_identifier",
-            "shorthand_property_identifier_pattern",
-            "private_property_identifier",
-        }
-    ),
+    void=kind_set("void undefined never Promise<void>"),
+    names=kind_set("""
+        identifier this super import shorthand_property_identifier shorthand_property_identifier_pattern
+        private_property_identifier
+    """),
     members={"member_expression": ("object", "property")},
     indexes={"subscript_expression": "object"},
     calls={
-        "call_expression": CallSyntax(),
-        "new_expression": CallSyntax(function=("constructor",), prefix="new "),
+        "call_expression": table.CallSyntax(),
+        "new_expression": table.CallSyntax(function=("constructor",), prefix="new "),
     },
-    transparent=frozenset({"parenthesized_expression", "await_expression"}),
+    transparent=kind_set("parenthesized_expression await_expression"),
     assigns=ASSIGNMENT_SYNTAX,
-    targets=frozenset({"object_pattern", "array_pattern", "rest_pattern", "assignment_pattern"}),
-    updates=frozenset({"update_expression"}),
-    texts=frozenset({"string_fragment"}),
+    targets=kind_set("object_pattern array_pattern rest_pattern assignment_pattern"),
+    updates=kind_set("update_expression"),
+    texts=kind_set("string_fragment"),
     literals=LITERAL_TYPES,
     classes={"regex": "RegExp"},
-    nothing=frozenset({"undefined"}),
+    nothing=kind_set("undefined"),
     verdicts={
-        "binary_expression": COMPARISON_OPERATORS | ARITHMETIC_OPERATORS,
-        "unary_expression": frozenset({"!", "typeof", "void", "+", "-", "~"}),
+        "binary_expression": table.COMPARISON_OPERATORS | table.ARITHMETIC_OPERATORS,
+        "unary_expression": kind_set("! typeof void + - ~"),
     },
     choices={"ternary_expression": ("condition",)},
-    returns=frozenset({"return_statement"}),
-    throws=frozenset({"throw_statement"}),
-    awaits=frozenset({"await_expression"}),
-    yields=frozenset({"yield_expression"}),
-    branches=frozenset({"if_statement", "ternary_expression", "switch_case", "catch_clause"}),
-    arms=frozenset({"switch_default"}),
-    loops=frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
-    comments=frozenset({"comment", "html_comment"}),
+    throws=kind_set("throw_statement"),
+    awaits=kind_set("await_expression"),
+    yields=kind_set("yield_expression"),
+    branches=kind_set("if_statement ternary_expression switch_case catch_clause"),
+    arms=kind_set("switch_default"),
+    loops=kind_set("for_statement for_in_statement while_statement do_statement"),
+    comments=kind_set("comment html_comment"),
     imports={"import_statement": read_imports},
-    ignored=frozenset({"statement_identifier", "optional_chain", "hash_bang_line"}),
-    tokens=frozenset({"delete"}),
+    ignored=kind_set("statement_identifier optional_chain hash_bang_line jsx_closing_element"),
+    tokens=kind_set("delete"),
     hooks=NODE_HOOKS,
     fallback="tsx",
     finish=collect_exports,

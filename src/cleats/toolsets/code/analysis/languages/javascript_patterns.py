@@ -9,15 +9,14 @@ the call passes, which is written `{}`: in `xs.map((x) => …)` the name `x` has
 import re
 from collections.abc import Iterator
 
-from cleats.toolsets.code.analysis.facts import CallArgument, DataFlowStep
+from cleats.toolsets.code.analysis.facts import DataFlowStep
 from cleats.toolsets.code.analysis.languages.assignments import visit_assignment
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 CALLBACK_ARGUMENT = "{}"
-ELEMENT_CALLBACK_METHODS = frozenset(
-    {"map", "flatMap", "forEach", "filter", "reduce", "some", "every", "find", "each", "then"}
-)
+ELEMENT_CALLBACK_METHODS = kind_set("map flatMap forEach filter reduce some every find each then")
 """Methods that pass the object they are called on, or its elements, to a function."""
 MAX_CALLEE_BYTES = 120
 """Bytes of a callee with the arguments in it; longer chains are skipped."""
@@ -90,15 +89,13 @@ def _read_receiving_callee(syntax: SyntaxTree, node: int) -> str:
         return ""
     text = syntax.text(callee_node)
     if not text.isidentifier():
-        while (shorter := _INNERMOST_ARGUMENTS_PATTERN.sub(_replace_arguments, text)) != text:
-            text = shorter
+        previous = ""
+        while text != previous:
+            previous = text
+            text = _INNERMOST_ARGUMENTS_PATTERN.sub(lambda match: "\x00" if match[0][0] == "(" else "", text)
         if not _DOTTED_NAME_PATTERN.fullmatch(text):
             return ""
     return text.replace("\x00", "()")
-
-
-def _replace_arguments(match: "re.Match[str]") -> str:
-    return "\x00" if match[0][0] == "(" else ""
 
 
 def _record_pattern(walk: SyntaxWalker, pattern: int, value: str) -> None:
@@ -144,31 +141,21 @@ def _iter_property_names(syntax: SyntaxTree, node: int, value: str) -> Iterator[
         yield from _iter_pattern_names(syntax, name_node, f"{value}.{syntax.text(name_node)}")
 
 
-def visit_element(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def visit_element(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit an element: `<Row id={a}/>` calls `Row`, `<b title={a}/>` assigns to `b.title`."""
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        visit_element(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
-        return True
-    name_node = walk.syntax.find_child(node, "name")
-    name = walk.syntax.text(name_node) if name_node != NO_NODE else ""  # a fragment has none
+        walk.visit_as_statement(visit_element, node)
+        return
+    name = walk.syntax.text(walk.syntax.find_child(node, "name"))  # empty for a fragment
     if name[:1].isupper() or "." in name:
-        walk.record_call(node, name, list(_read_attributes(walk, node)), flow)
+        attributes = [walk.read_argument(value, key) for key, value in _iter_attributes(walk, node)]
+        walk.record_call(node, name, attributes, flow)
     else:
         _record_attributes(walk, node, name)
-    return True
 
 
-def skip_closing_tag(_walk: SyntaxWalker, _node: int, _flow: ValueFlow | None) -> bool:
+def skip_closing_tag(_walk: SyntaxWalker, _node: int, _flow: ValueFlow | None) -> None:
     """Skip the closing tag of an element."""
-    return True
-
-
-def _read_attributes(walk: SyntaxWalker, node: int) -> Iterator[CallArgument]:
-    for name, value in _iter_attributes(walk, node):
-        yield walk.read_argument(value, name)
 
 
 def _record_attributes(walk: SyntaxWalker, node: int, tag: str) -> None:

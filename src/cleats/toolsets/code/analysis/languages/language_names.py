@@ -49,11 +49,7 @@ def _make_name(
 LANGUAGE_NAMES: Final[Mapping[str, LanguageName]] = {
     # Programming languages with a grammar of their own.
     "python": _make_name(
-        "Python",
-        "py pyi pyw pyx pxd wsgi",
-        "py py3 python3",
-        "sconstruct sconscript wscript",
-        "python pypy",
+        "Python", "py pyi pyw pyx pxd wsgi", "py py3 python3", "sconstruct sconscript wscript", "python pypy"
     ),
     "javascript": _make_name("JavaScript", "js mjs cjs jsx es6", "js jsx node ecmascript", "", "node nodejs bun"),
     "typescript": _make_name("TypeScript", "ts mts cts", "ts", "", "deno ts-node tsx"),
@@ -128,10 +124,7 @@ LANGUAGE_NAMES: Final[Mapping[str, LanguageName]] = {
     "apex": _make_name("Apex", "apex trigger"),
     "nix": _make_name("Nix", "nix"),
     "starlark": _make_name(
-        "Starlark",
-        "bzl star bazel",
-        "bazel bzl",
-        "build build.bazel workspace workspace.bazel buck tiltfile",
+        "Starlark", "bzl star bazel", "bazel bzl", "build build.bazel workspace workspace.bazel buck tiltfile"
     ),
     "cmake": _make_name("CMake", "cmake", "", "cmakelists.txt"),
     "meson": _make_name("Meson", "", "", "meson.build meson_options.txt"),
@@ -210,11 +203,7 @@ LANGUAGE_NAMES: Final[Mapping[str, LanguageName]] = {
         "dockerfile dockerfile.* containerfile containerfile.*",
     ),
     "makefile": _make_name(
-        "Makefile",
-        "mk mak make",
-        "make mk",
-        "makefile gnumakefile makefile.* kbuild bsdmakefile",
-        "make",
+        "Makefile", "mk mak make", "make mk", "makefile gnumakefile makefile.* kbuild bsdmakefile", "make"
     ),
     "just": _make_name("Just", "just", "justfile", "justfile .justfile"),
     "csv": _make_name("CSV", "csv tsv psv", "tsv"),
@@ -247,11 +236,7 @@ LANGUAGE_NAMES: Final[Mapping[str, LanguageName]] = {
     ),
     # Records.
     "log": _make_name(
-        "Log",
-        "log out trace stack stacktrace dmp gcov lcov tap err stderr stdout",
-        "logs",
-        "lcov.info",
-        mode="records",
+        "Log", "log out trace stack stacktrace dmp gcov lcov tap err stderr stdout", "logs", "lcov.info", mode="records"
     ),
 }
 """All languages by id. The first one that claims a name gets it."""

@@ -23,10 +23,10 @@ def build_plan(language: Language) -> WalkPlan:
             actions[kind] = action
 
     add_action(language.ignored, _skip_node)
-    add_action(language.types | language.type_names, _visit_type)
+    add_action(language.types | language.type_names, assignments.visit_type)
     add_action(language.names, _visit_name)
     add_action([*language.members, *language.indexes], _visit_path)
-    add_action(language.calls, _visit_call)
+    add_action(language.calls, SyntaxWalker.visit_call)
     add_action(language.texts, _visit_text)
     add_action(language.comments, _visit_comment)
     add_action(language.decorators, _visit_decorator)
@@ -47,11 +47,10 @@ def build_plan(language: Language) -> WalkPlan:
         actions[kind] = partial(
             declarations.visit_declaration, otherwise=actions.get(kind, SyntaxWalker.visit_children)
         )
-    for kind in (*language.breaks, *language.continues, *language.loops):
-        actions[kind] = _make_counting_action(language, kind, actions.get(kind, SyntaxWalker.visit_children))
-    for kind in language.branches:
-        parent, _, child = kind.rpartition(">")
-        actions[child] = _make_branch_action(parent, actions.get(child, SyntaxWalker.visit_children))
+    for counter in ("breaks", "continues", "loops", "branches"):
+        for kind in getattr(language, counter):
+            parent, _, child = kind.rpartition(">")
+            actions[child] = _make_counting_action(counter, parent, actions.get(child, SyntaxWalker.visit_children))
     add_action(language.cases, _visit_case)
     add_action(language.defaults, SyntaxWalker.visit_arm)
     for kind, hook in language.hooks.items():
@@ -117,38 +116,20 @@ def _make_choice_action(language: Language, kind: str, parts: tuple[str | int, .
     return visit_choice
 
 
-def _make_counting_action(language: Language, kind: str, action: NodeAction) -> NodeAction:
-    is_break, is_loop = kind in language.breaks, kind in language.loops
-    is_plain = is_loop and action is SyntaxWalker.visit_children
+def _make_counting_action(counter: str, parent: str, action: NodeAction) -> NodeAction:
+    """Return an action that counts a node, if it is below a parent of that kind (empty for any)."""
+    has_arms = counter in ("loops", "branches") and action is SyntaxWalker.visit_children
 
     def visit_counted(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
         frame = walk.frame
-        if is_loop:
-            frame.loops += 1
-        elif is_break:
-            frame.breaks += 1
-        else:
-            frame.continues += 1
-        if is_plain and flow is None:
+        if not parent or walk.syntax.kinds[walk.syntax.parents[node]] == parent:
+            setattr(frame, counter, getattr(frame, counter) + 1)
+        if has_arms and flow is None:
             walk.visit_arms(walk.syntax.children(node))
         else:
             action(walk, node, flow)
 
     return visit_counted
-
-
-def _make_branch_action(parent: str, action: NodeAction) -> NodeAction:
-    is_plain = action is SyntaxWalker.visit_children
-
-    def visit_branch(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-        if not parent or walk.syntax.kinds[walk.syntax.parents[node]] == parent:
-            walk.frame.branches += 1
-        if is_plain and flow is None:
-            walk.visit_arms(walk.syntax.children(node))
-        else:
-            action(walk, node, flow)
-
-    return visit_branch
 
 
 def _visit_case(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
@@ -158,7 +139,7 @@ def _visit_case(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
 
 def _make_hook_action(hook: NodeHook, action: NodeAction) -> NodeAction:
     def visit_hooked(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-        if not hook(walk, node, flow):
+        if hook(walk, node, flow) is False:
             action(walk, node, flow)
 
     return visit_hooked
@@ -166,10 +147,6 @@ def _make_hook_action(hook: NodeHook, action: NodeAction) -> NodeAction:
 
 def _skip_node(_walk: SyntaxWalker, _node: int, _flow: ValueFlow | None) -> None:
     pass
-
-
-def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    walk.record_uses(node)
 
 
 def _visit_decorator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
@@ -196,19 +173,12 @@ def _visit_name(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
 
 def _visit_path(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        _visit_path(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
+        walk.visit_as_statement(_visit_path, node)
         return
     dotted_name = walk.read_name(node, flow)
     if dotted_name:
         walk.frame.reads[dotted_name] = None
         flow.names.append(dotted_name)
-
-
-def _visit_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-    walk.visit_call(node, flow)
 
 
 def _visit_text(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:

@@ -3,25 +3,14 @@
 Variables keep their `$`; members are dotted, `::` stays as written.
 """
 
-from cleats.toolsets.code.analysis.facts import CallArgument
-from cleats.toolsets.code.analysis.languages.assignments import collect_targets, record_outer_type
+from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    ARITHMETIC_OPERATORS,
-    COMPARISON_OPERATORS,
-    TYPE_KINDS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
-from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow, deduplicate_names
+from cleats.toolsets.code.analysis.languages.table import kind_set
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_BASE_KINDS = frozenset({"base_clause", "class_interface_clause"})
+_BASE_KINDS = kind_set("base_clause class_interface_clause")
 _CREATED_TYPE_KINDS = (
     "name",
     "qualified_name",
@@ -30,8 +19,8 @@ _CREATED_TYPE_KINDS = (
     "member_access_expression",
     "scoped_property_access_expression",
 )
-_PROPERTY_SYNTAX = DeclarationSyntax("property", parameters=(), result=("type",), body=("property_hook_list",))
-_PARAMETER_SYNTAX = ParameterSyntax(default=("default_value",))
+_PROPERTY_SYNTAX = table.DeclarationSyntax("property", parameters=(), result=("type",), body=("property_hook_list",))
+_PARAMETER_SYNTAX = table.ParameterSyntax(default=("default_value",))
 _NUMBER_TYPES = ("int", "integer", "float", "double", "bool", "boolean")
 _INTRINSIC_NAMES = {
     "echo_statement": "echo",
@@ -49,28 +38,21 @@ _INTRINSIC_NAMES = {
 def _adjust_declaration(frame: Frame, parent: Frame) -> None:
     if frame.kind == "method" and frame.name.lower() == "__construct":
         frame.kind = "constructor"
-    if not frame.visibility and (parent.parent is None or parent.kind in TYPE_KINDS):
+    if not frame.visibility and (parent.parent is None or parent.kind in table.TYPE_KINDS):
         frame.visibility = "public"
 
 
-def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        _visit_intrinsic(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
-        return True
+        walk.visit_as_statement(_visit_intrinsic, node)
+        return
     kind = walk.syntax.kinds[node]
     walk.visit_children(node, argument_flow := ValueFlow())
     if kind.startswith(("include", "require")) and argument_flow.text:
         # `__DIR__ . "/boot.php"` is in the folder of this file.
         is_relative = argument_flow.text.startswith("/") and walk.syntax.kinds[node + 1] == "binary_expression"
         walk.imports["." * is_relative + argument_flow.text] = None
-    argument = CallArgument(
-        deduplicate_names(argument_flow.names), argument_flow.calls, argument_flow.text[:MAX_TEXT_CHARS]
-    )
-    walk.record_call(node, _INTRINSIC_NAMES.get(kind, "echo"), [argument], flow)
-    return True
+    walk.record_call(node, _INTRINSIC_NAMES.get(kind, "echo"), [argument_flow.to_argument()], flow)
 
 
 def _visit_short_echo(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -78,10 +60,11 @@ def _visit_short_echo(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
     start = walk.syntax.starts[node]
     if not walk.syntax.data[max(0, start - 16) : start].rstrip().endswith(b"<?="):
         return False
-    return _visit_intrinsic(walk, node, flow)
+    _visit_intrinsic(walk, node, flow)
+    return True
 
 
-def _visit_foreach(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_foreach(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `foreach (values as key => value)`, whose parts have no fields."""
     syntax = walk.syntax
     body = syntax.find_child(node, "body")
@@ -95,21 +78,19 @@ def _visit_foreach(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bo
     for header_node in header_nodes[:1]:
         walk.visit(header_node, value)
     for header_node in header_nodes[1:]:
-        collect_targets(walk, header_node, targets)
+        assignments.collect_targets(walk, header_node, targets)
     walk.record_step(node, targets, value)
     walk.calls = saved_calls
     walk.visit_arms(child for child in syntax.children(node) if child not in header_nodes)
-    return True
 
 
-def _visit_trait_use(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_trait_use(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Record the traits that a class uses as its bases."""
     syntax = walk.syntax
     for child in syntax.children(node):
         if syntax.kinds[child] in ("name", "qualified_name"):
             walk.frame.bases.append(syntax.text(child))
         walk.record_uses(child)
-    return True
 
 
 def _visit_name(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
@@ -145,57 +126,40 @@ def _visit_pipe(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `$x |> trim(...)`, which calls `trim` with `$x`."""
     syntax = walk.syntax
     left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
-    if NO_NODE in (left_node, right_node):
-        return False
-    if syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip() != b"|>":
-        return False
-    if syntax.kinds[right_node] not in walk.language.calls:
+    operator = syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip()
+    if left_node == NO_NODE or operator != b"|>" or syntax.kinds[right_node] not in walk.language.calls:
         return False
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        _visit_pipe(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
+        walk.visit_as_statement(_visit_pipe, node)
         return True
     walk.visit(left_node, argument_flow := ValueFlow())
     callee = walk.visit_call(right_node, ValueFlow())
     walk.calls.pop()
-    argument = CallArgument(
-        deduplicate_names(argument_flow.names), argument_flow.calls, argument_flow.text[:MAX_TEXT_CHARS]
-    )
-    walk.record_call(node, callee, [argument], flow)
+    walk.record_call(node, callee, [argument_flow.to_argument()], flow)
     return True
 
 
 def _visit_property(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a property with hooks, which have code."""
     syntax = walk.syntax
-    hooks, element = (
-        syntax.find_child(node, "property_hook_list"),
-        syntax.find_child(node, "property_element"),
-    )
-    name_node = syntax.find_child(element, "name") if element != NO_NODE else NO_NODE
-    if NO_NODE in (hooks, name_node):
-        return False
-    if not any(syntax.find_child(hook, "body") != NO_NODE for hook in syntax.children(hooks)):
+    hooks = syntax.find_child(node, "property_hook_list")
+    name_node = syntax.find_child(syntax.find_child(node, "property_element"), "name")
+    has_code = any(syntax.find_child(hook, "body") != NO_NODE for hook in syntax.children(hooks))
+    if name_node == NO_NODE or not has_code:
         return False
     read_declaration(walk, node, node, _PROPERTY_SYNTAX, syntax.text(name_node).lstrip("$"))
     return True
 
 
-def _visit_property_hook(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_property_hook(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a hook: `get => x` returns `x`; `set(string $v)` has a parameter."""
     syntax = walk.syntax
     parameters_node, body = syntax.find_child(node, "parameters"), syntax.find_child(node, "body")
-    if parameters_node != NO_NODE:
-        read_parameters(walk, parameters_node, walk.frame)
-    if body == NO_NODE:
-        return True
+    read_parameters(walk, parameters_node, walk.frame)
     if syntax.kinds[body] == "compound_statement":
         walk.visit(body, None)
-    else:
+    elif body != NO_NODE:
         walk.visit_returned(body)
-    return True
 
 
 def _collect_exports(walk: SyntaxWalker) -> None:
@@ -204,28 +168,24 @@ def _collect_exports(walk: SyntaxWalker) -> None:
             walk.exports[frame.name] = None
 
 
-PHP = Language(
+PHP = table.Language(
     id="php",
     grammar="tree_sitter_php",
     maker="language_php",
     declares={
-        "class_declaration": DeclarationSyntax("class", bases=_BASE_KINDS),
-        "interface_declaration": DeclarationSyntax("interface", bases=_BASE_KINDS),
-        "trait_declaration": DeclarationSyntax("trait"),
-        "enum_declaration": DeclarationSyntax("enum", bases=_BASE_KINDS),
-        "function_definition": DeclarationSyntax("function"),
-        "method_declaration": DeclarationSyntax("method"),
-        "assignment_expression": DeclarationSyntax("constant", name=("left",), lines=3, top=True),
+        "class_declaration": table.DeclarationSyntax("class", bases=_BASE_KINDS),
+        "interface_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
+        "trait_declaration": table.DeclarationSyntax("trait"),
+        "enum_declaration": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
+        "function_definition": table.DeclarationSyntax("function"),
+        "method_declaration": table.DeclarationSyntax("method"),
+        "assignment_expression": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
-    carriers={"assignment_expression": CarrierSyntax("left", "right")},
-    closures=frozenset({"anonymous_function", "arrow_function"}),
-    wraps=frozenset({"expression_statement"}),
-    parameters={
-        "simple_parameter": _PARAMETER_SYNTAX,
-        "variadic_parameter": _PARAMETER_SYNTAX,
-        "property_promotion_parameter": _PARAMETER_SYNTAX,
-    },
-    decorators=frozenset({"attribute"}),
+    carriers={"assignment_expression": table.CarrierSyntax("left", "right")},
+    closures=kind_set("anonymous_function arrow_function"),
+    wraps=kind_set("expression_statement"),
+    parameters={"simple_parameter variadic_parameter property_promotion_parameter": _PARAMETER_SYNTAX},
+    decorators=kind_set("attribute"),
     modifiers={
         "visibility_modifier": "",
         "static_modifier": "static",
@@ -233,87 +193,66 @@ PHP = Language(
         "final_modifier": "final",
         "readonly_modifier": "readonly",
     },
-    modifier_lists=frozenset({"attribute_list", "attribute_group"}),
+    modifier_lists=kind_set("attribute_list attribute_group"),
     settle=_adjust_declaration,
     doc_comments=("/*", "//", "#"),
-    void=frozenset({"void", "never"}),
-    names=frozenset({"variable_name", "dynamic_variable_name", "scoped_property_access_expression"}),
-    type_names=frozenset({"name", "qualified_name", "relative_scope", "class_constant_access_expression"}),
-    members={
-        "member_access_expression": ("object", "name"),
-        "nullsafe_member_access_expression": ("object", "name"),
-    },
+    void=kind_set("void never"),
+    names=kind_set("variable_name dynamic_variable_name scoped_property_access_expression"),
+    type_names=kind_set("name qualified_name relative_scope class_constant_access_expression"),
+    members={"member_access_expression nullsafe_member_access_expression": ("object", "name")},
     indexes={"subscript_expression": ""},
     calls={
-        "function_call_expression": CallSyntax(),
-        "member_call_expression": CallSyntax(function=("name",), receiver=("object",)),
-        "nullsafe_member_call_expression": CallSyntax(function=("name",), receiver=("object",)),
-        "scoped_call_expression": CallSyntax(function=("name",), receiver=("scope",), joint="::"),
-        "object_creation_expression": CallSyntax(function=_CREATED_TYPE_KINDS, prefix="new "),
+        "function_call_expression": table.CallSyntax(),
+        "member_call_expression": table.CallSyntax(function=("name",), receiver=("object",)),
+        "nullsafe_member_call_expression": table.CallSyntax(function=("name",), receiver=("object",)),
+        "scoped_call_expression": table.CallSyntax(function=("name",), receiver=("scope",), joint="::"),
+        "object_creation_expression": table.CallSyntax(function=_CREATED_TYPE_KINDS, prefix="new "),
     },
     keywords={"argument": ("name", "value")},
-    transparent=frozenset({"parenthesized_expression", "cast_expression"}),
+    transparent=kind_set("parenthesized_expression cast_expression"),
     assigns={
-        "assignment_expression": AssignmentSyntax(),
-        "reference_assignment_expression": AssignmentSyntax(),
-        "augmented_assignment_expression": AssignmentSyntax(augmented=True),
-        "static_variable_declaration": AssignmentSyntax(left="name", right="value"),
-        "catch_clause": AssignmentSyntax(left="variable_name", right="no value"),
-        "property_element": AssignmentSyntax(left="name", right="default_value", typed_field=True),
-        "const_element": AssignmentSyntax(left="name", right="", typed_field=True),
-        "enum_case": AssignmentSyntax(left="name", right="value", typed_field=True),
+        "assignment_expression reference_assignment_expression": table.AssignmentSyntax(),
+        "augmented_assignment_expression": table.AssignmentSyntax(augmented=True),
+        "static_variable_declaration": table.AssignmentSyntax(left="name", right="value"),
+        "catch_clause": table.AssignmentSyntax(left="variable_name", right="no value"),
+        "property_element": table.AssignmentSyntax(left="name", right="default_value", typed_field=True),
+        "const_element": table.AssignmentSyntax(left="name", right="", typed_field=True),
+        "enum_case": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
-    targets=frozenset({"list_literal"}),
-    removes=frozenset({"unset_statement"}),
-    updates=frozenset({"update_expression"}),
-    types=frozenset(
-        {
-            "primitive_type",
-            "named_type",
-            "optional_type",
-            "union_type",
-            "intersection_type",
-            "disjunctive_normal_form_type",
-            "bottom_type",
-            "type_list",
-            "cast_type",
-        }
-    ),
-    texts=frozenset({"string_content", "nowdoc_string"}),
+    targets=kind_set("list_literal"),
+    removes=kind_set("unset_statement"),
+    updates=kind_set("update_expression"),
+    types=kind_set("""
+        primitive_type named_type optional_type union_type intersection_type disjunctive_normal_form_type bottom_type
+        type_list cast_type
+    """),
+    texts=kind_set("string_content nowdoc_string"),
     literals={
-        "string": "string",
-        "encapsed_string": "string",
-        "heredoc": "string",
-        "nowdoc": "string",
+        "string encapsed_string heredoc nowdoc": "string",
         "integer": "int",
         "float": "float",
         "boolean": "bool",
         "array_creation_expression": "array",
-        "anonymous_function": "Closure",
-        "arrow_function": "Closure",
+        "anonymous_function arrow_function": "Closure",
     },
     verdicts={
-        "binary_expression": COMPARISON_OPERATORS | ARITHMETIC_OPERATORS | {"+"},
-        "unary_op_expression": frozenset({"!", "+", "-", "~"}),
+        "binary_expression": table.COMPARISON_OPERATORS | table.ARITHMETIC_OPERATORS | {"+"},
+        "unary_op_expression": kind_set("! + - ~"),
     },
     choices={
-        "conditional_expression": ("condition",),
-        "match_expression": ("condition",),
+        "conditional_expression match_expression": ("condition",),
         "match_conditional_expression": ("conditional_expressions",),
     },
     made=lambda _syntax, _node: "",
-    nothing=frozenset({"null"}),
-    returns=frozenset({"return_statement"}),
-    throws=frozenset({"throw_expression"}),
-    yields=frozenset({"yield_expression"}),
-    branches=frozenset({"if_statement", "else_if_clause", "conditional_expression", "catch_clause"}),
-    cases=frozenset({"case_statement", "match_conditional_expression"}),
-    defaults=frozenset({"default_statement", "match_default_expression"}),
-    loops=frozenset({"for_statement", "while_statement", "do_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
+    nothing=kind_set("null"),
+    throws=kind_set("throw_expression"),
+    yields=kind_set("yield_expression"),
+    branches=kind_set("if_statement else_if_clause conditional_expression catch_clause"),
+    cases=kind_set("case_statement match_conditional_expression"),
+    defaults=kind_set("default_statement match_default_expression"),
+    loops=kind_set("for_statement while_statement do_statement"),
     imports={"namespace_use_declaration": _read_imports},
-    ignored=frozenset({"namespace_name", "declare_directive", "goto_statement", "named_label_statement"}),
+    ignored=kind_set("namespace_name declare_directive goto_statement named_label_statement"),
     hooks={
         **dict.fromkeys(_INTRINSIC_NAMES, _visit_intrinsic),
         "expression_statement": _visit_short_echo,
@@ -323,7 +262,7 @@ PHP = Language(
         "property_hook": _visit_property_hook,
         "cast_expression": _visit_cast,
         "binary_expression": _visit_pipe,
-        "property_element": record_outer_type,
+        "property_element": assignments.record_outer_type,
         "name": _visit_name,
     },
     finish=_collect_exports,

@@ -1,19 +1,13 @@
 """The language table of Python."""
 
-from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type, visit_membership
+from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    AssignmentSyntax,
-    CallSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 
-def visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a `match`; the names in its patterns receive the matched value."""
     syntax = walk.syntax
     saved_calls, walk.calls = walk.calls, []
@@ -34,15 +28,13 @@ def visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     walk.calls = saved_calls
     for body in bodies:
         walk.visit(body, None)
-    return True
 
 
-def visit_case_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_case_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Record the classes and constants in a pattern as used; `visit_match` handles the rest."""
     used: list[str] = []
     _split_pattern_names(walk.syntax, node, [], used)
     walk.frame.uses.update(dict.fromkeys(used))
-    return True
 
 
 def _split_pattern_names(syntax: SyntaxTree, node: int, names: list[str], used: list[str]) -> None:
@@ -166,119 +158,92 @@ def _visit_except_alias(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) 
         return False
     name = syntax.text(alias)
     walk.frame.writes[name] = None
-    record_type(walk, "local", name, read_type(walk, node + 1), "annotation")
+    assignments.record_type(walk, "local", name, assignments.read_type(walk, node + 1), "annotation")
     walk.visit(node + 1, None)
     return True
 
 
 def _collect_exports(walk: SyntaxWalker) -> None:
     if not walk.exports:
-        for frame in walk.frames:
-            if frame.is_top_level and frame.visibility == "public":
-                walk.exports[frame.name] = None
+        walk.export_public()
 
 
-PYTHON = Language(
+PYTHON = table.Language(
     id="python",
     grammar="tree_sitter_python",
     declares={
-        "function_definition": DeclarationSyntax("function", inside="method"),
-        "class_definition": DeclarationSyntax("class", bases=frozenset({"superclasses"})),
-        "type_alias_statement": DeclarationSyntax("type", name=("left",), body=()),
-        "assignment": DeclarationSyntax("constant", name=("left",), lines=3, top=True),
+        "function_definition": table.DeclarationSyntax("function", inside="method"),
+        "class_definition": table.DeclarationSyntax("class", bases=kind_set("superclasses")),
+        "type_alias_statement": table.DeclarationSyntax("type", name=("left",), body=()),
+        "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
-    closures=frozenset({"lambda"}),
-    wraps=frozenset({"decorated_definition", "expression_statement"}),
+    closures=kind_set("lambda"),
+    wraps=kind_set("decorated_definition expression_statement"),
     parameters={
-        "typed_parameter": ParameterSyntax(name=("identifier", "list_splat_pattern", "dictionary_splat_pattern")),
-        "default_parameter": ParameterSyntax(),
-        "typed_default_parameter": ParameterSyntax(),
+        "typed_parameter": table.ParameterSyntax(name=("identifier", "list_splat_pattern", "dictionary_splat_pattern")),
+        "default_parameter typed_default_parameter": table.ParameterSyntax(),
     },
-    decorators=frozenset({"decorator"}),
+    decorators=kind_set("decorator"),
     modifiers={"async": "async"},
-    not_bases=frozenset({"keyword_argument", "dictionary_splat"}),
+    not_bases=kind_set("keyword_argument dictionary_splat"),
     settle=_adjust_declaration,
     docstring=_find_docstring,
-    void=frozenset({"None", "NoReturn", "Never", "typing.NoReturn", "typing.Never"}),
+    void=kind_set("None NoReturn Never typing.NoReturn typing.Never"),
     # A field and a kind have the same name here, so the member is given as the last part.
     members={"attribute": ("object", "")},
     indexes={"subscript": "value"},
-    calls={"call": CallSyntax()},
+    calls={"call": table.CallSyntax()},
     keywords={"keyword_argument": ("name", "value")},
-    transparent=frozenset({"parenthesized_expression", "await"}),
+    transparent=kind_set("parenthesized_expression await"),
     assigns={
-        "assignment": AssignmentSyntax(),
-        "augmented_assignment": AssignmentSyntax(augmented=True),
-        "named_expression": AssignmentSyntax(left="name", right="value"),
-        "as_pattern": AssignmentSyntax(left="alias", right=""),
-        "for_statement": AssignmentSyntax(loop=True),
-        "for_in_clause": AssignmentSyntax(loop=True),
+        "assignment": table.AssignmentSyntax(),
+        "augmented_assignment": table.AssignmentSyntax(augmented=True),
+        "named_expression": table.AssignmentSyntax(left="name", right="value"),
+        "as_pattern": table.AssignmentSyntax(left="alias", right=""),
+        "for_statement for_in_clause": table.AssignmentSyntax(loop=True),
     },
-    targets=frozenset(
-        {
-            "pattern_list",
-            "tuple_pattern",
-            "list_pattern",
-            "list_splat_pattern",
-            "dictionary_splat_pattern",
-            "as_pattern_target",
-        }
-    ),
-    removes=frozenset({"delete_statement"}),
-    types=frozenset({"type"}),
-    texts=frozenset({"string_content", "false", "none"}),
+    targets=kind_set("""
+        pattern_list tuple_pattern list_pattern list_splat_pattern dictionary_splat_pattern as_pattern_target
+    """),
+    removes=kind_set("delete_statement"),
+    types=kind_set("type"),
+    texts=kind_set("string_content false none"),
     literals={
-        "string": "str",
-        "concatenated_string": "str",
+        "string concatenated_string": "str",
         "integer": "int",
         "float": "float",
-        "true": "bool",
-        "false": "bool",
-        "list": "list",
-        "list_comprehension": "list",
-        "dictionary": "dict",
-        "dictionary_comprehension": "dict",
-        "set": "set",
-        "set_comprehension": "set",
+        "true false": "bool",
+        "list list_comprehension": "list",
+        "dictionary dictionary_comprehension": "dict",
+        "set set_comprehension": "set",
         "tuple": "tuple",
         "none": "None",
     },
-    verdicts={"comparison_operator": frozenset(), "not_operator": frozenset()},
+    verdicts={"comparison_operator not_operator": frozenset()},
     choices={"conditional_expression": (1,)},
-    nothing=frozenset({"none"}),
-    returns=frozenset({"return_statement"}),
-    throws=frozenset({"raise_statement"}),
-    awaits=frozenset({"await"}),
-    yields=frozenset({"yield"}),
-    branches=frozenset(
-        {
-            "if_statement",
-            "elif_clause",
-            "conditional_expression",
-            "except_clause",
-            "except_group_clause",
-            "finally_clause",
-            "try_statement>else_clause",
-            "case_clause",
-        }
-    ),
-    arms=frozenset({"block"}),
-    loops=frozenset({"for_statement", "while_statement"}),
-    breaks=frozenset({"break_statement"}),
-    continues=frozenset({"continue_statement"}),
+    nothing=kind_set("none"),
+    throws=kind_set("raise_statement"),
+    awaits=kind_set("await"),
+    yields=kind_set("yield"),
+    branches=kind_set("""
+        if_statement elif_clause conditional_expression except_clause except_group_clause finally_clause
+        try_statement>else_clause case_clause
+    """),
+    arms=kind_set("block"),
+    loops=kind_set("for_statement while_statement"),
     imports={
         "import_statement": _read_imports,
         "import_from_statement": _read_from_imports,
         "future_import_statement": lambda _syntax, _node: ["__future__"],
     },
-    unseen=frozenset({"string_start", "string_end"}),
-    ignored=frozenset({"global_statement", "nonlocal_statement", "type_conversion"}),
+    unseen=kind_set("string_start string_end"),
+    ignored=kind_set("global_statement nonlocal_statement type_conversion"),
     hooks={
         "assignment": _visit_dunder_all,
         "as_pattern": _visit_except_alias,
         "match_statement": visit_match,
         "case_pattern": visit_case_pattern,
-        "comparison_operator": visit_membership,
+        "comparison_operator": assignments.visit_membership,
     },
     finish=_collect_exports,
 )

@@ -3,9 +3,8 @@
 Much of what is a keyword elsewhere is a call in Ruby: `raise`, `private`, `require`.
 """
 
-from cleats.toolsets.code.analysis.facts import CallArgument
-from cleats.toolsets.code.analysis.languages.assignments import collect_targets
-from cleats.toolsets.code.analysis.languages.declarations import read_declaration
+from cleats.toolsets.code.analysis.languages import assignments, table
+from cleats.toolsets.code.analysis.languages.declarations import read_declaration, visit_static_members
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.ruby_words import (
     RAISE_WORDS,
@@ -15,66 +14,27 @@ from cleats.toolsets.code.analysis.languages.ruby_words import (
     visit_word_call,
 )
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    COMPARISON_OPERATORS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
-from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow, deduplicate_names
+from cleats.toolsets.code.analysis.languages.table import kind_set
+from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_NAMESPACE_SYNTAX = DeclarationSyntax("namespace")
-_MIXIN_SYNTAX = DeclarationSyntax("trait")
+_NAMESPACE_SYNTAX = table.DeclarationSyntax("namespace")
+_MIXIN_SYNTAX = table.DeclarationSyntax("trait")
 _CREATED_TYPE_SYNTAX = {
-    "Struct.new": DeclarationSyntax("struct"),
-    "Data.define": DeclarationSyntax("struct"),
-    "Class.new": DeclarationSyntax("class"),
-    "Module.new": DeclarationSyntax("trait"),
+    "Struct.new": table.DeclarationSyntax("struct"),
+    "Data.define": table.DeclarationSyntax("struct"),
+    "Class.new": table.DeclarationSyntax("class"),
+    "Module.new": table.DeclarationSyntax("trait"),
 }
-_ITERATOR_METHODS = frozenset(
-    {
-        "map",
-        "map!",
-        "flat_map",
-        "collect",
-        "filter_map",
-        "select",
-        "filter",
-        "reject",
-        "find",
-        "detect",
-        "inject",
-        "reduce",
-        "times",
-        "upto",
-        "downto",
-        "step",
-        "loop",
-        "cycle",
-        "any?",
-        "all?",
-        "find_each",
-        "sort_by",
-        "group_by",
-    }
-)
+_ITERATOR_METHODS = kind_set("""
+    map map! flat_map collect filter_map select filter reject find detect inject reduce times upto downto step loop
+    cycle any? all? find_each sort_by group_by
+""")
 """Iterators, in addition to all methods whose names begin with `each`."""
 
-_CONTROL_KINDS = frozenset({"if", "unless", "case", "case_match", "while", "until", "for", "begin"})
-_VALUELESS_KINDS = frozenset({"assignment", "operator_assignment", "nil", "if_modifier"}) | {
-    "unless_modifier",
-    "while_modifier",
-    "until_modifier",
-    "return",
-    "comment",
-    "yield",
-    "ensure",
-    "rescue",
-    "else",
-}
+_CONTROL_KINDS = kind_set("if unless case case_match while until for begin")
+_VALUELESS_KINDS = kind_set("assignment operator_assignment nil if_modifier") | kind_set("""
+    unless_modifier while_modifier until_modifier return comment yield ensure rescue else
+""")
 
 _TARGET_LIST_KINDS = ("left_assignment_list", "destructured_left_assignment", "rest_assignment")
 
@@ -111,48 +71,38 @@ def _visit_module(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> boo
     name_node, body = syntax.find_child(node, "name"), syntax.find_child(node, "body")
     if name_node == NO_NODE:
         return False
-    is_mixin = body != NO_NODE and any(syntax.kinds[child] == "method" for child in syntax.children(body))
+    is_mixin = any(syntax.kinds[child] == "method" for child in syntax.children(body))
     read_declaration(walk, node, node, _MIXIN_SYNTAX if is_mixin else _NAMESPACE_SYNTAX, syntax.text(name_node))
     return True
 
 
-def _visit_singleton_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_singleton_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `class << self`, whose contents belong to the class itself."""
-    frame_count, saved_visibility = len(walk.frames), walk.frame.section_visibility
-    walk.frame.section_visibility = ""
-    walk.visit_children(node, None)
+    saved_visibility, walk.frame.section_visibility = walk.frame.section_visibility, ""
+    visit_static_members(walk, node, None)
     walk.frame.section_visibility = saved_visibility
-    for frame in walk.frames[frame_count:]:
-        if frame.parent is walk.frame:
-            frame.modifiers["static"] = None
-    return True
 
 
-def _visit_block(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_block(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a block; the block of an iterator is a loop whose parameters receive the elements."""
     syntax = walk.syntax
     saved_calls, walk.calls = walk.calls, []
     call_node = syntax.parents[node]
-    method = syntax.find_child(call_node, "method") if call_node != NO_NODE else NO_NODE
+    method = syntax.find_child(call_node, "method")
     names: list[str] = []
     parameters_node = syntax.find_child(node, "parameters")
     if NO_NODE not in (method, parameters_node):
-        collect_targets(walk, parameters_node, names)
-    if method != NO_NODE and _is_iterator(syntax.text(method)):
+        assignments.collect_targets(walk, parameters_node, names)
+    if syntax.text(method) in _ITERATOR_METHODS or syntax.text(method).startswith("each"):
         walk.frame.loops += 1
         value, receiver = ValueFlow(), syntax.find_child(call_node, "receiver")
-        if receiver != NO_NODE and syntax.kinds[receiver] in walk.language.names:
+        if syntax.kinds[receiver] in walk.language.names:
             value.names.append(syntax.text(receiver))
         walk.record_step(node, names, value)
     body = syntax.find_child(node, "body")
     if body != NO_NODE:
         walk.visit_arm(body, None)
     walk.calls = saved_calls
-    return True
-
-
-def _is_iterator(name: str) -> bool:
-    return name in _ITERATOR_METHODS or name.startswith("each")
 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -196,7 +146,7 @@ def _read_created_type(walk: SyntaxWalker, frame: Frame, call_node: int) -> None
     if block != NO_NODE:
         header = syntax.data[frame.start : syntax.starts[block]].decode("utf-8", "replace")
         frame.signature = " ".join(header.split())
-    for child in syntax.children(arguments_node) if arguments_node != NO_NODE else ():
+    for child in syntax.children(arguments_node):
         if syntax.kinds[child] == "simple_symbol":
             frame.params.append(syntax.text(child).lstrip(":"))
         elif frame.kind == "class":
@@ -227,39 +177,31 @@ def _is_valueless(walk: SyntaxWalker, node: int) -> bool:
         return True
     if syntax.kinds[node] == "identifier":
         return syntax.text(node) in RAISE_WORDS
-    method = syntax.find_child(node, "method")
-    return method != NO_NODE and syntax.text(method) in (*RAISE_WORDS, "puts", "print", "p", "loop", "each")
+    method = syntax.text(syntax.find_child(node, "method"))
+    return method in (*RAISE_WORDS, "puts", "print", "p", "loop", "each")
 
 
-def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit backticks, `yield` and `super` as calls."""
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        _visit_intrinsic(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
-        return True
+        walk.visit_as_statement(_visit_intrinsic, node)
+        return
     kind = walk.syntax.kinds[node]
     walk.visit_children(node, argument_flow := ValueFlow())
-    argument = CallArgument(
-        deduplicate_names(argument_flow.names), argument_flow.calls, argument_flow.text[:MAX_TEXT_CHARS]
-    )
-    walk.record_call(node, "`" if kind == "subshell" else kind, [argument], flow)
-    return True
+    walk.record_call(node, "`" if kind == "subshell" else kind, [argument_flow.to_argument()], flow)
 
 
-def _visit_rescue(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_rescue(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a `rescue`, whose variable receives the exception."""
     walk.frame.branches += 1
     syntax = walk.syntax
     for child in syntax.children(node):
         if syntax.fields[child] == "variable":
-            collect_targets(walk, child, [])
+            assignments.collect_targets(walk, child, [])
         elif syntax.fields[child] == "exceptions":
             walk.record_uses(child)
         else:
             walk.visit_arms([child])
-    return True
 
 
 def _visit_in_clause(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
@@ -278,117 +220,75 @@ def _visit_in_clause(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
     return True
 
 
-def _collect_exports(walk: SyntaxWalker) -> None:
-    for frame in walk.frames:
-        if frame.is_top_level and frame.visibility == "public":
-            walk.exports[frame.name] = None
-
-
-RUBY = Language(
+RUBY = table.Language(
     id="ruby",
     grammar="tree_sitter_ruby",
     declares={
-        "class": DeclarationSyntax("class", bases=frozenset({"superclass"})),
+        "class": table.DeclarationSyntax("class", bases=kind_set("superclass")),
         "module": _NAMESPACE_SYNTAX,
-        "method": DeclarationSyntax("function", inside="method"),
-        "singleton_method": DeclarationSyntax("function", inside="method"),
-        "assignment": DeclarationSyntax("constant", name=("left",), lines=3, top=True),
+        "method singleton_method": table.DeclarationSyntax("function", inside="method"),
+        "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
-    carriers={"assignment": CarrierSyntax("left", "right")},
-    closures=frozenset({"lambda"}),
-    endless=frozenset({"method", "singleton_method"}),
+    carriers={"assignment": table.CarrierSyntax("left", "right")},
+    closures=kind_set("lambda"),
+    endless=kind_set("method singleton_method"),
     parameters={
-        "optional_parameter": ParameterSyntax(),
-        "keyword_parameter": ParameterSyntax(),
-        "splat_parameter": ParameterSyntax(),
-        "hash_splat_parameter": ParameterSyntax(),
-        "block_parameter": ParameterSyntax(),
+        "optional_parameter keyword_parameter splat_parameter hash_splat_parameter": table.ParameterSyntax(),
+        "block_parameter": table.ParameterSyntax(),
     },
     begin=_adjust_name,
     settle=_adjust_declaration,
     doc_comments=("# ", "#\n", "##", "#\t"),
-    names=frozenset(
-        {
-            "identifier",
-            "constant",
-            "instance_variable",
-            "class_variable",
-            "global_variable",
-            "self",
-        }
-    ),
+    names=kind_set("identifier constant instance_variable class_variable global_variable self"),
     members={"scope_resolution": ("scope", "name"), "assigned_member": ("receiver", "method")},
     joints={"scope_resolution": "::"},
     indexes={"element_reference": "object"},
-    calls={"call": CallSyntax(function=("method",), receiver=("receiver",))},
+    calls={"call": table.CallSyntax(function=("method",), receiver=("receiver",))},
     keywords={"pair": ("key", "value")},
-    transparent=frozenset({"parenthesized_statements"}),
+    transparent=kind_set("parenthesized_statements"),
     assigns={
-        "assignment": AssignmentSyntax(),
-        "operator_assignment": AssignmentSyntax(augmented=True),
-        "for": AssignmentSyntax(left="pattern", right="value", loop=True),
+        "assignment": table.AssignmentSyntax(),
+        "operator_assignment": table.AssignmentSyntax(augmented=True),
+        "for": table.AssignmentSyntax(left="pattern", right="value", loop=True),
     },
-    targets=frozenset({"left_assignment_list", "destructured_parameter"}),
-    texts=frozenset({"string_content", "heredoc_content", "simple_symbol"}),
+    targets=kind_set("left_assignment_list destructured_parameter"),
+    texts=kind_set("string_content heredoc_content simple_symbol"),
     literals={
-        "string": "String",
-        "heredoc_beginning": "String",
+        "string heredoc_beginning": "String",
         "integer": "Integer",
         "float": "Float",
-        "true": "Boolean",
-        "false": "Boolean",
-        "array": "Array",
-        "string_array": "Array",
-        "symbol_array": "Array",
+        "true false": "Boolean",
+        "array string_array symbol_array": "Array",
         "hash": "Hash",
         "simple_symbol": "Symbol",
         "regex": "Regexp",
         "range": "Range",
         "lambda": "Proc",
     },
-    verdicts={"binary": COMPARISON_OPERATORS, "unary": frozenset({"!", "not"})},
-    choices={
-        "conditional": ("condition",),
-        "if": ("condition",),
-        "unless": ("condition",),
-        "case": ("value",),
-    },
+    verdicts={"binary": table.COMPARISON_OPERATORS, "unary": kind_set("! not")},
+    choices={"conditional if unless": ("condition",), "case": ("value",)},
     made=infer_type,
-    lists=frozenset({"argument_list"}),
-    nothing=frozenset({"nil"}),
-    returns=frozenset({"return"}),
-    branches=frozenset(
-        {
-            "if",
-            "elsif",
-            "unless",
-            "if_modifier",
-            "unless_modifier",
-            "conditional",
-            "rescue_modifier",
-        }
-    ),
-    cases=frozenset({"when"}),
-    loops=frozenset({"for", "while", "until", "while_modifier", "until_modifier"}),
-    breaks=frozenset({"break"}),
-    continues=frozenset({"next"}),
-    ignored=frozenset({"undef", "hash_key_symbol"}),
+    lists=kind_set("argument_list"),
+    nothing=kind_set("nil"),
+    returns=kind_set("return"),
+    branches=kind_set("if elsif unless if_modifier unless_modifier conditional rescue_modifier"),
+    cases=kind_set("when"),
+    loops=kind_set("for while until while_modifier until_modifier"),
+    breaks=kind_set("break"),
+    continues=kind_set("next"),
+    ignored=kind_set("undef hash_key_symbol"),
     hooks={
         "module": _visit_module,
         "singleton_class": _visit_singleton_class,
         "identifier": visit_identifier,
         "call": visit_word_call,
-        "block": _visit_block,
-        "do_block": _visit_block,
-        "assignment": _visit_assignment,
-        "operator_assignment": _visit_assignment,
+        "block do_block": _visit_block,
+        "assignment operator_assignment": _visit_assignment,
         "body_statement": _visit_body,
-        "subshell": _visit_intrinsic,
-        "yield": _visit_intrinsic,
-        "super": _visit_intrinsic,
+        "subshell yield super": _visit_intrinsic,
         "rescue": _visit_rescue,
         "in_clause": _visit_in_clause,
     },
     prepare=_mark_assigned_members,
-    finish=_collect_exports,
+    finish=SyntaxWalker.export_public,
 )

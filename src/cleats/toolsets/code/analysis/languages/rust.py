@@ -1,24 +1,14 @@
 """The language table of Rust."""
 
-from cleats.toolsets.code.analysis.languages import grammar_workarounds
-from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type, visit_assignment
+from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.rust_macros import visit_macro_call, visit_token_tree
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    COMPARISON_OPERATORS,
-    TYPE_KINDS,
-    AssignmentSyntax,
-    CallSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    Language,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_IMPL_SYNTAX = DeclarationSyntax("impl", bases=frozenset({"trait"}), name=("type",))
+_IMPL_SYNTAX = table.DeclarationSyntax("impl", bases=kind_set("trait"), name=("type",))
 _UNNAMED_TYPE_KINDS = ("array_type", "tuple_type", "unit_type")
 _STATEMENT_SUFFIXES = ("_statement", "_item", "_declaration", "_definition", "_comment")
 _CONSTRUCTOR_PREFIXES = ("new", "default", "with_", "from", "open", "create")
@@ -31,7 +21,7 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
         frame.visibility = "public" if words[0] == "pub" else "internal"
     elif parent.kind == "trait" or (parent.kind == "impl" and parent.bases):
         frame.visibility = "public"
-    elif parent.parent is None or parent.kind in TYPE_KINDS or parent.kind == "namespace":
+    elif parent.parent is None or parent.kind in table.TYPE_KINDS or parent.kind == "namespace":
         frame.visibility = "" if frame.kind == "impl" else "private"
     if frame.kind == "method" and frame.name == "new" and parent.kind == "impl":
         frame.kind = "constructor"
@@ -41,13 +31,13 @@ def _visit_impl(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit an `impl` block, which is named after its type without type arguments."""
     syntax = walk.syntax
     type_node = syntax.find_child(node, "type")
-    while type_node != NO_NODE and syntax.kinds[type_node] in ("reference_type", "pointer_type"):
+    while syntax.kinds[type_node] in ("reference_type", "pointer_type"):
         type_node = syntax.find_child(type_node, "type")
-    is_list = type_node != NO_NODE and (syntax.contains_text(type_node, b",") or syntax.contains_text(type_node, b";"))
-    if type_node != NO_NODE and syntax.kinds[type_node] in _UNNAMED_TYPE_KINDS and is_list:
+    is_list = syntax.contains_text(type_node, b",") or syntax.contains_text(type_node, b";")
+    if syntax.kinds[type_node] in _UNNAMED_TYPE_KINDS and is_list:
         read_declaration(walk, node, node, _IMPL_SYNTAX, " ".join(syntax.text(type_node).split())[:200])
         return True
-    text = syntax.text(type_node).partition("<")[0] if type_node != NO_NODE else ""
+    text = syntax.text(type_node).partition("<")[0]
     words = [word for word in text.strip("&*() ").replace("(", " ").split() if _is_type_word(word)]
     if not words:
         return False
@@ -74,11 +64,10 @@ def _visit_tuple_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) 
     """Record tuple fields, which have numbers for names and complete a struct's signature."""
     syntax = walk.syntax
     parent = syntax.parents[node]
-    variant = syntax.find_child(parent, "name") if syntax.kinds[parent] == "enum_variant" else NO_NODE
-    owner = syntax.text(variant) if variant != NO_NODE else ""
+    owner = syntax.text(syntax.find_child(parent, "name")) if syntax.kinds[parent] == "enum_variant" else ""
     types = [child for child in syntax.children(node) if syntax.fields[child] == "type"]
     for position, child in enumerate(types):
-        record_type(walk, "field", owner or str(position), read_type(walk, child), "annotation")
+        assignments.record_type(walk, "field", owner or str(position), assignments.read_type(walk, child), "annotation")
     if not owner and walk.frame.kind == "struct":
         walk.frame.signature += " ".join(syntax.text(node).split())
     return False
@@ -151,14 +140,6 @@ def _visit_match(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     return True
 
 
-def _visit_match_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    """Visit the condition of a pattern, whose names are already bound."""
-    condition = walk.syntax.find_child(node, "condition")
-    if condition != NO_NODE:
-        walk.visit(condition, None)
-    return True
-
-
 def _visit_let_condition(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `if let Some(x) = y`."""
     syntax = walk.syntax
@@ -207,8 +188,10 @@ def _visit_constant(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
     if walk.syntax.find_child(node, "value") == NO_NODE:
         walk.record_uses(node)
         return True
-    if walk.frame.kind in TYPE_KINDS:
-        visit_assignment(walk, node, flow, AssignmentSyntax(left="name", right="value", typed_field=True))
+    if walk.frame.kind in table.TYPE_KINDS:
+        assignments.visit_assignment(
+            walk, node, flow, table.AssignmentSyntax(left="name", right="value", typed_field=True)
+        )
         return True
     return False
 
@@ -220,7 +203,7 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
     if kind == "macro_invocation":
         return _MACRO_RESULT_TYPES.get(syntax.text(node + 1), "")
     function = syntax.find_child(node, "function") if kind == "call_expression" else NO_NODE
-    if function == NO_NODE or syntax.kinds[function] not in ("identifier", "scoped_identifier"):
+    if syntax.kinds[function] not in ("identifier", "scoped_identifier"):
         return ""
     path, _, last = syntax.text(function).rpartition("::")
     if not path:
@@ -255,33 +238,24 @@ def _read_extern_crate(syntax: SyntaxTree, node: int) -> list[str]:
     return [syntax.text(name_node)] if name_node != NO_NODE else []
 
 
-def _collect_exports(walk: SyntaxWalker) -> None:
-    for frame in walk.frames:
-        if frame.is_top_level and frame.visibility == "public" and frame.kind != "impl":
-            walk.exports[frame.name] = None
-
-
-RUST = Language(
+RUST = table.Language(
     id="rust",
     grammar="tree_sitter_rust",
     declares={
-        "function_item": DeclarationSyntax("function", inside="method"),
-        "function_signature_item": DeclarationSyntax("function", inside="method"),
-        "struct_item": DeclarationSyntax("struct"),
-        "union_item": DeclarationSyntax("struct"),
-        "enum_item": DeclarationSyntax("enum"),
-        "trait_item": DeclarationSyntax("trait", bases=frozenset({"bounds"})),
+        "function_item function_signature_item": table.DeclarationSyntax("function", inside="method"),
+        "struct_item union_item": table.DeclarationSyntax("struct"),
+        "enum_item": table.DeclarationSyntax("enum"),
+        "trait_item": table.DeclarationSyntax("trait", bases=kind_set("bounds")),
         "impl_item": _IMPL_SYNTAX,
-        "mod_item": DeclarationSyntax("namespace"),
-        "type_item": DeclarationSyntax("type", body=()),
-        "const_item": DeclarationSyntax("constant", lines=3, top=True),
-        "static_item": DeclarationSyntax("constant", lines=3, top=True),
-        "macro_definition": DeclarationSyntax("macro", body=("macro_rule",)),
+        "mod_item": table.DeclarationSyntax("namespace"),
+        "type_item": table.DeclarationSyntax("type", body=()),
+        "const_item static_item": table.DeclarationSyntax("constant", lines=3, top=True),
+        "macro_definition": table.DeclarationSyntax("macro", body=("macro_rule",)),
     },
-    carriers={"let_declaration": CarrierSyntax("pattern", "value")},
-    closures=frozenset({"closure_expression"}),
-    parameters={"parameter": ParameterSyntax(name=("pattern",))},
-    decorators=frozenset({"attribute_item"}),
+    carriers={"let_declaration": table.CarrierSyntax("pattern", "value")},
+    closures=kind_set("closure_expression"),
+    parameters={"parameter": table.ParameterSyntax(name=("pattern",))},
+    decorators=kind_set("attribute_item"),
     modifiers={
         "visibility_modifier": "",
         "async": "async",
@@ -289,67 +263,39 @@ RUST = Language(
         "unsafe": "unsafe",
         "extern_modifier": "extern",
     },
-    modifier_lists=frozenset({"function_modifiers"}),
-    not_bases=frozenset({"lifetime"}),
+    modifier_lists=kind_set("function_modifiers"),
+    not_bases=kind_set("lifetime"),
     settle=_adjust_declaration,
     doc_comments=("///", "// ", "/*"),
-    void=frozenset({"()", "!"}),
-    names=frozenset({"identifier", "self", "shorthand_field_identifier"}),
-    type_names=frozenset({"type_identifier", "scoped_type_identifier", "crate", "super"}),
+    void=kind_set("() !"),
+    names=kind_set("identifier self shorthand_field_identifier"),
+    type_names=kind_set("type_identifier scoped_type_identifier crate super"),
     members={"field_expression": ("value", "field"), "scoped_identifier": ("path", "name")},
     joints={"scoped_identifier": "::"},
     indexes={"index_expression": ""},
-    calls={"call_expression": CallSyntax()},
-    transparent=frozenset(
-        {
-            "parenthesized_expression",
-            "reference_expression",
-            "unary_expression",
-            "try_expression",
-            "await_expression",
-            "type_cast_expression",
-            "generic_function",
-            "generic_type",
-            "generic_type_with_turbofish",
-        }
-    ),
+    calls={"call_expression": table.CallSyntax()},
+    transparent=kind_set("""
+        parenthesized_expression reference_expression unary_expression try_expression await_expression
+        type_cast_expression generic_function generic_type generic_type_with_turbofish
+    """),
     assigns={
-        "let_declaration": AssignmentSyntax(left="pattern", right="value"),
-        "assignment_expression": AssignmentSyntax(),
-        "compound_assignment_expr": AssignmentSyntax(augmented=True),
-        "for_expression": AssignmentSyntax(left="pattern", right="value", loop=True),
-        "const_item": AssignmentSyntax(left="name", right="value"),
-        "static_item": AssignmentSyntax(left="name", right="value"),
-        "field_declaration": AssignmentSyntax(left="name", right="no value", typed_field=True),
-        "enum_variant": AssignmentSyntax(left="name", right="value", typed_field=True),
+        "let_declaration": table.AssignmentSyntax(left="pattern", right="value"),
+        "assignment_expression": table.AssignmentSyntax(),
+        "compound_assignment_expr": table.AssignmentSyntax(augmented=True),
+        "for_expression": table.AssignmentSyntax(left="pattern", right="value", loop=True),
+        "const_item static_item": table.AssignmentSyntax(left="name", right="value"),
+        "field_declaration": table.AssignmentSyntax(left="name", right="no value", typed_field=True),
+        "enum_variant": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
-    targets=frozenset({"tuple_pattern", "struct_pattern", "tuple_struct_pattern", "slice_pattern"}),
-    types=frozenset(
-        {
-            "generic_type",
-            "reference_type",
-            "pointer_type",
-            "array_type",
-            "tuple_type",
-            "function_type",
-            "unit_type",
-            "never_type",
-            "primitive_type",
-            "abstract_type",
-            "dynamic_type",
-            "bounded_type",
-            "bracketed_type",
-            "qualified_type",
-            "type_arguments",
-            "type_parameters",
-            "where_clause",
-            "associated_type",
-        }
-    ),
-    texts=frozenset({"string_content"}),
+    targets=kind_set("tuple_pattern struct_pattern tuple_struct_pattern slice_pattern"),
+    types=kind_set("""
+        generic_type reference_type pointer_type array_type tuple_type function_type unit_type never_type primitive_type
+        abstract_type dynamic_type bounded_type bracketed_type qualified_type type_arguments type_parameters
+        where_clause associated_type
+    """),
+    texts=kind_set("string_content"),
     literals={
-        "string_literal": "&str",
-        "raw_string_literal": "&str",
+        "string_literal raw_string_literal": "&str",
         "char_literal": "char",
         "integer_literal": "integer",
         "float_literal": "float",
@@ -358,19 +304,19 @@ RUST = Language(
         "tuple_expression": "tuple",
     },
     made=_infer_type,
-    nothing=frozenset({"unit_expression"}),
+    nothing=kind_set("unit_expression"),
     casts={"type_cast_expression": "type"},
-    verdicts={"binary_expression": COMPARISON_OPERATORS, "unary_expression": frozenset({"!"})},
-    returns=frozenset({"return_expression"}),
-    awaits=frozenset({"await_expression"}),
-    branches=frozenset({"if_expression"}),
-    cases=frozenset({"match_arm"}),
-    loops=frozenset({"for_expression", "while_expression", "loop_expression"}),
-    breaks=frozenset({"break_expression"}),
-    continues=frozenset({"continue_expression"}),
-    comments=frozenset({"line_comment", "block_comment"}),
+    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
+    returns=kind_set("return_expression"),
+    awaits=kind_set("await_expression"),
+    branches=kind_set("if_expression"),
+    cases=kind_set("match_arm"),
+    loops=kind_set("for_expression while_expression loop_expression"),
+    breaks=kind_set("break_expression"),
+    continues=kind_set("continue_expression"),
+    comments=kind_set("line_comment block_comment"),
     imports={"use_declaration": _read_imports, "extern_crate_declaration": _read_extern_crate},
-    ignored=frozenset({"inner_attribute_item", "visibility_modifier", "lifetime", "label"}),
+    ignored=kind_set("inner_attribute_item visibility_modifier lifetime label"),
     hooks={
         "impl_item": _visit_impl,
         "mod_item": _visit_module,
@@ -380,12 +326,13 @@ RUST = Language(
         "expression_statement": _visit_statement,
         "if_expression": _visit_if,
         "match_expression": _visit_match,
-        "match_pattern": _visit_match_pattern,
+        # The names in a pattern are bound already.
+        "match_pattern": lambda walk, node, _flow: walk.visit(walk.syntax.find_child(node, "condition"), None),
         "let_condition": _visit_let_condition,
         "macro_invocation": visit_macro_call,
         "token_tree": visit_token_tree,
         "ordered_field_declaration_list": _visit_tuple_fields,
     },
     unwrap=grammar_workarounds.unwrap_rust_macros,
-    finish=_collect_exports,
+    finish=lambda walk: walk.export_public("impl"),
 )

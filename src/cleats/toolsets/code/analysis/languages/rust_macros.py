@@ -8,23 +8,21 @@ import re
 
 from cleats.toolsets.code.analysis.facts import CallArgument
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE
-from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow, deduplicate_names
+from cleats.toolsets.code.analysis.languages.table import kind_set
+from cleats.toolsets.code.analysis.languages.walk import MAX_TEXT_CHARS, SyntaxWalker, ValueFlow
 
-PANIC_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented"})
+PANIC_MACROS = kind_set("panic unreachable todo unimplemented")
 
-_NAME_KINDS = frozenset({"identifier", "type_identifier", "field_identifier", "self", "super", "crate", "metavariable"})
-_STRING_KINDS = frozenset({"string_literal", "raw_string_literal"})
+_NAME_KINDS = kind_set("identifier type_identifier field_identifier self super crate metavariable")
+_STRING_KINDS = kind_set("string_literal raw_string_literal")
 _CAPTURED_NAME_PATTERN = re.compile(r"(?<!\{)\{([a-z_]\w*)(?=[:}])")
 
 
-def visit_macro_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def visit_macro_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a macro call. A hook."""
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        visit_macro_call(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
-        return True
+        walk.visit_as_statement(visit_macro_call, node)
+        return
     syntax = walk.syntax
     name_node, token_tree = syntax.find_child(node, "macro"), syntax.find_child(node, "token_tree")
     name = "".join(syntax.text(name_node).split()) if name_node != NO_NODE else ""
@@ -33,13 +31,11 @@ def visit_macro_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> b
     last = name.rpartition("::")[2]
     if last in PANIC_MACROS:
         walk.frame.throws["panic"] = walk.frame.throws[last] = None
-    return True
 
 
-def visit_token_tree(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def visit_token_tree(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit tokens anywhere else, such as the right side of a rule. A hook."""
     _TokenReader(walk, flow or ValueFlow()).read(list(walk.syntax.children(node)))
-    return True
 
 
 def _read_macro_arguments(walk: SyntaxWalker, token_tree: int) -> list[CallArgument]:
@@ -55,7 +51,7 @@ def _read_macro_arguments(walk: SyntaxWalker, token_tree: int) -> list[CallArgum
     for run in runs:
         if run:
             _TokenReader(walk, flow := ValueFlow()).read(run)
-            arguments.append(CallArgument(deduplicate_names(flow.names), flow.calls, flow.text[:MAX_TEXT_CHARS]))
+            arguments.append(flow.to_argument())
     return arguments
 
 

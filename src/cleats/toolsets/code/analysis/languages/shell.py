@@ -7,7 +7,7 @@ name.
 from cleats.toolsets.code.analysis.facts import CallArgument
 from cleats.toolsets.code.analysis.languages.assignments import visit_assignment
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, DeclarationSyntax, Language
+from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, DeclarationSyntax, Language, kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _SOURCE_COMMANDS = ("source", ".")
@@ -20,13 +20,10 @@ _ARITHMETIC_UPDATE = AssignmentSyntax(augmented=True)
 _ARITHMETIC_COMPARISONS = (b"==", b"!=", b"<=", b">=")
 
 
-def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     if flow is None:
-        saved_calls, walk.calls = walk.calls, []
-        _visit_command(walk, node, value := ValueFlow())
-        walk.record_step(node, [], value)
-        walk.calls = saved_calls
-        return True
+        walk.visit_as_statement(_visit_command, node)
+        return
     syntax, callee = walk.syntax, ""
     arguments: list[CallArgument] = []
     words: list[str] = []
@@ -42,13 +39,12 @@ def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> boo
     if callee in _JUMP_COMMANDS:
         walk.frame.breaks += callee == "break"
         walk.frame.continues += callee == "continue"
-        return True
+        return
     if callee in _SOURCE_COMMANDS and words:
         walk.imports[words[0].strip("\"'")] = None
     elif callee in _READ_COMMANDS:
         _record_read_targets(walk, words)
     walk.record_call(node, callee, arguments, flow)
-    return True
 
 
 def _read_command_name(walk: SyntaxWalker, node: int, flow: ValueFlow) -> str:
@@ -125,7 +121,7 @@ def _visit_arithmetic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
     return True
 
 
-def _visit_declaration(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_declaration(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `local x`, which assigns nothing, and `export x`, which exports it."""
     syntax = walk.syntax
     first_word = syntax.data[syntax.starts[node] : syntax.ends[node]].split(None, 1)[:1]
@@ -140,10 +136,9 @@ def _visit_declaration(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -
             walk.frame.reads[syntax.text(child)] = None
         elif kind != "variable_name":
             walk.visit(child, None)
-    return True
 
 
-def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `if` and `elif`; the commands after `then` do not always run."""
     syntax, outer_block = walk.syntax, walk.block_number
     walk.frame.branches += 1
@@ -158,7 +153,6 @@ def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
         else:
             walk.visit(child, None)
     walk.block_number = outer_block
-    return True
 
 
 def _visit_case_item(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -170,11 +164,10 @@ def _visit_case_item(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> b
     return True
 
 
-def _visit_raw_string(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+def _visit_raw_string(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Add text between single quotes as it is."""
     if flow is not None:
         flow.text += walk.syntax.text(node)[1:-1][:120]
-    return True
 
 
 SHELL = Language(
@@ -185,29 +178,27 @@ SHELL = Language(
         "variable_assignment": DeclarationSyntax("constant", lines=3, top=True),
     },
     doc_comments=("# ", "#\n", "#\t", "##"),
-    names=frozenset({"variable_name", "special_variable_name"}),
+    names=kind_set("variable_name special_variable_name"),
     indexes={"subscript": "name"},
     assigns={
         "variable_assignment": AssignmentSyntax(left="name", right="value"),
         "for_statement": AssignmentSyntax(left="variable", right="value", loop=True),
     },
-    removes=frozenset({"unset_command"}),
-    updates=frozenset({"postfix_expression"}),
-    texts=frozenset({"word", "string_content", "number", "heredoc_content"}),
-    arms=frozenset({"elif_clause", "else_clause"}),
-    cases=frozenset({"case_item"}),
-    loops=frozenset({"for_statement", "c_style_for_statement", "while_statement"}),
-    ignored=frozenset({"heredoc_start", "heredoc_end", "file_descriptor", "test_operator"}),
-    tokens=frozenset({"then"}),
+    removes=kind_set("unset_command"),
+    updates=kind_set("postfix_expression"),
+    texts=kind_set("word string_content number heredoc_content"),
+    arms=kind_set("elif_clause else_clause"),
+    cases=kind_set("case_item"),
+    loops=kind_set("for_statement c_style_for_statement while_statement"),
+    ignored=kind_set("heredoc_start heredoc_end file_descriptor test_operator"),
+    tokens=kind_set("then"),
     hooks={
         "command": _visit_command,
-        "simple_expansion": _visit_expansion,
-        "expansion": _visit_expansion,
+        "simple_expansion expansion": _visit_expansion,
         "variable_assignment": _visit_assignment,
         "binary_expression": _visit_arithmetic,
         "declaration_command": _visit_declaration,
-        "if_statement": _visit_if,
-        "elif_clause": _visit_if,
+        "if_statement elif_clause": _visit_if,
         "case_item": _visit_case_item,
         "raw_string": _visit_raw_string,
     },

@@ -5,7 +5,7 @@ from cleats.toolsets.code.analysis.languages.syntax import NO_NODE
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 
-def visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `if let x = y, z {`, where names, values and tests are siblings."""
     syntax, frame = walk.syntax, walk.frame
     if syntax.kinds[node] == "while_statement":
@@ -33,7 +33,6 @@ def visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
         elif kind == "type_annotation":
             walk.record_uses(child)
     _bind_names(walk, node, pending_names, NO_NODE)
-    return True
 
 
 def _is_enum_case(walk: SyntaxWalker, node: int) -> bool:
@@ -60,7 +59,7 @@ def _bind_names(walk: SyntaxWalker, node: int, names: list[str], value: int) -> 
     walk.calls = saved_calls
 
 
-def visit_switch_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_switch_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Bind the names in a pattern to what they match; record enum cases as used."""
     syntax, frame = walk.syntax, walk.frame
     binds = any(syntax.kinds[descendant] == "value_binding_pattern" for descendant in range(node, syntax.stops[node]))
@@ -76,10 +75,9 @@ def visit_switch_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None)
             frame.writes[name] = None
         else:
             frame.reads[name] = None
-    return True
 
 
-def visit_enum_cases(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_enum_cases(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `case bad(Int), worse`, where the contents of a case follow its name."""
     syntax, name = walk.syntax, ""
     for child in syntax.children(node):
@@ -92,35 +90,30 @@ def visit_enum_cases(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
         elif field == "raw_value":
             infer_type(walk, child, "field", name)
             walk.visit(child, None)
-    return True
 
 
 def visit_await(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record each name in `await (first, second)` as awaited."""
     syntax = walk.syntax
     tuple_node = syntax.find_child(node, "tuple_expression")
-    for child in syntax.children(tuple_node) if tuple_node != NO_NODE else ():
+    for child in syntax.children(tuple_node):
         if syntax.kinds[child] == "simple_identifier":
             walk.frame.awaits[syntax.text(child)] = None
     return False
 
 
-def visit_catch(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_catch(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Record the type of `e` in `catch let e as E`."""
     syntax = walk.syntax
     walk.frame.branches += 1
-    error_node = syntax.find_child(node, "error")
-    if error_node != NO_NODE:
-        names: list[str] = []
-        collect_targets(walk, error_node, names)
-        type_node = syntax.find_child(error_node, "user_type")
-        for name in names if type_node != NO_NODE else []:
-            record_type(walk, "local", name, read_type(walk, type_node), "annotation")
+    error_node, names = syntax.find_child(node, "error"), list[str]()
+    collect_targets(walk, error_node, names)
+    for name in names:
+        record_type(walk, "local", name, read_type(walk, syntax.find_child(error_node, "user_type")), "annotation")
     walk.visit_arms(child for child in syntax.children(node) if child != error_node)
-    return True
 
 
-def visit_throw(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+def visit_throw(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     syntax, language = walk.syntax, walk.language
     for child in syntax.children(node):
         kind, name = syntax.kinds[child], ""
@@ -131,14 +124,6 @@ def visit_throw(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
             name = syntax.text(child)
         if name.replace(".", "").isidentifier():
             walk.frame.throws[name] = None
-    return True
-
-
-def visit_jump(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    is_break = walk.syntax.kinds[node] == "break_statement"
-    walk.frame.breaks += is_break
-    walk.frame.continues += not is_break
-    return True
 
 
 def visit_switch_entry(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:

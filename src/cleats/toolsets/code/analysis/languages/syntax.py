@@ -21,6 +21,7 @@ ERROR_ID = 65535
 """The parser's id for a node that covers text it could not parse."""
 
 NO_NODE = -1
+"""The number of a missing node: an empty one without kind, field, text and children."""
 
 _LINE_BREAK_PATTERN = re.compile(rb"\n")
 
@@ -67,11 +68,12 @@ class SyntaxTree:
         """The decoded text of a pure ASCII file, where byte and character positions are equal."""
 
     def truncate(self, count: int) -> None:
-        """Shrink the lists to the number of nodes."""
+        """Shrink the lists to the nodes, and an empty one at the end that stands for `NO_NODE`."""
         for column in (self.kinds, self.fields):
-            del column[count:]
-        for numbers in (self.starts, self.ends, self.stops, self.parents):
-            del numbers[count:]
+            column[count:] = [""]
+        for numbers in (self.starts, self.ends, self.stops):
+            numbers[count:] = [0]
+        self.parents[count:] = [NO_NODE]
 
     def text(self, node: int) -> str:
         """Return the text of a node."""
@@ -132,6 +134,10 @@ class SyntaxTree:
         self._first = line_starts[line - 1]
         self._end = line_starts[line] if line < len(line_starts) else self._first
         return line
+
+    def count_lines(self, node: int) -> int:
+        """Return the number of lines that a node covers."""
+        return self.data.count(b"\n", self.starts[node], self.ends[node]) + 1
 
     def is_first_on_line(self, node: int) -> bool:
         """Return whether only white space precedes a node on its line."""

@@ -10,9 +10,8 @@ fields), then fill in `Language` from the top down:
 4. Expressions: `names`, `members`, `indexes`, `calls`, `assigns`. Names of children are fields of
    the grammar or, where a child has no field, its kind.
 5. Statements that are counted: `returns`, `throws`, `branches`, `loops` and so on.
-6. `hooks` for everything that no row can express. A hook receives the `SyntaxWalker` and the node,
-   may call any of its methods, and returns True if it has handled the node; False lets the tables
-   continue.
+6. `hooks` for everything that no row can express. A hook receives the `SyntaxWalker` and the node
+   and may call any of its methods; if it returns False, the tables continue with the node.
 
 A kind without a row is passed through: its children are visited, and their values flow to the node
 around it. So a table only names the kinds that matter. Statements need no row: an expression that
@@ -21,13 +20,15 @@ is not inside another one starts its own step.
 Anonymous tokens (keywords, operators) are only in the tree if `modifiers` or `tokens` names them. A
 row may name a field or a kind that is missing in a broken file: every lookup is optional.
 
-Where a row maps a kind to its parts, the part "" is the first child that is not another part.
+Where a row maps a kind to its parts, the part "" is the first child that is not another part. A key
+of a row may name several kinds, separated by spaces, that share what it maps to.
 """
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.analysis.languages.frame import Frame
@@ -35,18 +36,26 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 KindSet: TypeAlias = frozenset[str]
-NodeHook: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], bool]"
-"""Handles a node. The flow receives the node's value; it is None for a statement."""
+NodeHook: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], bool | None]"
+"""Handles a node, unless it returns False. The flow receives the node's value; it is None for a
+statement."""
 
-COMPARISON_OPERATORS: KindSet = frozenset(
-    {"==", "!=", "===", "!==", "<", ">", "<=", ">=", "<>", "<=>", "instanceof", "in", "=~", "!~"}
-)
+
+def kind_set(words: str) -> KindSet:
+    """Return the kinds that a text lists, separated by white space."""
+    return frozenset(words.split())
+
+
+MIN_CONSTANT_LINES = 3
+"""Lines from which a constant at the top level becomes a chunk."""
+
+COMPARISON_OPERATORS: KindSet = kind_set("== != === !== < > <= >= <> <=> instanceof in =~ !~")
 """Operators whose value is a boolean or an ordering."""
 
-ARITHMETIC_OPERATORS: KindSet = frozenset({"-", "*", "/", "%", "**", "|", "&", "^", "<<", ">>", ">>>"})
+ARITHMETIC_OPERATORS: KindSet = kind_set("- * / % ** | & ^ << >> >>>")
 """Operators whose value is a number in languages that convert text to numbers."""
 
-TYPE_KINDS: KindSet = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
+TYPE_KINDS: KindSet = kind_set("class interface trait struct enum impl")
 """Kinds of chunks whose functions are methods."""
 
 
@@ -153,13 +162,13 @@ class Language(Struct, frozen=True):
     a name or a location implies, and kinds that depend on the name."""
     docstring: "Callable[[SyntaxTree, int], int]" = lambda _syntax, _body: -1
     """Returns the node in a body that documents it, or -1."""
-    doc_comments: tuple[str, ...] = ()
+    doc_comments: tuple[str, ...] = ("//", "/*")
     """Prefixes of comments that document the declaration below them."""
     void: KindSet = frozenset()
     """Texts of return types which mean that nothing is returned."""
 
     # Expressions
-    names: KindSet = frozenset({"identifier"})
+    names: KindSet = kind_set("identifier")
     type_names: KindSet = frozenset()
     """Names of types; they are used, not read."""
     members: Mapping[str, tuple[str, str]] = {}
@@ -207,7 +216,7 @@ class Language(Struct, frozen=True):
     """Literals that do not count as a value when they are returned."""
 
     # Control flow
-    returns: KindSet = frozenset()
+    returns: KindSet = kind_set("return_statement")
     throws: KindSet = frozenset()
     panics: KindSet = frozenset()
     """Callees that throw: `panic`."""
@@ -223,11 +232,11 @@ class Language(Struct, frozen=True):
     defaults: KindSet = frozenset()
     """Arms that do not count as a branch: `default: …`."""
     loops: KindSet = frozenset()
-    breaks: KindSet = frozenset()
-    continues: KindSet = frozenset()
+    breaks: KindSet = kind_set("break_statement")
+    continues: KindSet = kind_set("continue_statement")
 
     # The rest
-    comments: KindSet = frozenset({"comment"})
+    comments: KindSet = kind_set("comment")
     imports: "Mapping[str, Callable[[SyntaxTree, int], list[str]]]" = {}
     """Import statements, and functions that return what they import; nothing else is read from
     them."""
@@ -252,3 +261,10 @@ class Language(Struct, frozen=True):
     distinguish: `x[0]` and `x(0)` in Swift."""
     finish: "Callable[[SyntaxWalker], None]" = lambda _walk: None
     """Called after the file has been walked: exports, and names that are made public later."""
+
+    def __post_init__(self) -> None:
+        """Give each kind its own row where the key of a row names several."""
+        for field in self.__struct_fields__:
+            rows = getattr(self, field)
+            if isinstance(rows, dict):
+                force_setattr(self, field, {kind: row for kinds, row in rows.items() for kind in kinds.split()})

@@ -2,8 +2,7 @@
 
 from msgspec.structs import replace
 
-from cleats.toolsets.code.analysis.languages import grammar_workarounds
-from cleats.toolsets.code.analysis.languages.assignments import read_type, record_type
+from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.javascript import (
     ASSIGNMENT_SYNTAX,
@@ -13,35 +12,26 @@ from cleats.toolsets.code.analysis.languages.javascript import (
     MODIFIER_WORDS,
 )
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    AssignmentSyntax,
-    CarrierSyntax,
-    DeclarationSyntax,
-    ParameterSyntax,
-)
+from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_HERITAGE_KINDS = frozenset({"class_heritage", "extends_clause", "implements_clause", "extends_type_clause"})
+_HERITAGE_KINDS = kind_set("class_heritage extends_clause implements_clause extends_type_clause")
 
 _SHAPE_PARENT_KINDS = ("interface_declaration", "type_alias_declaration", "type_annotation")
 _COMPOUND_TYPE_KINDS = ("union_type", "intersection_type", "parenthesized_type")
-_METHOD_SYNTAX = DeclarationSyntax("method", body=())
-_CONSTRUCTOR_SYNTAX = DeclarationSyntax("constructor", result=("type",), body=())
-_FUNCTION_SYNTAX = DeclarationSyntax("function", body=())
-_CONSTANT_SYNTAX = DeclarationSyntax("constant", parameters=(), result=(), body=())
-_MIN_CONSTANT_LINES = 3
+_METHOD_SYNTAX = table.DeclarationSyntax("method", body=())
+_CONSTRUCTOR_SYNTAX = table.DeclarationSyntax("constructor", result=("type",), body=())
+_FUNCTION_SYNTAX = table.DeclarationSyntax("function", body=())
+_CONSTANT_SYNTAX = table.DeclarationSyntax("constant", parameters=(), result=(), body=())
 
 
 def _infer_type(syntax: SyntaxTree, node: int) -> str:
     """Return the type in `<Row>x`, or the class that is called."""
     kind = syntax.kinds[node]
     if kind == "type_assertion":
-        type_node = syntax.find_child(node, "type_arguments")
-        return syntax.text(type_node)[1:-1] if type_node != NO_NODE else ""
+        return syntax.text(syntax.find_child(node, "type_arguments"))[1:-1]
     function = syntax.find_child(node, "function") if kind == "call_expression" else NO_NODE
-    if function == NO_NODE or syntax.kinds[function] != "identifier":
-        return ""
-    name = syntax.text(function)
+    name = syntax.text(function) if syntax.kinds[function] == "identifier" else ""
     return name if name[:1].isupper() else ""
 
 
@@ -102,7 +92,7 @@ def _visit_property_signature(walk: SyntaxWalker, node: int, prefix: str) -> Non
     if kind == "function_type":
         read_declaration(walk, node, inner, _METHOD_SYNTAX, name)
         return
-    record_type(walk, "field", name, read_type(walk, type_node), "annotation")
+    assignments.record_type(walk, "field", name, assignments.read_type(walk, type_node), "annotation")
     if kind == "object_type":
         _visit_members(walk, inner, f"{name}.")
     else:
@@ -122,8 +112,7 @@ def _visit_ambient_variable(walk: SyntaxWalker, node: int, _flow: ValueFlow | No
     if kind == "function_type":
         read_declaration(walk, node, inner, _FUNCTION_SYNTAX, syntax.text(name_node))
         return True
-    lines = syntax.data.count(b"\n", syntax.starts[node], syntax.ends[node]) + 1
-    if kind != "object_type" or lines < _MIN_CONSTANT_LINES:
+    if kind != "object_type" or syntax.count_lines(node) < table.MIN_CONSTANT_LINES:
         return False
     read_declaration(walk, node, type_node, _CONSTANT_SYNTAX, syntax.text(name_node))
     return True
@@ -137,27 +126,20 @@ TYPESCRIPT = replace(
     maker="language_typescript",
     declares={
         **DECLARATION_SYNTAX,
-        "class_declaration": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
-        "class": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
-        "abstract_class_declaration": DeclarationSyntax("class", bases=_HERITAGE_KINDS),
-        "interface_declaration": DeclarationSyntax("interface", bases=_HERITAGE_KINDS),
-        "enum_declaration": DeclarationSyntax("enum"),
-        "type_alias_declaration": DeclarationSyntax("type", body=("value",)),
-        "internal_module": DeclarationSyntax("namespace"),
-        "module": DeclarationSyntax("namespace"),
-        "function_signature": DeclarationSyntax("function"),
-        "abstract_method_signature": DeclarationSyntax("method"),
-        "method_signature": DeclarationSyntax("method"),
+        "class_declaration class abstract_class_declaration": table.DeclarationSyntax("class", bases=_HERITAGE_KINDS),
+        "interface_declaration": table.DeclarationSyntax("interface", bases=_HERITAGE_KINDS),
+        "enum_declaration": table.DeclarationSyntax("enum"),
+        "type_alias_declaration": table.DeclarationSyntax("type", body=("value",)),
+        "internal_module module": table.DeclarationSyntax("namespace"),
+        "function_signature": table.DeclarationSyntax("function"),
+        "abstract_method_signature method_signature": table.DeclarationSyntax("method"),
     },
     carriers={
         **{kind: row for kind, row in CARRIER_SYNTAX.items() if kind != "field_definition"},
-        "public_field_definition": CarrierSyntax("name", "value", kind="method"),
+        "public_field_definition": table.CarrierSyntax("name", "value", kind="method"),
     },
     wraps=JAVASCRIPT.wraps | {"ambient_declaration"},
-    parameters={
-        "required_parameter": ParameterSyntax(name=("pattern",)),
-        "optional_parameter": ParameterSyntax(name=("pattern",)),
-    },
+    parameters={"required_parameter optional_parameter": table.ParameterSyntax(name=("pattern",))},
     modifiers={
         **MODIFIER_WORDS,
         "accessibility_modifier": "",
@@ -166,37 +148,19 @@ TYPESCRIPT = replace(
         "readonly": "readonly",
         "declare": "declare",
     },
-    not_bases=frozenset({"type_arguments"}),
-    type_names=frozenset({"type_identifier", "nested_type_identifier"}),
+    not_bases=kind_set("type_arguments"),
+    type_names=kind_set("type_identifier nested_type_identifier"),
     transparent=JAVASCRIPT.transparent | {"as_expression", "non_null_expression", "satisfies_expression"},
     assigns={
         **{kind: row for kind, row in ASSIGNMENT_SYNTAX.items() if kind != "field_definition"},
-        "public_field_definition": AssignmentSyntax(left="name", right="value", typed_field=True),
+        "public_field_definition": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
-    types=frozenset(
-        {
-            "type_annotation",
-            "type_arguments",
-            "type_parameters",
-            "predefined_type",
-            "union_type",
-            "intersection_type",
-            "generic_type",
-            "array_type",
-            "object_type",
-            "literal_type",
-            "function_type",
-            "lookup_type",
-            "tuple_type",
-            "conditional_type",
-            "index_type_query",
-            "type_query",
-            "type_predicate_annotation",
-            "asserts_annotation",
-            "interface_body",
-        }
-    ),
-    casts={"as_expression": "", "satisfies_expression": ""},
+    types=kind_set("""
+        type_annotation type_arguments type_parameters predefined_type union_type intersection_type generic_type
+        array_type object_type literal_type function_type lookup_type tuple_type conditional_type index_type_query
+        type_query type_predicate_annotation asserts_annotation interface_body
+    """),
+    casts={"as_expression satisfies_expression": ""},
     made=_infer_type,
     hooks={
         **JAVASCRIPT.hooks,

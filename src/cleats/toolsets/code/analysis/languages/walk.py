@@ -36,8 +36,13 @@ class ValueFlow(Struct, gc=False):
     calls: list[int] = []
     text: str = ""
 
+    def to_argument(self, keyword: str = "") -> CallArgument:
+        """Return the argument of a call that has this value."""
+        names = self.names if len(self.names) < 2 else deduplicate_names(self.names)
+        return CallArgument(names, self.calls, self.text[:MAX_TEXT_CHARS], keyword)
 
-NodeAction: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], None]"
+
+NodeAction: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], object]"
 NameReader: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], str]"
 
 
@@ -119,6 +124,13 @@ class SyntaxWalker:
         self.block_number = self.frame.blocks
         self.visit_children(node, flow)
         self.block_number = outer_block
+
+    def visit_as_statement(self, action: NodeAction, node: int) -> None:
+        """Apply an action that needs a flow to a statement, and record the step."""
+        saved_calls, self.calls = self.calls, []
+        action(self, node, value := ValueFlow())
+        self.record_step(node, [], value)
+        self.calls = saved_calls
 
     def read_name(self, node: int, flow: ValueFlow | None) -> str:
         """Visit an expression and return its dotted name, or an empty string if it has none."""
@@ -212,10 +224,7 @@ class SyntaxWalker:
             self.visit_children(node, flow := ValueFlow())
         else:
             return CallArgument([], [], "", keyword)
-        names = flow.names
-        if len(names) > 1:
-            names = deduplicate_names(names)
-        return CallArgument(names, flow.calls, flow.text[:MAX_TEXT_CHARS], keyword)
+        return flow.to_argument(keyword)
 
     def _read_arguments(self, node: int, arguments: list[CallArgument]) -> None:
         syntax, language = self.syntax, self.language
@@ -303,6 +312,15 @@ class SyntaxWalker:
         self.visit(node, value := ValueFlow())
         self.record_step(node, [] if self.closure_depth else ["return"], value)
         self.calls = saved_calls
+
+    def export_public(self, *excluded_kinds: str, in_namespaces: bool = False) -> None:
+        """Export the public declarations of the file, and those directly in its namespaces."""
+        for frame in self.frames:
+            is_outer = frame.is_top_level or (
+                in_namespaces and frame.parent is not None and frame.parent.kind == "namespace"
+            )
+            if is_outer and frame.visibility == "public" and frame.kind not in excluded_kinds:
+                self.exports[frame.name] = None
 
     def record_uses(self, node: int) -> None:
         """Record names that are only referred to, such as those in a type."""

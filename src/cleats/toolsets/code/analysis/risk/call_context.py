@@ -1,12 +1,17 @@
-"""The beginning of an address: control over later parts cannot change the host."""
+"""Calls and values in their context: fixed hosts, checks, untrusted parameters and receivers.
+
+Control over the later parts of an address cannot change its host, so a value with a fixed beginning
+is harmless for some sinks.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from cleats.toolsets.code.analysis.facts import CONTINUED_TEXT_MARK, CallArgument, Chunk, DataFlowStep, Invocation
-from cleats.toolsets.code.analysis.risk.rule_lookup import SELF_NAMES, CompiledCondition, LanguageRules
+from cleats.toolsets.code.analysis.risk.rule_lookup import SELF_NAMES, LanguageRules
 from cleats.toolsets.code.analysis.risk.rules import CallRule, SourceRule
+from cleats.toolsets.code.analysis.risk.summary import RECEIVER_POSITION
 
 _FIXED_HOST_PATTERN = re.compile(
     r"(?:location:\s*|redirect:)?(?:https?://[\w-][^/]*/|\.{0,2}/[^/\\\s]|[?#])", re.IGNORECASE
@@ -40,10 +45,8 @@ def has_fixed_host(
     if text and not text.startswith(CONTINUED_TEXT_MARK):
         return _FIXED_HOST_PATTERN.match(text) is not None
     if not names:
-        format_texts = [
-            argument.text for call in calls[:1] if call.callee in _FORMAT_FUNCTIONS for argument in call.arguments[:1]
-        ]
-        return any(_FIXED_HOST_PATTERN.match(format_text) for format_text in format_texts)
+        format_calls = [call for call in calls[:1] if call.callee in _FORMAT_FUNCTIONS and call.arguments]
+        return any(_FIXED_HOST_PATTERN.match(call.arguments[0].text) for call in format_calls)
     if names[0] in fixed_names:
         return True
     # Without a slash between them, the names could be alternatives.
@@ -51,22 +54,12 @@ def has_fixed_host(
     return is_joined_path and is_trusted(names[0])
 
 
-RECEIVER_POSITION = -1
-"""The position of the receiver of a method, among the positions that a rule checks."""
-
-_REQUEST_CATEGORIES, _FILE_CATEGORIES = ["redirect", "ssrf"], ["path", "file-write"]
 _CATEGORIES_BY_PART = {
-    "host": _REQUEST_CATEGORIES,
-    "hostname": _REQUEST_CATEGORIES,
-    "netloc": _REQUEST_CATEGORIES,
-    "origin": _REQUEST_CATEGORIES,
-    "domain": _REQUEST_CATEGORIES,
-    "parents": _FILE_CATEGORIES,
+    **{part: ["redirect", "ssrf"] for part in ("host", "hostname", "netloc", "origin", "domain")},
+    "parents": ["path", "file-write"],
 }
 """Parts of a value: a check of such a part covers the entire value, for some categories of
 sinks."""
-
-
 _REGISTRATION_METHODS = frozenset({"get", "post", "put", "patch", "delete", "all", "use"})
 
 
@@ -121,16 +114,18 @@ def find_untrusted_parameters(chunk: Chunk, rules: LanguageRules) -> Iterator[tu
     if not chunk.params or not rules.parameter_rules:
         return
     for rule in rules.parameter_rules:
-        if rule.beside and rules.companion_names[rule.id].isdisjoint(chunk.params):
+        includes_all = "*" in rule.parameters
+        if rule.beside and set(rule.beside).isdisjoint(chunk.params):
             continue
-        if "*" not in rule.parameters and not any(word_text in chunk.signature for word_text in rule.parameters):
+        if not includes_all and not any(word in chunk.signature for word in rule.parameters):
             continue
         if not rules.applies_to(rule, chunk.decorators):
             continue
         for name, declaration in _iter_declarations(chunk):
             words = f" {declaration} "
-            is_included = "*" in rule.parameters or any(word in words for word in rule.parameters)
-            if is_included and not any(word in words for word in rule.except_parameters):
+            if (includes_all or any(word in words for word in rule.parameters)) and not any(
+                word in words for word in rule.except_parameters
+            ):
                 yield name, rule
 
 
@@ -184,33 +179,3 @@ def find_enclosing_value(step: DataFlowStep, position: int) -> DataFlowStep | Ca
             if position in argument.calls:
                 return argument
     return step
-
-
-def meets_condition(compiled: CompiledCondition, arguments: Sequence[CallArgument], texts: Mapping[str, str]) -> bool:
-    """Return True if the arguments meet a condition.
-
-    Args:
-        compiled: The condition.
-        arguments: The arguments of the call.
-        texts: The literal texts that were assigned to variables.
-    """
-    condition = compiled.condition
-    candidates = [
-        argument
-        for position, argument in enumerate(arguments)
-        if (condition.position is None and not condition.keyword)
-        or (condition.keyword and argument.keyword == condition.keyword)
-        or (condition.position == position and not argument.keyword)
-    ]
-    if not condition.text and not condition.names:
-        return bool(candidates) != condition.absent
-    return any(_matches_argument(compiled, argument, texts) for argument in candidates) != condition.absent
-
-
-def _matches_argument(compiled: CompiledCondition, argument: CallArgument, texts: Mapping[str, str]) -> bool:
-    if any(compiled.name_lookup(name) for name in argument.names):
-        return True
-    if not compiled.words_pattern:
-        return False
-    literal_texts = (argument.text, *(texts[name] for name in argument.names if name in texts))
-    return any(text and re.search(compiled.words_pattern, text, re.IGNORECASE) for text in literal_texts)

@@ -156,49 +156,38 @@ class CallGraph:
             for call in node.calls
             if call.last_name in names or key in new_keys
         ]
-        directory, numbers, keys = self._build_directory(pending_calls)
+        directory = self._build_directory(pending_calls)
         changed: set[int] = set()
         for key, call in pending_calls:
-            number = directory.find(numbers[key], call.callee, call.argument_count)
-            target = None if number is None else keys[number]
+            target = directory.find(key, call.callee, call.argument_count)
             if target != call.target:
                 call.target = target
                 changed.add(key)
         return changed
 
-    def _build_directory(
-        self, pending_calls: Sequence[tuple[int, LinkedCall]]
-    ) -> tuple[FunctionDirectory, Mapping[int, int], Sequence[int]]:
-        """Return a directory for resolving calls, with the number of each key and the keys.
-
-        It holds the functions with a called name, the callers, and the functions that enclose them.
-        """
+    def _build_directory(self, pending_calls: Sequence[tuple[int, LinkedCall]]) -> FunctionDirectory:
+        """Return the functions with a called name, the callers, and the functions that enclose them."""
         names = {call.last_name for _, call in pending_calls} - {""}
         enclosing_scopes = {
             (self.paths[key], scope) for key, _ in pending_calls for scope in _iter_scopes(self.nodes[key].name)
         }
-        keys = sorted(
-            (
-                key
-                for key, node in self.nodes.items()
-                if not names.isdisjoint(node.names) or (self.paths[key], node.name) in enclosing_scopes
-            ),
-            key=self._sort_key,
+        keys = (
+            key
+            for key, node in self.nodes.items()
+            if not names.isdisjoint(node.names) or (self.paths[key], node.name) in enclosing_scopes
         )
-        directory = FunctionDirectory([self._build_function(key) for key in keys])
-        return directory, {key: number for number, key in enumerate(keys)}, keys
-
-    def _build_function(self, key: int) -> Function:
-        node, path = self.nodes[key], self.paths[key]
-        imports = self._files[path].imports
-        return Function(path, node.name, node.lang, imports, node.params, node.is_target)
+        functions = {}
+        for key in sorted(keys, key=self._sort_key):
+            node, path = self.nodes[key], self.paths[key]
+            imports = self._files[path].imports
+            functions[key] = Function(path, node.name, node.lang, imports, node.params, node.is_target)
+        return FunctionDirectory(functions)
 
     def _find_callers(self) -> dict[int, list[int]]:
         callers: dict[int, list[int]] = {key: [] for key in self.nodes}
-        for key, node in self.nodes.items():
-            for call in node.calls:
-                if call.target is not None:
-                    callers[call.target].append(key)
+        for key in self.nodes:
+            for target in self.iter_targets(key):
+                callers[target].append(key)
         return callers
 
     def iter_targets(self, key: int) -> Iterator[int]:
@@ -218,11 +207,9 @@ class CallGraph:
         get_callers = callers.__getitem__
         meeting_keys = find_reachable(sources, get_callers) & find_reachable(sinks, get_callers)
         flow_keys = find_reachable(meeting_keys, self.iter_targets)
-        changed_keys = set()
-        for key, node in self.nodes.items():
-            if node.is_on_flow != (key in flow_keys):
-                node.is_on_flow = key in flow_keys
-                changed_keys.add(key)
+        changed_keys = {key for key, node in self.nodes.items() if node.is_on_flow != (key in flow_keys)}
+        for key in changed_keys:
+            self.nodes[key].is_on_flow = key in flow_keys
         return changed_keys
 
 

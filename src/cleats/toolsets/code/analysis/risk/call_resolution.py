@@ -6,7 +6,7 @@ a wrong answer would invent flows. Languages are kept apart unless they call eac
 """
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,9 +44,9 @@ class Function(NamedTuple):
 
 
 class FunctionDirectory:
-    """All functions of a repository, for the resolution of calls."""
+    """Functions of a repository by key, for the resolution of calls."""
 
-    def __init__(self, functions: Sequence[Function]) -> None:
+    def __init__(self, functions: Mapping[int, Function]) -> None:
         self._functions = functions
         self._by_path: dict[tuple[str, str], list[int]] = {}
         self._by_name: dict[tuple[str, str], list[int]] = {}
@@ -54,24 +54,24 @@ class FunctionDirectory:
         """Functions by family, name, and enclosing class or module."""
         self._constructors: dict[tuple[str, str], list[int]] = {}
         self._imports_cache: dict[tuple[str, tuple[str, ...]], _FileImports] = {}
-        for number, function in enumerate(functions):
+        for key, function in functions.items():
             if function.is_target:
-                self._add_function(number, function)
+                self._add_function(key, function)
 
-    def _add_function(self, number: int, function: Function) -> None:
+    def _add_function(self, key: int, function: Function) -> None:
         family = _language_family(function.lang)
         scope, _, last_name = function.name.rpartition(".")
         owner = scope.rpartition(".")[2]
-        self._by_path.setdefault((function.path, function.name), []).append(number)
-        self._by_name.setdefault((family, last_name), []).append(number)
+        self._by_path.setdefault((function.path, function.name), []).append(key)
+        self._by_name.setdefault((family, last_name), []).append(key)
         owners = (_normalize_name(owner),) if owner else _module_names(function.path)
         for name in dict.fromkeys(owners):
-            self._by_owner.setdefault((family, last_name, name), []).append(number)
+            self._by_owner.setdefault((family, last_name, name), []).append(key)
         if owner and last_name in (owner, *_CONSTRUCTOR_NAMES):
-            self._constructors.setdefault((family, owner), []).append(number)
+            self._constructors.setdefault((family, owner), []).append(key)
 
     def find(self, caller: int, callee: str, argument_count: int) -> int | None:
-        """Return the function that a call goes to, or None if that is uncertain."""
+        """Return the key of the function that a call goes to, or None if that is uncertain."""
         function = self._functions[caller]
         family = _language_family(function.lang)
         receiver, last_name = _split_callee(callee)
@@ -82,11 +82,9 @@ class FunctionDirectory:
             return self._find_plain(function, family, last_name, namesakes)
         if receiver in SELF_NAMES:
             own_methods = self._by_path.get((function.path, f"{function.scope}.{last_name}"))
-            return (
-                _single_or_none(own_methods)
-                if own_methods
-                else self._find_nearest(function, self._filter_methods(namesakes))
-            )
+            if own_methods:
+                return _single_or_none(own_methods)
+            return self._find_nearest(function, self._filter_methods(namesakes))
         return self._find_method(function, family, receiver, last_name, argument_count)
 
     def _find_plain(self, function: Function, family: str, last_name: str, namesakes: Sequence[int]) -> int | None:
@@ -100,33 +98,30 @@ class FunctionDirectory:
         in_file = self._by_path.get((function.path, last_name))
         if in_file:
             return _single_or_none(in_file)
-        module_level = [number for number in namesakes[:MAX_NAMESAKES] if not self._functions[number].scope]
         if len(namesakes) > MAX_NAMESAKES:
             return None
+        module_level = [key for key in namesakes if not self._functions[key].scope]
         if family in _EXPLICIT_IMPORT_FAMILIES:
             return self._find_nearest(function, module_level, imported_only=True)
         folder = posixpath.dirname(function.path)
-        in_folder = [
-            candidate for candidate in module_level if posixpath.dirname(self._functions[candidate].path) == folder
-        ]
+        in_folder = [key for key in module_level if posixpath.dirname(self._functions[key].path) == folder]
         return self._find_nearest(function, in_folder or module_level)
 
     def _find_method(
         self, function: Function, family: str, receiver: str, last_name: str, argument_count: int
     ) -> int | None:
-        owner = receiver.rpartition(".")[2].removesuffix("()").removesuffix("[]")
-        plain_owner = _normalize_name(owner)
+        plain_owner = _normalize_name(receiver.rpartition(".")[2].removesuffix("()").removesuffix("[]"))
         owned = self._by_owner.get((family, last_name, plain_owner))
         if owned:
             return self._find_nearest(function, self._filter_methods(owned) or owned)
         namesakes = self._by_name[family, last_name]
         if family in _EXPLICIT_IMPORT_FAMILIES and "." not in receiver and len(namesakes) <= MAX_NAMESAKES:
-            module_level = [number for number in namesakes if not self._functions[number].scope]
             abbreviated = [
-                number for number in module_level if _is_abbreviation(plain_owner, self._functions[number].path)
+                key
+                for key in namesakes
+                if not self._functions[key].scope and _is_abbreviation(plain_owner, self._functions[key].path)
             ]
-            imported = self._filter_imported(function, abbreviated)
-            if imported:
+            if imported := self._filter_imported(function, abbreviated):
                 return _single_or_none(imported)
         only = _single_or_none(namesakes)
         if only is None or not self._functions[only].scope:
@@ -134,32 +129,30 @@ class FunctionDirectory:
         fits = argument_count <= len(self._functions[only].params) and len(last_name) >= _MIN_METHOD_NAME_CHARS
         return only if fits else None
 
-    def _filter_methods(self, numbers: Sequence[int]) -> list[int]:
-        return [number for number in numbers[: MAX_NAMESAKES + 1] if self._functions[number].scope]
+    def _filter_methods(self, keys: Sequence[int]) -> list[int]:
+        return [key for key in keys[: MAX_NAMESAKES + 1] if self._functions[key].scope]
 
-    def _find_nearest(self, function: Function, numbers: Sequence[int], *, imported_only: bool = False) -> int | None:
+    def _find_nearest(self, function: Function, keys: Sequence[int], *, imported_only: bool = False) -> int | None:
         """Return the function in the same file, else the imported one, else the only one."""
-        if not numbers or len(numbers) > MAX_NAMESAKES:
+        if not keys or len(keys) > MAX_NAMESAKES:
             return None
-        in_file = [number for number in numbers if self._functions[number].path == function.path]
+        in_file = [key for key in keys if self._functions[key].path == function.path]
         if in_file:
             return _single_or_none(in_file)
-        if len(numbers) == 1 and not imported_only:
-            return numbers[0]
-        return _single_or_none(self._filter_imported(function, numbers))
+        if len(keys) == 1 and not imported_only:
+            return keys[0]
+        return _single_or_none(self._filter_imported(function, keys))
 
-    def _filter_imported(self, function: Function, numbers: Sequence[int]) -> list[int]:
+    def _filter_imported(self, function: Function, keys: Sequence[int]) -> list[int]:
         """Return the functions in imported files, or else those in imported packages."""
-        if not numbers:
+        if not keys:
             return []
-        key = (posixpath.dirname(function.path), tuple(function.imports))
-        imports = self._imports_cache.get(key)
+        cache_key = (posixpath.dirname(function.path), tuple(function.imports))
+        imports = self._imports_cache.get(cache_key)
         if imports is None:
-            imports = self._imports_cache[key] = _FileImports(*key)
-        imported_files = [number for number in numbers if imports.includes_file(self._functions[number].path)]
-        return imported_files or [
-            candidate for candidate in numbers if imports.includes_package(self._functions[candidate].path)
-        ]
+            imports = self._imports_cache[cache_key] = _FileImports(*cache_key)
+        imported_files = [key for key in keys if imports.includes_file(self._functions[key].path)]
+        return imported_files or [key for key in keys if imports.includes_package(self._functions[key].path)]
 
 
 def callee_name(callee: str) -> str:
@@ -255,8 +248,8 @@ def _language_family(lang: str) -> str:
     return _FAMILIES_BY_LANGUAGE.get(lang, lang)
 
 
-def _single_or_none(numbers: Sequence[int]) -> int | None:
-    return numbers[0] if len(numbers) == 1 else None
+def _single_or_none(keys: Sequence[int]) -> int | None:
+    return keys[0] if len(keys) == 1 else None
 
 
 def find_parameter(params: Sequence[str], position: int, keyword: str) -> int | None:

@@ -7,12 +7,12 @@ one cleaned for fewer categories, then the shorter, then the first by name, so t
 not depend on any order.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from cleats.toolsets.code.analysis.risk.summary import CallNode, FunctionSummary, RiskFlow, RiskSink, RiskSource
+from cleats.toolsets.code.analysis.risk.summary import FunctionSummary, RiskFlow, RiskSource
 
 MAX_FUNCTION_FLOWS = 150
 """The most flows of one function."""
@@ -46,6 +46,10 @@ class FlowPath(NamedTuple):
     @property
     def sort_key(self) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
         return len(self.cleaned), len(self.via), self.via, self.cleaned
+
+    def extend(self, cleaned: Iterable[str], via: Iterable[str] = ()) -> "FlowPath":
+        """Return the path of the same value further on."""
+        return FlowPath(tuple(sorted({*self.cleaned, *cleaned})), (*self.via, *via))
 
 
 SourceKey: TypeAlias = tuple[str, int, str]
@@ -90,167 +94,125 @@ class _FunctionSolver:
         self.summary = summary
         self.path = path
         self.targets = targets
-        self.sources: dict[SourceKey, RiskSource] = {}
         self.capped = summary.capped
+        self.facts = FunctionFacts()
+        self.flows: dict[tuple[SourceKey, LocatedSink], FlowPath] = {}
+        self.sources: dict[SourceKey, RiskSource] = {}
         self.nodes: list[PathsByOrigin] = [{position: _EMPTY_PATH} for position in range(summary.params)]
         for source in summary.sources:
             key = (path, source.line, source.name)
             self.sources[key] = source
-            self.nodes.append({key: FlowPath(_merge_sorted(source.cleaned, ()))})
+            self.nodes.append({key: _EMPTY_PATH.extend(source.cleaned)})
         self.first_call_node = len(self.nodes)
         self.nodes.extend({} for _ in summary.calls)
 
     def solve(self) -> FlowSolution:
         # In a loop a call can depend on a later one; each round carries values one call back.
         for _ in range(MAX_LOCAL_ROUNDS):
-            changed = False
-            for number in range(len(self.summary.calls)):
-                changed |= self._propagate_call(number)
-            if not changed:
+            if not sum(self._propagate_call(number) for number in range(len(self.summary.calls))):
                 break
-        facts = FunctionFacts()
-        flows: dict[tuple[SourceKey, LocatedSink], FlowPath] = {}
         for sink in self.summary.sinks:
-            located_sink = _locate_sink(sink, self.path)
-            for node in sink.nodes:
-                self._record_reached_sink(self.nodes[node], located_sink, _EMPTY_PATH, facts, flows)
+            located_sink = LocatedSink(
+                self.path, sink.line, sink.name, sink.category, sink.severity, sink.confidence, tuple(sink.tags)
+            )
+            self._record_reached_sink(self._iter_paths(sink.nodes), located_sink, _EMPTY_PATH)
         for number, target in self.targets.items():
-            self._apply_target_sinks(self.summary.calls[number], target, facts, flows)
-        for node in self.summary.returns:
-            for origin, flow_path in self.nodes[node].items():
-                _keep_better(facts.returns, origin, flow_path)
+            # The sinks that the parameters of a callee reach are reached by the inputs of the call.
+            for (param, located_sink), inner_path in target.facts.reaches.items():
+                call_path = FlowPath(inner_path.cleaned, (target.name, *inner_path.via))
+                self._record_reached_sink(self._iter_input_paths(number, target, param), located_sink, call_path)
+        facts = self.facts
+        for origin, flow_path in self._iter_paths(self.summary.returns):
+            _keep_better(facts.returns, origin, flow_path)
         facts.returns = self._limit_entries(facts.returns, _origin_sort_key)
         facts.reaches = self._limit_entries(facts.reaches, lambda key: key)
         facts.returned_sources = {
             origin: self.sources[origin] for origin in facts.returns if not isinstance(origin, int)
         }
-        kept_flows = sorted(flows)[:MAX_FUNCTION_FLOWS]
-        self.capped |= len(kept_flows) < len(flows)
+        kept_flows = sorted(self.flows)[:MAX_FUNCTION_FLOWS]
+        self.capped |= len(kept_flows) < len(self.flows)
         flow_ends = [(self.sources[key], located_sink) for key, located_sink in kept_flows]
-        return FlowSolution(facts, [self._build_flow(key, flows[key]) for key in kept_flows], flow_ends, self.capped)
+        return FlowSolution(
+            facts, [self._build_flow(*key, self.flows[key]) for key in kept_flows], flow_ends, self.capped
+        )
+
+    def _iter_paths(self, nodes: Iterable[int]) -> Iterator[tuple[Origin, FlowPath]]:
+        for node in nodes:
+            yield from list(self.nodes[node].items())  # the result of a call can be its own input
+
+    def _iter_input_paths(self, number: int, target: CallTarget, param: int) -> Iterator[tuple[Origin, FlowPath]]:
+        """Yield the paths of the inputs of a call that become a parameter of its target."""
+        for call_input, input_param in zip(self.summary.calls[number].inputs, target.params, strict=True):
+            if input_param == param:
+                yield from self._iter_paths(call_input.nodes)
 
     def _propagate_call(self, number: int) -> bool:
         """Propagate values through a call; return True if its result has changed."""
-        call = self.summary.calls[number]
+        call, target = self.summary.calls[number], self.targets.get(number)
         result = self.nodes[self.first_call_node + number]
-        target = self.targets.get(number)
-        if target is not None:
-            return self._propagate_through_target(call, target, result)
         changed = False
-        for call_input in call.inputs:
-            for node in call_input.nodes:
-                for origin, flow_path in list(self.nodes[node].items()):
-                    cleaned_path = _add_cleaned(flow_path, call.cleans) if call.cleans else flow_path
-                    changed |= _keep_better(result, origin, cleaned_path)
+        if target is None:
+            for call_input in call.inputs:
+                for origin, flow_path in self._iter_paths(call_input.nodes):
+                    changed |= _keep_better(result, origin, flow_path.extend(call.cleans) if call.cleans else flow_path)
+            return changed
+        for inner_origin, inner_path in target.facts.returns.items():
+            outer_paths: Iterable[tuple[Origin, FlowPath]] = [(inner_origin, _EMPTY_PATH)]
+            if isinstance(inner_origin, int):
+                outer_paths = self._iter_input_paths(number, target, inner_origin)
+            else:
+                self.sources.setdefault(inner_origin, target.facts.returned_sources[inner_origin])
+            for origin, outer_path in outer_paths:
+                flow_path = outer_path.extend(inner_path.cleaned, (target.name, *inner_path.via))
+                changed |= self._is_short(flow_path) and _keep_better(result, origin, flow_path)
         return changed
 
-    def _propagate_through_target(self, call: CallNode, target: CallTarget, result: PathsByOrigin) -> bool:
-        changed = False
-        for origin, inner_path in target.facts.returns.items():
-            if not isinstance(origin, int):
-                self.sources.setdefault(origin, target.facts.returned_sources[origin])
-                changed |= self._extend_path(result, origin, _EMPTY_PATH, target.name, inner_path)
-                continue
-            for call_input, param in zip(call.inputs, target.params, strict=True):
-                if param == origin:
-                    for node in call_input.nodes:
-                        for outer_origin, outer_path in list(self.nodes[node].items()):
-                            changed |= self._extend_path(result, outer_origin, outer_path, target.name, inner_path)
-        return changed
-
-    def _extend_path(
-        self, result: PathsByOrigin, origin: Origin, outer_path: FlowPath, name: str, inner_path: FlowPath
-    ) -> bool:
-        flow_path = _join_paths(outer_path, name, inner_path)
-        if len(flow_path.via) > MAX_FLOW_HOPS:
-            self.capped = True
-            return False
-        return _keep_better(result, origin, flow_path)
-
-    def _apply_target_sinks(
-        self,
-        call: CallNode,
-        target: CallTarget,
-        facts: FunctionFacts,
-        flows: dict[tuple[SourceKey, LocatedSink], FlowPath],
-    ) -> None:
-        """Apply the sinks that the parameters of a callee reach to the inputs of the call."""
-        for (param, located_sink), inner_path in target.facts.reaches.items():
-            for call_input, input_param in zip(call.inputs, target.params, strict=True):
-                if input_param != param:
-                    continue
-                call_path = _join_paths(_EMPTY_PATH, target.name, inner_path)
-                for node in call_input.nodes:
-                    self._record_reached_sink(self.nodes[node], located_sink, call_path, facts, flows)
+    def _is_short(self, flow_path: FlowPath) -> bool:
+        is_short = len(flow_path.via) <= MAX_FLOW_HOPS
+        self.capped |= not is_short
+        return is_short
 
     def _record_reached_sink(
-        self,
-        paths: PathsByOrigin,
-        located_sink: LocatedSink,
-        call_path: FlowPath,
-        facts: FunctionFacts,
-        flows: dict[tuple[SourceKey, LocatedSink], FlowPath],
+        self, paths: Iterable[tuple[Origin, FlowPath]], located_sink: LocatedSink, call_path: FlowPath
     ) -> None:
-        for origin, flow_path in paths.items():
+        for origin, flow_path in paths:
             if located_sink.category in flow_path.cleaned:
                 continue
-            full_path = FlowPath(_merge_sorted(flow_path.cleaned, call_path.cleaned), (*flow_path.via, *call_path.via))
-            if len(full_path.via) > MAX_FLOW_HOPS:
-                self.capped = True
-            elif isinstance(origin, int):
-                _keep_better(facts.reaches, (origin, located_sink), full_path)
+            full_path = flow_path.extend(call_path.cleaned, call_path.via)
+            if not self._is_short(full_path):
+                continue
+            if isinstance(origin, int):
+                _keep_better(self.facts.reaches, (origin, located_sink), full_path)
             else:
-                _keep_better(flows, (origin, located_sink), full_path)
+                _keep_better(self.flows, (origin, located_sink), full_path)
 
     def _limit_entries(self, entries: dict[K, FlowPath], sort_key: Callable[[K], Any]) -> dict[K, FlowPath]:
         keys = sorted(entries, key=sort_key)
-        if len(keys) > MAX_FUNCTION_FACTS:
-            self.capped = True
-            keys = keys[:MAX_FUNCTION_FACTS]
-        return {key: entries[key] for key in keys}
+        self.capped |= len(keys) > MAX_FUNCTION_FACTS
+        return {key: entries[key] for key in keys[:MAX_FUNCTION_FACTS]}
 
-    def _build_flow(self, key: tuple[SourceKey, LocatedSink], flow_path: FlowPath) -> RiskFlow:
-        origin, located_sink = key
+    def _build_flow(self, origin: SourceKey, sink: LocatedSink, flow_path: FlowPath) -> RiskFlow:
         source = self.sources[origin]
-        confidence = min(1.0, source.confidence * located_sink.confidence + 0.1) * HOP_CONFIDENCE_FACTOR ** len(
-            flow_path.via
-        )
+        confidence = min(1.0, source.confidence * sink.confidence + 0.1)
         return RiskFlow(
             source.name,
-            located_sink.name,
-            located_sink.category,
-            located_sink.severity,
-            round(confidence, 2),
+            sink.name,
+            sink.category,
+            sink.severity,
+            round(confidence * HOP_CONFIDENCE_FACTOR ** len(flow_path.via), 2),
             source.line,
-            located_sink.line,
+            sink.line,
             list(flow_path.via),
             origin[0] if origin[0] != self.path else "",
-            located_sink.path if located_sink.path != self.path else "",
+            sink.path if sink.path != self.path else "",
         )
 
 
 _EMPTY_PATH = FlowPath()
-_NO_SOURCE_KEY: SourceKey = ("", 0, "")
 
 
-def _join_paths(outer_path: FlowPath, name: str, inner_path: FlowPath) -> FlowPath:
-    return FlowPath(_merge_sorted(outer_path.cleaned, inner_path.cleaned), (*outer_path.via, name, *inner_path.via))
-
-
-def _add_cleaned(flow_path: FlowPath, categories: Sequence[str]) -> FlowPath:
-    return FlowPath(_merge_sorted(flow_path.cleaned, categories), flow_path.via)
-
-
-def _merge_sorted(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({*first, *second}))
-
-
-def _locate_sink(sink: RiskSink, path: str) -> LocatedSink:
-    return LocatedSink(path, sink.line, sink.name, sink.category, sink.severity, sink.confidence, tuple(sink.tags))
-
-
-def _origin_sort_key(origin: Origin) -> tuple[int, int, SourceKey]:
-    return (0, origin, _NO_SOURCE_KEY) if isinstance(origin, int) else (1, 0, origin)
+def _origin_sort_key(origin: Origin) -> tuple[bool, int | SourceKey]:
+    return not isinstance(origin, int), origin
 
 
 def _keep_better(paths: dict[K, FlowPath], key: K, flow_path: FlowPath) -> bool:

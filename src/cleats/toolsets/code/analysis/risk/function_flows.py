@@ -2,7 +2,17 @@
 
 Steps are walked in source order, those in loops twice. A variable holds the set of nodes (see
 `summary`) from which its value can come, as bits of an integer, so that a union is one operation
-and a function without anything of interest costs almost nothing.
+and a function without anything of interest costs almost nothing. For example:
+
+    def show(name, page):             # name is node 0, page is node 1
+        text = request.args["q"]      # a source, node 2:             text = 0b0100
+        text = merge(text, name)      # a call, node 3, of 2 and 0:   text = 0b1000
+        os.system(text)               # a sink that 0b1000 reaches
+        return page                   # the function returns 0b0010
+
+The summary lists the nodes of each set: the call has the inputs [2] and [0], the sink has [3], and
+the function returns [1]. These lists are the edges of the graph. Whether node 3 contains nodes 0
+and 2 is known when `merge` is resolved; only then is there a flow from the source to the sink.
 
 - An assignment replaces the value of a variable; in a branch it does so only if the same branch
   assigned it. A write to a field or an element adds to the whole object.
@@ -11,11 +21,11 @@ and a function without anything of interest costs almost nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
 from cleats.toolsets.code.analysis.risk.call_context import (
-    RECEIVER_POSITION,
     find_checked_names,
     find_checked_parts,
     find_enclosing_value,
@@ -24,13 +34,17 @@ from cleats.toolsets.code.analysis.risk.call_context import (
     has_nameless_receiver,
     is_format_call,
     is_handler_registration,
-    meets_condition,
 )
-from cleats.toolsets.code.analysis.risk.graph import CallPosition, ValueGraph
 from cleats.toolsets.code.analysis.risk.name_patterns import is_imported
 from cleats.toolsets.code.analysis.risk.rule_lookup import SELF_NAMES, CalleeRules, LanguageRules, compile_rules
 from cleats.toolsets.code.analysis.risk.rules import CallRule, RiskRules, SinkRule, SourceRule
-from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
+from cleats.toolsets.code.analysis.risk.summary import (
+    RECEIVER_POSITION,
+    CallPosition,
+    FunctionSummary,
+    ValueGraph,
+    join_values,
+)
 
 MAX_FUNCTION_STEPS = 3_000
 """The most steps of a function; longer ones are generated code or tables."""
@@ -60,22 +74,16 @@ def summarize_chunk(chunk: Chunk, lang: str, rules: RiskRules, imports: Sequence
         return None
     walk = _FunctionWalk(chunk, compile_rules(rules, chunk.lang or lang), imports)
     steps = chunk.steps[:MAX_FUNCTION_STEPS]
-    for number, step in enumerate(steps):
-        if chunk.loops and not step.block:
-            _repeat_block(walk, steps, number)
-        walk.walk_step(number, step)
-    if chunk.loops:
-        _repeat_block(walk, steps, len(steps))
+    for number in _repeat_blocks(steps) if chunk.loops else range(len(steps)):
+        walk.walk_step(number, steps[number])
     return walk.graph.summarize()
 
 
-def _repeat_block(walk: "_FunctionWalk", steps: Sequence[DataFlowStep], end: int) -> None:
-    """Walk the branches and loops that end here again, with the values of the first pass."""
-    start = end
-    while start and steps[start - 1].block:
-        start -= 1
-    for number in range(start, end):
-        walk.walk_step(number, steps[number])
+def _repeat_blocks(steps: Sequence[DataFlowStep]) -> Iterator[int]:
+    """Yield the numbers of the steps, those of branches and loops again with the values of the first pass."""
+    for is_block, group in groupby(range(len(steps)), key=lambda number: steps[number].block > 0):
+        numbers = list(group)
+        yield from numbers * 2 if is_block else numbers
 
 
 class _FunctionWalk:
@@ -100,6 +108,8 @@ class _FunctionWalk:
         """Names that a check has made harmless."""
         self.calls: list[Invocation] = []
         """The calls of the current step."""
+        self.results: list[int] = []
+        """The results of those of them that were walked."""
         self.chained_calls: set[int] = set()
         """Calls of the step whose results are only receivers of other calls: `a()` in `a().b()`."""
         for position, name in enumerate(chunk.params):
@@ -111,28 +121,32 @@ class _FunctionWalk:
 
     def walk_step(self, number: int, step: DataFlowStep) -> None:
         calls = step.calls
-        results: list[int] = []
         if calls:
             self.calls = calls
+            self.results = []
             self.chained_calls.clear()
             for position, call in enumerate(calls):
-                results.append(self._walk_call((number, position), call, calls, results))
+                self.results.append(self._walk_call((number, position), call))
         if not step.targets:
             if self.checked_names and calls and is_handler_registration(calls[-1]):
                 self.checked_names.clear()  # the next handler receives another request
             return
-        value = 0
-        for name in step.names:
-            value |= self._read(name, step.line)
-        for position in step.outer:
-            if position not in self.chained_calls:
-                value |= results[position]
+        value = self._evaluate(step.names, step.outer, step.line)
         for target in step.targets:
             self._assign(target, value, step)
 
+    def _evaluate(self, names: Iterable[str], calls: Iterable[int], line: int) -> int:
+        """Return the value that names and results of calls of the current step make up."""
+        value = 0
+        for name in names:
+            value |= self._read(name, line)
+        for position in calls:
+            if position not in self.chained_calls:
+                value |= self.results[position]
+        return value
+
     def _assign(self, target: str, value: int, step: DataFlowStep) -> None:
-        hits = self.rules.assignment_lookup.cache.get(target)
-        for pattern, rule in self.rules.assignment_lookup(target) if hits is None else hits:
+        for pattern, rule in self.rules.assignment_lookup[target]:
             if not pattern.module or is_imported(pattern.module, self.imports):
                 self._assign_to_sink(rule, value, step)
         if target in _RESULT_TARGETS:
@@ -156,22 +170,19 @@ class _FunctionWalk:
         else:
             self.texts.pop(target, None)
 
-    def _assign_to_sink(self, rule: SinkRule, value: int, step: DataFlowStep) -> None:
-        if rule.beginning and self._has_fixed_host(step.line, step.names, step.outer, step.text):
-            return
-        step_arguments = [CallArgument(step.names, [], step.text)]
-        conditions = self.rules.conditions.get(rule.id, ())
-        if self.rules.applies_to(rule, self.decorators) and all(
-            meets_condition(condition, step_arguments, self.texts) for condition in conditions
-        ):
-            self.graph.add_sink(rule, step.line, value)
-
     def _update_fixed_names(self, target: str, step: DataFlowStep, *, replaces: bool) -> None:
         """Note whether the new value of a name has a fixed beginning."""
         if not self._has_fixed_host(step.line, step.names, step.outer, step.text):
             self.fixed_names.discard(target)
         elif replaces:
             self.fixed_names.add(target)
+
+    def _assign_to_sink(self, rule: SinkRule, value: int, step: DataFlowStep) -> None:
+        if rule.beginning and self._has_fixed_host(step.line, step.names, step.outer, step.text):
+            return
+        step_arguments = [CallArgument(step.names, [], step.text)]
+        if self.rules.applies_to(rule, self.decorators) and self._meets_conditions(rule, step_arguments):
+            self.graph.add_sink(rule, step.line, value)
 
     def _forget_members(self, prefix: str) -> None:
         for name in [name for name in self.values if name.startswith(prefix)]:
@@ -185,27 +196,29 @@ class _FunctionWalk:
             self.parts[owner] = self.parts.get(owner, 0) | value
             cut = target.rfind(".", 0, cut)
 
+    def _add_value(self, name: str, value: int) -> None:
+        """Add a value to a variable."""
+        self.values[name] = self._find_value(name) | value
+        self._add_to_owners(name, value)
+
     def _find_value(self, name: str) -> int:
         """Return the value of a name, or that of its longest prefix with a value."""
-        values = self.values
-        value = values.get(name)
-        if value is not None:
-            return value
-        cut = max(name.rfind("."), name.rfind("["))
-        while cut > 0:
-            value = values.get(name[:cut])
+        prefix = name
+        while prefix:
+            value = self.values.get(prefix)
             if value is not None:
                 return value
-            cut = max(name.rfind(".", 0, cut), name.rfind("[", 0, cut))
+            prefix = prefix[: max(prefix.rfind("."), prefix.rfind("["), 0)]
         if name.endswith(_HARMLESS_PATH_SUFFIXES):
-            self._exclude_call(name.rpartition(".")[0])
+            # The result of the call does not go into the step: only a harmless member of it is used.
+            callee = name.rpartition("().")[0]
+            self.chained_calls.update(position for position, call in enumerate(self.calls) if call.callee == callee)
         return 0
 
     def _read(self, name: str, line: int) -> int:
         if name.endswith(_LENGTH_SUFFIXES) and not self._is_source(name.rpartition(".")[0]):
             return 0
-        hits = self.rules.read_lookup.cache.get(name)
-        for pattern, rule in self.rules.read_lookup(name) if hits is None else hits:
+        for pattern, rule in self.rules.read_lookup[name]:
             if name in self.checked_names and name in self.values:
                 return self.values[name]
             # A plain variable that was assigned here shadows the global of that name.
@@ -217,29 +230,17 @@ class _FunctionWalk:
             value = self._find_value(name)
         return value | self.parts.get(name, 0) if self.parts else value
 
-    def _exclude_call(self, call_text: str) -> None:
-        """Exclude the result of a call from the value of the step: only a member of it is used."""
-        for position, call in enumerate(self.calls):
-            if call_text.endswith("()") and call.callee == call_text[:-2]:
-                self.chained_calls.add(position)
-
     def _is_source(self, name: str) -> bool:
         """Return True if a name is a source itself, and not a member of one."""
-        return any(pattern.matches_exactly(name) for pattern, _ in self.rules.read_lookup(name))
+        return any(pattern.matches_exactly(name) for pattern, _ in self.rules.read_lookup[name])
 
-    def _walk_call(
-        self,
-        call_position: CallPosition,
-        call: Invocation,
-        calls: list[Invocation],
-        results: list[int],
-    ) -> int:
-        callee_rules = self.rules.find_callee(call.callee)
+    def _walk_call(self, call_position: CallPosition, call: Invocation) -> int:
+        callee_rules = self.rules.callees[call.callee]
         arguments = [
-            self._evaluate_argument(argument, call.line, results) if argument.names or argument.calls else 0
+            self._evaluate(argument.names, argument.calls, call.line) if argument.names or argument.calls else 0
             for argument in call.arguments
         ]
-        receiver = self._evaluate_receiver(callee_rules, call.line, calls, results)
+        receiver = self._evaluate_receiver(callee_rules, call.line)
         if callee_rules.has_no_rules:
             return self.graph.add_call(call_position, call, receiver, arguments)
         # Most calls have rules of one kind only; filtering no rules costs as much as filtering one.
@@ -247,24 +248,20 @@ class _FunctionWalk:
             self._write_arguments(rule, call, receiver, arguments)
             if isinstance(rule, CallRule) and rule.checks and (receiver or any(arguments)):
                 self._apply_check(rule, call_position, call, callee_rules.receiver, arguments)
-        if callee_rules.checks_receiver and has_nameless_receiver(call, calls):
-            receiver |= self._evaluate_nameless_receiver(call_position, call.line, results)
+        if callee_rules.checks_receiver and has_nameless_receiver(call, self.calls):
+            receiver |= self._evaluate_nameless_receiver(call_position, call.line)
         reached_sink = callee_rules.sinks and self._reaches_sink(callee_rules, call, receiver, arguments)
         # A dropped value stays dropped for a source too: the length of a header is not the header.
         if reached_sink or callee_rules.effect == "drops":
             return 0
         for source in self._filter_rules(callee_rules.sources) if callee_rules.sources else ():
-            if self._meets_conditions(source, call):
+            if self._meets_conditions(source, call.arguments):
                 return self.graph.add_source(source, call.line)
         for sanitizer in self._filter_rules(callee_rules.sanitizers) if callee_rules.sanitizers else ():
-            return self.graph.add_sanitizer(call_position, call, receiver, arguments, sanitizer)
+            return self.graph.add_sanitizer(call_position, call, join_values(receiver, arguments), sanitizer)
         if callee_rules.effect:
-            value = self._apply_effect(callee_rules, receiver, arguments)
-            return (
-                self.graph.add_cleaning_call(call_position, call, value, callee_rules.cleans)
-                if callee_rules.cleans
-                else value
-            )
+            value, cleans = self._apply_effect(callee_rules, receiver, arguments), callee_rules.cleans
+            return self.graph.add_cleaning_call(call_position, call, value, cleans) if cleans else value
         return self.graph.add_call(call_position, call, receiver, arguments)
 
     def _filter_rules(self, rules: Iterable[tuple[str, R]]) -> Iterator[R]:
@@ -272,27 +269,20 @@ class _FunctionWalk:
         return (rule for module, rule in rules if not module or is_imported(module, self.imports))
 
     def _apply_effect(self, callee_rules: CalleeRules, receiver: int, arguments: list[int]) -> int:
-        value = 0
-        for argument in arguments[1:] if callee_rules.effect == "picks" else arguments:
-            value |= argument
+        value = join_values(0, arguments[1:] if callee_rules.effect == "picks" else arguments)
         if callee_rules.effect == "fills" and value and callee_rules.receiver:
             self._add_value(callee_rules.receiver, value)
         return receiver | value
 
     def _write_arguments(
-        self,
-        rule: SourceRule | CallRule,
-        call: Invocation,
-        receiver: int,
-        arguments: list[int],
+        self, rule: SourceRule | CallRule, call: Invocation, receiver: int, arguments: list[int]
     ) -> None:
         """Put the values of the other arguments into the arguments that a call writes."""
-        value = receiver
         if isinstance(rule, SourceRule):
             value = self.graph.add_source(rule, call.line)
         else:
-            for position, argument in enumerate(arguments):
-                value |= 0 if position in rule.into else argument
+            others = (argument for position, argument in enumerate(arguments) if position not in rule.into)
+            value = join_values(receiver, others)
         for position in rule.into:
             if value and position < len(call.arguments):
                 target_argument = call.arguments[position]
@@ -307,61 +297,40 @@ class _FunctionWalk:
         for value, base_name, cleans in find_checked_parts(call, self.calls, arguments):
             base_value = value | self._read(base_name, call.line)
             for name in [name for name, held_value in self.values.items() if held_value & base_value]:
-                held_value = self.graph.add_cleaning_call((*call_position, name), call, self.values[name], cleans)
-                self._set_checked_value(name, held_value)
-        allowed_values = 0 if RECEIVER_POSITION in rule.checks else self._read(receiver, call.line)
-        for position, value in enumerate(arguments):
-            allowed_values |= 0 if position in rule.checks else value
+                self._clean_name(name, self.values[name], call_position, call, cleans)
+        allowed_values = join_values(
+            0 if RECEIVER_POSITION in rule.checks else self._read(receiver, call.line),
+            (value for position, value in enumerate(arguments) if position not in rule.checks),
+        )
         if allowed_values & self.graph.source_nodes:
             return  # a comparison with untrusted values proves nothing
         for name in find_checked_names(rule, call, receiver):
-            value = self._read(name, call.line)
-            if value:
-                cleans = rule.cleans or ["*"]
-                self._set_checked_value(name, self.graph.add_cleaning_call((*call_position, name), call, value, cleans))
+            if value := self._read(name, call.line):
+                self._clean_name(name, value, call_position, call, rule.cleans or ["*"])
 
-    def _set_checked_value(self, name: str, value: int) -> None:
-        self.values[name] = value
+    def _clean_name(
+        self, name: str, value: int, call_position: CallPosition, call: Invocation, cleans: list[str]
+    ) -> None:
+        self.values[name] = self.graph.add_cleaning_call((*call_position, name), call, value, cleans)
         self.parts.pop(name, 0)
         self.checked_names.add(name)
 
-    def _add_value(self, name: str, value: int) -> None:
-        """Add a value to a variable."""
-        self.values[name] = self._find_value(name) | value
-        self._add_to_owners(name, value)
-
-    def _evaluate_argument(self, argument: CallArgument, line: int, results: list[int]) -> int:
-        value = 0
-        for name in argument.names:
-            value |= self._read(name, line)
-        for position in argument.calls:
-            if position not in self.chained_calls:
-                value |= results[position]
-        return value
-
-    def _evaluate_receiver(
-        self, callee_rules: CalleeRules, line: int, calls: list[Invocation], results: list[int]
-    ) -> int:
+    def _evaluate_receiver(self, callee_rules: CalleeRules, line: int) -> int:
         if callee_rules.chained_callee:
-            for position in range(len(results) - 1, -1, -1):
-                if calls[position].callee.removeprefix("new ") == callee_rules.chained_callee:
+            for position in range(len(self.results) - 1, -1, -1):
+                if self.calls[position].callee.removeprefix("new ") == callee_rules.chained_callee:
                     self.chained_calls.add(position)
-                    return results[position]
+                    return self.results[position]
             return 0
         if not callee_rules.receiver or (callee_rules.sources and not callee_rules.sinks):
             return 0
         return self._read(callee_rules.receiver, line)
 
-    def _evaluate_nameless_receiver(self, call_position: CallPosition, line: int, results: list[int]) -> int:
+    def _evaluate_nameless_receiver(self, call_position: CallPosition, line: int) -> int:
         number, position = call_position
         receiver = find_enclosing_value(self.steps[number], position)
-        value = 0
-        for name in receiver.names:
-            value |= self._read(name, line)
-        for inner in receiver.outer if isinstance(receiver, DataFlowStep) else receiver.calls:
-            if inner < position and inner not in self.chained_calls:
-                value |= results[inner]
-        return value
+        calls = receiver.outer if isinstance(receiver, DataFlowStep) else receiver.calls
+        return self._evaluate(receiver.names, [inner for inner in calls if inner < position], line)
 
     def _has_fixed_host(self, line: int, names: list[str], calls: list[int], text: str) -> bool:
         if not (text or calls or names):
@@ -369,18 +338,15 @@ class _FunctionWalk:
         value_calls = [self.calls[position] for position in calls]
         return has_fixed_host(names, value_calls, text, self.fixed_names, lambda name: not self._read(name, line))
 
-    def _meets_conditions(self, rule: SourceRule | SinkRule, call: Invocation) -> bool:
-        conditions = self.rules.conditions.get(rule.id)
-        if conditions is None:
-            return True
-        if isinstance(rule, SinkRule) and any(is_imported(name, self.imports) for name in rule.unless):
-            return False
-        return all(meets_condition(condition, call.arguments, self.texts) for condition in conditions)
+    def _meets_conditions(self, rule: SourceRule | SinkRule, arguments: Sequence[CallArgument]) -> bool:
+        conditions = self.rules.conditions.get(rule.id, ())
+        return all(condition.is_met(arguments, self.texts) for condition in conditions)
 
     def _reaches_sink(self, callee_rules: CalleeRules, call: Invocation, receiver: int, arguments: list[int]) -> bool:
         reached = False
         for rule in self._filter_rules(callee_rules.sinks):
-            if not self._meets_conditions(rule, call):
+            is_safe_import = any(is_imported(name, self.imports) for name in rule.unless)
+            if is_safe_import or not self._meets_conditions(rule, call.arguments):
                 continue
             reached = True
             value = receiver if rule.receiver else 0

@@ -14,7 +14,7 @@ The pattern of a source also matches members: `req.body` matches `req.body.name`
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -107,42 +107,46 @@ def compile_pattern(text: str, *, matches_members: bool) -> NamePattern:
     return NamePattern(literals[-1], module, is_call, head, body, longest_literal, matches_members)
 
 
-class PatternLookup(Generic[R]):
-    """The rules that match a name, with a cache of the results."""
+class NameCache(dict[str, R]):
+    """The results of a function of a name; `cache[name]` computes a result that is not cached."""
+
+    def __init__(self, compute: Callable[[str], R]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, name: str) -> R:
+        if len(name) > MAX_NAME_CHARS:
+            return self._compute(name)
+        if len(self) >= MAX_CACHED_NAMES:
+            self.clear()
+        result = self[name] = self._compute(name)
+        return result
+
+
+class PatternLookup(NameCache[tuple[tuple[NamePattern, R], ...]], Generic[R]):
+    """The rules that match a name, each with its pattern."""
 
     def __init__(self, entries: Iterable[tuple[NamePattern, R]]) -> None:
+        super().__init__(self._find_matches)
         self._entries: dict[str, list[tuple[NamePattern, R]]] = {}
-        self.cache: dict[str, tuple[tuple[NamePattern, R], ...]] = {}
-        """Results of earlier lookups; hot code can look here first."""
         for pattern, rule in entries:
             self._entries.setdefault(pattern.key_segment, []).append((pattern, rule))
 
-    def __call__(self, name: str) -> tuple[tuple[NamePattern, R], ...]:
-        matches = self.cache.get(name)
-        if matches is None:
-            if len(name) > MAX_NAME_CHARS:
-                return ()
-            if len(self.cache) >= MAX_CACHED_NAMES:
-                self.cache.clear()
-            matches = self.cache[name] = self._find_matches(canonicalize_name(name))
-        return matches
-
     def _find_matches(self, name: str) -> tuple[tuple[NamePattern, R], ...]:
+        if len(name) > MAX_NAME_CHARS:
+            return ()
+        canonical_name = canonicalize_name(name)
         return tuple(
             entry
-            for segment in dict.fromkeys(_SEGMENT_PATTERN.findall(name))
+            for segment in dict.fromkeys(_SEGMENT_PATTERN.findall(canonical_name))
             for entry in self._entries.get(segment, ())
-            if entry[0].matches(name)
+            if entry[0].matches(canonical_name)
         )
 
 
 def is_imported(module: str, imports: Iterable[str]) -> bool:
     """Return True if a file with these imports imports a module or a part of it."""
     canonical_module = canonicalize_name(module)
-    for name in imports:
-        canonical_import = canonicalize_name(name.removeprefix("node:"))
-        if canonical_import == canonical_module or canonical_import.startswith(
-            (f"{canonical_module}.", f"{canonical_module}/")
-        ):
-            return True
-    return False
+    beginnings = (f"{canonical_module}.", f"{canonical_module}/")
+    names = (canonicalize_name(name.removeprefix("node:")) for name in imports)
+    return any(name == canonical_module or name.startswith(beginnings) for name in names)

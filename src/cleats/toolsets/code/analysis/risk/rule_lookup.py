@@ -1,17 +1,12 @@
 """The rules of one language, indexed by the questions that the steps of a function ask."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from cleats.toolsets.code.analysis.risk.name_patterns import (
-    MAX_CACHED_NAMES,
-    MAX_NAME_CHARS,
-    NamePattern,
-    PatternLookup,
-    compile_pattern,
-)
+from cleats.toolsets.code.analysis.facts import CallArgument
+from cleats.toolsets.code.analysis.risk.name_patterns import NameCache, NamePattern, PatternLookup, compile_pattern
 from cleats.toolsets.code.analysis.risk.rules import (
     ArgumentCondition,
     CallRule,
@@ -55,6 +50,32 @@ class CompiledCondition(NamedTuple):
     """A regular expression that is compiled at first use; empty if there are no words."""
     name_lookup: PatternLookup[bool]
 
+    def is_met(self, arguments: Sequence[CallArgument], texts: Mapping[str, str]) -> bool:
+        """Return True if the arguments of a call meet the condition.
+
+        Args:
+            arguments: The arguments of the call.
+            texts: The literal texts that were assigned to variables.
+        """
+        condition = self.condition
+        candidates = [
+            argument
+            for position, argument in enumerate(arguments)
+            if (condition.position is None and not condition.keyword)
+            or (condition.keyword and argument.keyword == condition.keyword)
+            or (condition.position == position and not argument.keyword)
+        ]
+        if condition.text or condition.names:
+            candidates = [argument for argument in candidates if self._matches(argument, texts)]
+        return bool(candidates) != condition.absent
+
+    def _matches(self, argument: CallArgument, texts: Mapping[str, str]) -> bool:
+        if any(self.name_lookup[name] for name in argument.names):
+            return True
+        literal_texts = (argument.text, *(texts[name] for name in argument.names if name in texts))
+        pattern = self.words_pattern
+        return bool(pattern) and any(text and re.search(pattern, text, re.IGNORECASE) for text in literal_texts)
+
 
 class LanguageRules:
     """All rules about the names of one language, with a cache of lookups."""
@@ -64,7 +85,6 @@ class LanguageRules:
         read_entries: list[tuple[NamePattern, SourceRule]] = []
         assignment_entries: list[tuple[NamePattern, SinkRule]] = []
         self.parameter_rules: list[SourceRule] = []
-        self.companion_names: dict[str, frozenset[str]] = {}
         self.conditions: dict[str, list[CompiledCondition]] = {}
         """Conditions by rule id; unconditional rules are absent."""
         self._decorator_lookups: dict[str, PatternLookup[bool]] = {}
@@ -76,66 +96,53 @@ class LanguageRules:
                 read_entries += [(pattern, rule) for pattern in patterns if not pattern.is_call]
                 if rule.parameters:
                     self.parameter_rules.append(rule)
-                    self.companion_names[rule.id] = frozenset(rule.beside)
             elif isinstance(rule, SinkRule):
                 assignment_entries += [(compile_pattern(text, matches_members=False), rule) for text in rule.assigns]
             if isinstance(rule, SourceRule | SinkRule):
                 if rule.decorators:
                     self._decorator_lookups[rule.id] = _compile_names(rule.decorators)
-                if rule.requires or (isinstance(rule, SinkRule) and rule.unless):
+                if rule.requires:
                     self.conditions[rule.id] = [_compile_condition(condition) for condition in rule.requires]
         self._call_lookup = PatternLookup(call_entries)
-        self._callee_cache: dict[str, CalleeRules] = {}
+        self.callees = NameCache(self._classify_callee)
+        """The rules about calls by callee."""
         self.read_lookup = PatternLookup(read_entries)
         self.assignment_lookup = PatternLookup(assignment_entries)
-
-    def find_callee(self, name: str) -> CalleeRules:
-        cached = self._callee_cache.get(name)
-        if cached is None:
-            if len(name) > MAX_NAME_CHARS:
-                return self._classify_callee(name)
-            if len(self._callee_cache) >= MAX_CACHED_NAMES:
-                self._callee_cache.clear()
-            cached = self._callee_cache[name] = self._classify_callee(name)
-        return cached
 
     def applies_to(self, rule: SourceRule | SinkRule, decorators: Sequence[str]) -> bool:
         """Return True if a rule applies to functions with these decorators."""
         decorator_lookup = self._decorator_lookups.get(rule.id)
         return decorator_lookup is None or any(
-            decorator_lookup(name.lstrip("@#[").partition("(")[0].strip()) for name in decorators
+            decorator_lookup[name.lstrip("@#[").partition("(")[0].strip()] for name in decorators
         )
 
     def _classify_callee(self, name: str) -> CalleeRules:
         receiver = extract_receiver(name)
-        end = receiver.rfind("()")
-        matches = self._call_lookup(name)
+        # A rule that names its receiver is more specific than one for any receiver: `Paths.get`.
+        matches = self._call_lookup[name]
+        sorted_matches = sorted(matches, key=lambda hit: bool(hit[0].head))
         hits = [(pattern.module, rule) for pattern, rule in matches]
+        sorted_hits = [(pattern.module, rule) for pattern, rule in sorted_matches]
         sinks = tuple((module, rule) for module, rule in hits if isinstance(rule, SinkRule))
         sources = tuple((module, rule) for module, rule in hits if isinstance(rule, SourceRule))
         sanitizers = tuple((module, rule) for module, rule in hits if isinstance(rule, SanitizerRule))
-        writes = tuple((module, rule) for module, rule in hits if isinstance(rule, SourceRule | CallRule) and rule.into)
-        # A rule that names its receiver is more specific than one for any receiver: `Paths.get`.
-        sorted_matches = sorted(matches, key=lambda hit: bool(hit[0].head))
-        writes += tuple(
-            (pattern.module, rule) for pattern, rule in sorted_matches if isinstance(rule, CallRule) and rule.checks
-        )[:1]
+        call_hits = [(module, rule) for module, rule in sorted_hits if isinstance(rule, CallRule)]
+        writes = [(module, rule) for module, rule in hits if isinstance(rule, SourceRule | CallRule) and rule.into]
+        checks = [(module, rule) for module, rule in call_hits if rule.checks]
         # The effect of a method of the object itself is in its class, whatever methods of that
         # name do elsewhere.
-        call_rules = [rule for _, rule in sorted_matches if isinstance(rule, CallRule)]
-        effect = call_rules[0].effect if call_rules and receiver not in SELF_NAMES else ""
-        cleans = call_rules[0].cleans if effect and not call_rules[0].checks else []
+        effect_rule = call_hits[0][1] if call_hits and receiver not in SELF_NAMES else None
         return CalleeRules(
             receiver,
-            receiver[:end] if end > 0 else "",
+            receiver[: max(receiver.rfind("()"), 0)],
             sinks,
             sources,
             sanitizers,
-            cleans,
-            any(rule.receiver for _, rule in sinks),
-            effect,
-            writes,
-            not (sinks or sources or sanitizers or effect),
+            cleans=effect_rule.cleans if effect_rule and not effect_rule.checks else [],
+            checks_receiver=any(rule.receiver for _, rule in sinks),
+            effect=effect_rule.effect if effect_rule else "",
+            writes=(*writes, *checks[:1]),
+            has_no_rules=not (sinks or sources or sanitizers or effect_rule),
         )
 
 

@@ -1,38 +1,28 @@
 """Requests to an OpenSearch cluster over HTTP, with retries where they can help."""
 
-import random
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-import anyio
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.versions import TOOLING_VERSION
 from cleats.settings import SettingError, Settings
-
-if TYPE_CHECKING:
-    import httpx2
+from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
 
 REQUEST_TIMEOUT_SECONDS: Final = 60.0
 """Seconds for one attempt when nobody waits for the result."""
 
 FIRST_RETRY_SECONDS: Final = 0.5
-"""Seconds before the second attempt; each further attempt waits twice as long, with some jitter so
-that many rejected clients do not return together."""
-
-MAX_RETRY_SECONDS: Final = 30.0
 RETRYABLE_STATUSES: Final = frozenset({429, 502, 503, 504})
 """Statuses of a cluster that may recover in a moment."""
 
 MAX_RESPONSE_BYTES: Final = 256 << 20
 """Bytes of a response that are read: the texts of a thousand files at most."""
 
-JSON_CONTENT_TYPE, NDJSON_CONTENT_TYPE = "application/json", "application/x-ndjson"
+NDJSON_CONTENT_TYPE: Final = "application/x-ndjson"
 
 
 class ClusterError(OSError):
@@ -76,7 +66,7 @@ def read_cluster_address(settings: Settings) -> ClusterAddress:
     Raises:
         SettingError: the address is invalid, or contains a password.
     """
-    url = urlsplit(settings.opensearch_url)
+    url = urlsplit(settings.code.opensearch_url)
     if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
         raise SettingError("opensearch_url: expected https://host:port, or http://…")
     if url.username or url.password:
@@ -84,11 +74,11 @@ def read_cluster_address(settings: Settings) -> ClusterAddress:
             "opensearch_url: keep who you are out of the address; use opensearch_user and opensearch_password"
         )
     return ClusterAddress(
-        settings.opensearch_url.rstrip("/"),
-        settings.opensearch_user,
-        settings.opensearch_password,
-        settings.opensearch_token,
-        settings.opensearch_ca,
+        settings.code.opensearch_url.rstrip("/"),
+        settings.code.opensearch_user,
+        settings.code.opensearch_password,
+        settings.code.opensearch_token,
+        settings.code.opensearch_ca,
     )
 
 
@@ -102,34 +92,26 @@ class Cluster:
     """Maximum number of attempts per request; 0 uses the default of the address."""
     timeout: float = REQUEST_TIMEOUT_SECONDS
     """Seconds for one attempt."""
-    _client: "httpx2.AsyncClient | None" = None
+    _client: HttpClient = field(init=False)
 
     async def __aenter__(self) -> Self:
-        import httpx2  # noqa: PLC0415 - heavy, and few have a cluster
-
         address = self.address
-        headers = {"accept": JSON_CONTENT_TYPE, "user-agent": f"cleats/{TOOLING_VERSION}"}
-        if address.token:
-            headers["authorization"] = f"Bearer {address.token}"
-        # A redirect would send the password elsewhere; only the settings choose the host.
-        self._client = httpx2.AsyncClient(
-            headers=headers,
-            auth=httpx2.BasicAuth(address.user, address.password) if address.user else None,
+        tries = self.tries or address.tries
+        self._client = HttpClient(
+            base_url=address.base,
+            headers={"accept": JSON_CONTENT_TYPE},
+            token=address.token,
+            auth=(address.user, address.password) if address.user else None,
             timeout=self.timeout,
-            trust_env=False,
-            follow_redirects=False,
-            verify=self.ssl_context,
+            max_bytes=MAX_RESPONSE_BYTES,
+            ssl_context=self.ssl_context,
+            retries=RetryPolicy(tries, address.pause, RETRYABLE_STATUSES, jitter=0.25),
         )
+        await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+    async def __aexit__(self, *exception: object) -> None:
+        await self._client.__aexit__(*exception)
 
     async def send(
         self,
@@ -148,64 +130,23 @@ class Cluster:
             ClusterError: the cluster cannot be reached, or rejects the request.
         """
         content = ndjson if ndjson is not None else None if body is None else msgspec.json.encode(body)
-        content_type = NDJSON_CONTENT_TYPE if ndjson is not None else JSON_CONTENT_TYPE
-        tries = self.tries or self.address.tries
-        for attempt in range(1, tries + 1):
-            status, answer, retry_after = await self._send_once(method, path, content, content_type, attempt == tries)
-            if status == 404 and allow_missing:
-                return None
-            if 200 <= status < 300:
-                return answer
-            if status not in RETRYABLE_STATUSES | {0} or attempt == tries:
-                raise _build_rejection(status, answer)
-            await self.wait_before_retry(attempt, retry_after)
-        raise ClusterError("it was not asked")
-
-    async def wait_before_retry(self, attempt: int, retry_after: float | None = None) -> None:
-        """Wait before the next attempt."""
-        pause = retry_after if retry_after is not None else self.address.pause * 2 ** (attempt - 1)
-        jitter = 1 + random.random() / 4  # noqa: S311 - no secret
-        await anyio.sleep(min(pause, MAX_RETRY_SECONDS) * jitter)
-
-    async def _send_once(
-        self, method: str, path: str, content: bytes | None, content_type: str, is_last: bool
-    ) -> tuple[int, Any, float | None]:
-        """Return the status, or 0 without a response, the body, and the retry delay."""
-        import httpx2  # noqa: PLC0415 - see above
-
-        assert self._client is not None  # noqa: S101 - used inside the block only
-        headers = {"content-type": content_type} if content is not None else {}
+        headers = {} if ndjson is None else {"content-type": NDJSON_CONTENT_TYPE}
         try:
-            with anyio.fail_after(self.timeout):
-                async with self._client.stream(
-                    method, self.address.base + path, content=content, headers=headers
-                ) as response:
-                    body = await _read_body(response)
-                    return response.status_code, body, _read_retry_after(response)
-        except TimeoutError:
-            failure = f"no answer in {self.timeout:g} s"
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            failure = type(error).__name__  # its text has the address
-        if is_last:
-            raise ClusterError(f"it cannot be reached ({failure})")
-        return 0, None, None
-
-
-async def _read_body(response: "httpx2.Response") -> Any:
-    content = bytearray()
-    async for block in response.aiter_bytes():
-        content += block
-        if len(content) > MAX_RESPONSE_BYTES:
+            reply = await self._client.send(method, path, content, headers)
+        except RequestFailedError as error:
+            raise ClusterError(f"it cannot be reached ({error})") from None
+        if reply.is_truncated:
             raise ClusterError("its answer is too large")
-    try:
-        return msgspec.json.decode(bytes(content)) if content else None
-    except msgspec.DecodeError:
-        return None
+        if reply.status == 404 and allow_missing:
+            return None
+        answer = reply.parse_json()
+        if not reply.ok:
+            raise _build_rejection(reply.status, answer)
+        return answer
 
-
-def _read_retry_after(response: "httpx2.Response") -> float | None:
-    header = response.headers.get("retry-after", "")
-    return float(header) if header.isdigit() else None
+    async def wait_before_retry(self, attempt: int) -> None:
+        """Wait before the next attempt."""
+        await self._client.retries.wait(attempt)
 
 
 def _build_rejection(status: int, answer: Any) -> ClusterError:

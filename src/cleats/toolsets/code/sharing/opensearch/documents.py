@@ -4,7 +4,7 @@ The catalogue is read file by file in path order, so the number of a chunk is it
 order of paths and positions in their files.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from cleats.toolsets.code.index import catalogue_schema, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import Relations
 from cleats.toolsets.code.index.column_writer import VALUE_SEPARATOR
-from cleats.toolsets.code.index.corpus import map_field_texts
 from cleats.toolsets.code.index.digest import (
     ASYNC_FLAG,
     GENERATOR_FLAG,
@@ -29,6 +28,7 @@ from cleats.toolsets.code.index.digest import (
     load_word_table,
     unpack_attributes,
 )
+from cleats.toolsets.code.index.full_text import map_field_texts
 from cleats.toolsets.code.index.shard_writer import SHARD_FORMAT_VERSION, unpack_risk_columns
 from cleats.toolsets.code.search.adjustments import TEST_PATH_PATTERN, is_duplicate_path
 from cleats.toolsets.code.sharing.opensearch.fields import (
@@ -142,7 +142,9 @@ def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimension
     file_attributes = unpack_attributes(file.attributes)
     values_by_chunk, vectors = _group_values_by_chunk(file_attributes), _read_vectors(file, len(chunks), dimensions)
     counts = {name: np.frombuffer(column, np.int32).tolist() for name, column in file_attributes.counts.items()}
-    file_values, file_numbers = _collect_file_values(file, file_attributes), dict(_iterate_history_numbers(file))
+    file_values = _collect_file_values(file, file_attributes)
+    history = {"churn": file.churn, "modified": file.modified}
+    file_numbers = {name: number for name, number in history.items() if number is not None}
     file_fields, stems, is_repeated = (
         _collect_file_fields(file),
         tokens.stem_text(file.path),
@@ -233,19 +235,8 @@ def _normalize_values(column: str, values: Iterable[str]) -> list[str]:
     return sorted({form for value in values if value for form in forms(value.replace(VALUE_SEPARATOR, ""))})
 
 
-def _iterate_history_numbers(file: _FileRow) -> Iterator[tuple[str, int]]:
-    for name, number in (("churn", file.churn), ("modified", file.modified)):
-        if number is not None:
-            yield name, number
-
-
 def _build_hit(file: _FileRow, chunk: _ChunkRow) -> dict[str, Any]:
-    packed = {
-        "facts": chunk.facts,
-        "risk": chunk.risk,
-        "authors": chunk.authors,
-        "lint": chunk.lint,
-    }
+    packed = {"facts": chunk.facts, "risk": chunk.risk, "authors": chunk.authors, "lint": chunk.lint}
     return {
         "path": file.path,
         "lang": file.lang,
@@ -272,8 +263,3 @@ def _build_file_body(file: _FileRow) -> dict[str, Any]:
 def encode_bytes(data: bytes) -> str:
     """Encode bytes as base64 text for JSON."""
     return b64encode(data).decode()
-
-
-def decode_bytes(text: str) -> bytes:
-    """Decode base64 text to bytes."""
-    return b64decode(text)

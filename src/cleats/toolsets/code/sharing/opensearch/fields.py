@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from cleats.toolsets.code.index.segments import FREQUENCY_FIELDS, POSITIONAL_FIELDS
 from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS, Matcher
-from cleats.toolsets.code.sharing.opensearch.character_sets import FRAME_END, FRAME_START
-from cleats.toolsets.code.sharing.opensearch.regexes import MAX_LUCENE_CHARS
+from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, MAX_LUCENE_CHARS
 
 DOCUMENT_FORMAT: Final = 3
 """Version of the stored documents, raised with every change; other versions are not searched."""
@@ -38,14 +37,6 @@ class ColumnStorage:
     """Returns the stored forms of a value."""
 
 
-def _keep_value(value: str) -> Iterable[str]:
-    return (value,)
-
-
-def _lowercase_value(value: str) -> Iterable[str]:
-    return (value.lower(),)
-
-
 def frame_value(value: str) -> str:
     """Return a value between the characters that mark its beginning and its end."""
     return f"{FRAME_START}{value}{FRAME_END}"
@@ -67,13 +58,16 @@ def iterate_prefixes(value: str, separators: str = MODULE_SEPARATORS) -> Iterato
             yield value[:index]
 
 
+_EXACT_STORAGE: Final = ColumnStorage("keyword", lambda value: (value,))
+_LOWERCASE_STORAGE: Final = ColumnStorage("wildcard", lambda value: (value.lower(),))
+
 _STORAGE_BY_MATCHER: Final[Mapping[Matcher | None, ColumnStorage]] = {
-    "contains": ColumnStorage("wildcard", _lowercase_value),
-    "contains-cased": ColumnStorage("wildcard", _keep_value),
-    "fields": ColumnStorage("wildcard", _lowercase_value),
-    "is": ColumnStorage("keyword", _keep_value),
-    "kind": ColumnStorage("keyword", _keep_value),
-    "language": ColumnStorage("keyword", _keep_value),
+    "contains": _LOWERCASE_STORAGE,
+    "contains-cased": ColumnStorage("wildcard", lambda value: (value,)),
+    "fields": _LOWERCASE_STORAGE,
+    "is": _EXACT_STORAGE,
+    "kind": _EXACT_STORAGE,
+    "language": _EXACT_STORAGE,
     "member": ColumnStorage("keyword", iterate_suffixes),
     "module": ColumnStorage("keyword", iterate_prefixes),
     "extension": ColumnStorage("wildcard", lambda value: (frame_value(value),)),

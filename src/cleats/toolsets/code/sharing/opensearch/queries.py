@@ -1,4 +1,4 @@
-"""Exact name matches, scored with the same points as in the local engine."""
+"""Queries of OpenSearch: ranked expressions, filters, and exact names with the local engine's points."""
 
 import math
 import re
@@ -27,8 +27,8 @@ from cleats.toolsets.code.search.adjustments import (
     TEST_PATH_WEIGHT,
 )
 from cleats.toolsets.code.sharing.opensearch import regexes
-from cleats.toolsets.code.sharing.opensearch.character_sets import FRAME_END, FRAME_START, escape_text
 from cleats.toolsets.code.sharing.opensearch.fields import MAX_VALUE_CHARS, NAME_SEPARATORS, iterate_suffixes
+from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, escape_text
 
 OpenSearchQuery: TypeAlias = dict[str, Any]
 

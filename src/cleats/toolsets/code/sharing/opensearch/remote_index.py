@@ -1,24 +1,28 @@
-"""The index of a server in a cluster: published by the builder, searched by the other servers."""
+"""The indexes of a server in a cluster: published by the builder, searched by the other servers.
+
+Several indexes can be searched as one corpus; other machines build them.
+"""
 
 import hashlib
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import anyio
 from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ToolError
 from cleats.settings import SettingError, Settings
 from cleats.system.locks import try_exclusive_lock
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.index.progress import BuildProgress
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.sharing.manifest import INDEX_NAME_PATTERN
+from cleats.toolsets.code.sharing.manifest import check_index_name, missing_index_error
 from cleats.toolsets.code.sharing.opensearch.cluster import (
     Cluster,
     ClusterAddress,
@@ -30,7 +34,6 @@ from cleats.toolsets.code.sharing.shared_index import SharedIndexRole
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.query.request import SearchRequest
-    from cleats.toolsets.code.sharing.opensearch.federation import RemoteIndexGroup
 
 SEARCH_ATTEMPTS, SEARCH_TIMEOUT_SECONDS = 2, 30.0
 """Attempts of a search request, and the seconds of each: a caller waits for it."""
@@ -58,7 +61,6 @@ class RemoteIndex(SharedIndexRole):
 
     @property
     def reader_activity(self) -> str:
-        """What a server does with it that does not build it."""
         return f"searches the index {self.name} in OpenSearch"
 
     async def search(self, build_request: "Callable[[], SearchRequest]") -> dict[str, Any]:
@@ -101,7 +103,7 @@ class RemoteIndex(SharedIndexRole):
             if item.get("mappings", {}).get("_meta", {}).get("cleats")
         ]
         if not candidates:
-            raise _missing_index_error(self.name, "nobody has published it yet")
+            raise missing_index_error(f"index {self.name} in OpenSearch to search", "nobody has published it yet")
         meta, index = max(candidates, key=lambda item: float(item[0]["began"]))
         await to_thread.run_sync(_check_compatible, self.name, meta)
         self._current_index = (time.monotonic() + self.pause, index, meta)
@@ -124,6 +126,10 @@ class RemoteIndex(SharedIndexRole):
         """Publish the current generation of a store; return the reason of a failure or ''."""
         from cleats.toolsets.code.sharing.opensearch.publishing import ClusterPublisher  # noqa: PLC0415 - large
 
+        def report_documents(done: int, total: int) -> None:
+            message = f"{done:,} of {total:,} documents in OpenSearch"
+            on_progress(BuildProgress("publish", message, done, total))
+
         if not self.publishes:
             return ""
         lock = try_exclusive_lock(store.folder / LOCK_FILENAME)
@@ -135,7 +141,7 @@ class RemoteIndex(SharedIndexRole):
                 return ""
             async with Cluster(self.address, self.ssl_context) as cluster:
                 publisher = ClusterPublisher(cluster, self.name, _builder_id(store), self.shards, self.replicas)
-                await publisher.publish(lease.folder, _adapt_progress(on_progress))
+                await publisher.publish(lease.folder, report_documents)
         except ClusterError as error:
             return f"The index could not be published to OpenSearch: {error}."
         finally:
@@ -146,18 +152,73 @@ class RemoteIndex(SharedIndexRole):
         return ""
 
 
-def open_remote_index(settings: Settings, repository: Repository) -> "RemoteIndex | RemoteIndexGroup":
+class RemoteIndexGroup(SharedIndexRole):
+    """Indexes that other machines build; their answers are merged like those of a workspace."""
+
+    publishes = False
+
+    def __init__(self, indexes: Sequence[RemoteIndex]) -> None:
+        self.indexes = indexes
+        self.name = ",".join(index.name for index in indexes)
+        self.root = indexes[0].root
+
+    @property
+    def reader_activity(self) -> str:
+        return self.indexes[0].reader_activity
+
+    async def search(self, build_request: "Callable[[], SearchRequest]") -> dict[str, Any]:
+        """Answer a search from all indexes, or not at all.
+
+        Raises:
+            ToolError: the error of the first index that failed.
+        """
+        request = await to_thread.run_sync(build_request, abandon_on_cancel=True)
+        answers: dict[str, dict[str, Any]] = {}
+        errors: list[ToolError] = []
+
+        async def search_index(index: RemoteIndex) -> None:
+            try:
+                answers[index.name] = await index.search(lambda: request)
+            except ToolError as error:
+                errors.append(error)
+
+        async with anyio.create_task_group() as group:
+            for index in self.indexes:
+                group.start_soon(search_index, index)
+        if errors:
+            raise errors[0]
+        named_answers = [(index.name, answers[index.name]) for index in self.indexes]
+        return await to_thread.run_sync(_merge_answers, request, named_answers)
+
+    async def check_reachable(self) -> None:
+        """Check that the cluster, which all indexes share, answers requests."""
+        await self.indexes[0].check_reachable()
+
+    async def publish(self, _store: GenerationStore, _on_progress: Callable[[BuildProgress], None]) -> str:
+        """Do nothing: these indexes are published by other machines."""
+        return ""
+
+
+def _merge_answers(request: "SearchRequest", answers: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    from cleats.toolsets.code.query.request import HitLimits  # noqa: PLC0415 - as above
+    from cleats.toolsets.code.search.federation import RepositoryAnswer, merge_answers  # noqa: PLC0415 - large
+    from cleats.toolsets.code.search.output import is_lean  # noqa: PLC0415 - as above
+
+    parts = [RepositoryAnswer(name, name, answer) for name, answer in answers]
+    limits = HitLimits(request.top, request.other_top or request.top)
+    return merge_answers(parts, limits, lean=is_lean(request.output, explain=request.explain))
+
+
+def open_remote_index(settings: Settings, repository: Repository) -> RemoteIndex | RemoteIndexGroup:
     """Return the index in a cluster that the settings name, or the group of indexes to search.
 
     Raises:
         SettingError: the address or a name is invalid.
     """
-    publishes = settings.index_share == "publish"
-    own_name = repository.shared_name(settings.index_name)
-    names = (own_name,) if publishes else settings.opensearch_indexes or (own_name,)
-    for name in names:
-        if not INDEX_NAME_PATTERN.fullmatch(name):
-            raise SettingError(f"index_name: {name!r} cannot be the name of a shared index")
+    publishes = settings.code.index_share == "publish"
+    own_name = repository.shared_name(settings.code.index_name)
+    chosen_names = (own_name,) if publishes else settings.code.opensearch_indexes or (own_name,)
+    names = dict.fromkeys(map(check_index_name, chosen_names))
     address = read_cluster_address(settings)
     try:
         ssl_context = address.create_ssl_context()
@@ -170,25 +231,13 @@ def open_remote_index(settings: Settings, repository: Repository) -> "RemoteInde
             name,
             publishes,
             repository.root,
-            settings.index_poll,
-            settings.opensearch_shards,
-            settings.opensearch_replicas,
+            settings.code.index_poll,
+            settings.code.opensearch_shards,
+            settings.code.opensearch_replicas,
         )
-        for name in dict.fromkeys(names)
+        for name in names
     ]
-    if len(indexes) == 1:
-        return indexes[0]
-    from cleats.toolsets.code.sharing.opensearch.federation import RemoteIndexGroup  # noqa: PLC0415 - it knows us
-
-    return RemoteIndexGroup(indexes)
-
-
-def _adapt_progress(on_progress: Callable[[BuildProgress], None]) -> Callable[[int, int], None]:
-    def report_documents(done: int, total: int) -> None:
-        message = f"{done:,} of {total:,} documents in OpenSearch"
-        on_progress(BuildProgress("publish", message, done, total))
-
-    return report_documents
+    return indexes[0] if len(indexes) == 1 else RemoteIndexGroup(indexes)
 
 
 def _builder_id(store: GenerationStore) -> str:
@@ -207,12 +256,4 @@ def _check_compatible(name: str, meta: Mapping[str, Any]) -> None:
     if meta.get("form") != format_version() or (
         meta.get("table") and own_fingerprint and meta["table"] != own_fingerprint
     ):
-        raise _missing_index_error(name, "another version of cleats made it")
-
-
-def _missing_index_error(name: str, reason: str) -> ToolError:
-    return ToolError(
-        ErrorCode.NO_INDEX,
-        f"There is no index {name} in OpenSearch to search: {reason}.",
-        hint="Build and publish it with `cleats worker` where the repository is.",
-    )
+        raise missing_index_error(f"index {name} in OpenSearch to search", "another version of cleats made it")

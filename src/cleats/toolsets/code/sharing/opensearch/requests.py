@@ -1,5 +1,6 @@
 """The requests of one search against one index, and the check for an index that was removed."""
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ from cleats.toolsets.code.sharing.opensearch.cluster import (
     ClusterRejectedError,
     parse_error_reason,
 )
-from cleats.toolsets.code.sharing.opensearch.documents import decode_bytes
 from cleats.toolsets.code.sharing.opensearch.searching import (
     ClusterSearch,
     SearchBody,
@@ -53,47 +53,31 @@ class HitDocuments:
         """Return a chunk by its path and its ordinal in the file."""
         source = self.chunks[path, ordinal]
         hit = source["hit"]
-        start, end, first, last = hit["range"]
-        return HitRow(
-            hit["file"],
-            hit["path"],
-            hit["lang"],
-            source["mode"],
-            hit["kind"],
-            hit["name"],
-            start,
-            end,
-            first,
-            last,
-            hit["headline"],
-            ordinal,
-        )
+        identity = (hit["file"], hit["path"], hit["lang"], source["mode"], hit["kind"], hit["name"])
+        start, end, first_line, last_line = hit["range"]
+        return HitRow(*identity, start, end, first_line, last_line, hit["headline"], ordinal)
 
     def read_details(self, row: HitRow) -> HitDetails:
         """Return the remaining details of a chunk."""
         hit, file = self._find_hit(row), self.files[row.file]
-        risk, authors, lint = (_decode_field(hit, name) for name in ("risk", "authors", "lint"))
+        risk, authors, lint = (b64decode(hit[name]) if name in hit else None for name in ("risk", "authors", "lint"))
         history = [file[name] for name in ("author", "modified", "commit", "churn")]
-        facts, relations = decode_bytes(hit["facts"]), decode_bytes(file["facts"])
+        facts, relations = b64decode(hit["facts"]), b64decode(file["facts"])
         return hit_details.unpack_details(facts, risk, authors, lint, relations, *history)
 
     def read_signature(self, row: HitRow) -> str:
         """Return the signature of a declaration, or empty text."""
-        return hit_details.unpack_signature(decode_bytes(self._find_hit(row)["facts"]))
+        return hit_details.unpack_signature(b64decode(self._find_hit(row)["facts"]))
 
     def read_lines(self, row: HitRow) -> list[str]:
         """Return the lines of the chunk's file."""
         if row.file not in self._lines:
-            self._lines[row.file] = hit_details.unpack_lines(decode_bytes(self.files[row.file]["text"]))
+            self._lines[row.file] = hit_details.unpack_lines(b64decode(self.files[row.file]["text"]))
         return self._lines[row.file]
 
     def _find_hit(self, row: HitRow) -> Mapping[str, Any]:
         hit: Mapping[str, Any] = self.chunks[row.path, row.id]["hit"]
         return hit
-
-
-def _decode_field(hit: Mapping[str, Any], name: str) -> bytes | None:
-    return decode_bytes(hit[name]) if name in hit else None
 
 
 CHUNK_BATCH_SIZE, FILE_BATCH_SIZE = 500, 50
@@ -127,7 +111,7 @@ class IndexSearcher:
         if not cluster_search.on_branch:
             return HitDocuments({}, {}), cluster_search.evaluate_responses({})
         searches_by_mode = await to_thread.run_sync(cluster_search.build_searches)
-        responses_by_mode = await self._send_searches({mode: item.to_list() for mode, item in searches_by_mode.items()})
+        responses_by_mode = await self._send_searches(searches_by_mode)
         result = await to_thread.run_sync(cluster_search.evaluate_responses, responses_by_mode)
         if not any(result.considered.values()):
             filter_searches = cluster_search.build_filter_searches()

@@ -5,8 +5,8 @@ code with the same weights. Distances are recomputed from the stored vectors, so
 rounding does not matter.
 """
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.code.analysis.embedding.words import VECTOR_LENGTH
+from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import load_word_table
@@ -30,10 +30,10 @@ from cleats.toolsets.code.search.adjustments import (
 )
 from cleats.toolsets.code.search.empty_results import FilterEffect
 from cleats.toolsets.code.search.fusion import RankAdjustments, RankedList
+from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import MENTION_BONUS, SearchPlan, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
-    SearchHit,
     SearchResult,
     rank_by_meaning,
     select_best,
@@ -41,7 +41,7 @@ from cleats.toolsets.code.search.retrieval import (
     weigh_list,
 )
 from cleats.toolsets.code.sharing.opensearch import queries
-from cleats.toolsets.code.sharing.opensearch.documents import build_file_id, decode_bytes
+from cleats.toolsets.code.sharing.opensearch.documents import build_file_id
 from cleats.toolsets.code.sharing.opensearch.queries import (
     OpenSearchQuery,
     build_filter_query,
@@ -69,19 +69,6 @@ SearchBody = dict[str, Any]
 SearchResponse = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModeSearches:
-    """The searches of one mode, in the order of their responses."""
-
-    count_search: SearchBody
-    ranking_searches: tuple[SearchBody, ...]
-    vector_search: SearchBody | None
-    name_search: SearchBody | None
-
-    def to_list(self) -> list[SearchBody]:
-        return [self.count_search, *self.ranking_searches, *filter(None, (self.vector_search, self.name_search))]
-
-
 class ClusterSearch:
     """A search request in a cluster: its queries, and the evaluation of the responses."""
 
@@ -102,40 +89,48 @@ class ClusterSearch:
         branch = str(self._meta.get("branch") or "")
         return not self.request.branch or branch.lower() == self.request.branch.lower()
 
-    def build_searches(self) -> dict[Mode, ModeSearches]:
-        """Build the searches of each mode.
+    def build_searches(self) -> dict[Mode, list[SearchBody]]:
+        """Build the searches of each mode: the count, each ranking, and near vectors and names.
 
         Raises:
             ToolError: INVALID_REQUEST, a query is too large.
         """
         return {mode: self._build_mode_searches(mode) for mode in self.request.modes}
 
-    def _build_mode_searches(self, mode: Mode) -> ModeSearches:
+    def _build_mode_searches(self, mode: Mode) -> list[SearchBody]:
         filters: list[OpenSearchQuery] = [{"term": {"mode": {"value": mode}}}, *self._filters]
         demanded, barred_expression = self._plan.required, self._plan.excluded
         required = [*filters, *([build_ranked_query(demanded)] if demanded is not None else [])]
         excluded = [build_ranked_query(barred_expression)] if barred_expression is not None else []
-        limit, symbol = self._limit, self._plan.symbol
         name_query = queries.build_name_query(
-            symbol, case_sensitive=self.request.cased, demote_tests=self._demotes_tests
+            self._plan.symbol, case_sensitive=self.request.cased, demote_tests=self._demotes_tests
         )
-        return ModeSearches(
-            {"size": 0, "track_total_hits": True, "query": check_query_size(filter_query(None, filters))},
-            tuple(
-                _build_ranked_search(filter_query(build_ranked_query(ranking.expression), required, excluded), limit)
-                for ranking in self._plan.lists
-            ),
-            self._build_vector_search(filter_query(None, required, excluded)),
-            _build_ranked_search(filter_query(name_query, required, excluded), limit)
-            if name_query is not None
-            else None,
-        )
+        searches = [_build_count_search(check_query_size(filter_query(None, filters)))]
+        searches += [
+            self._build_ranked_search(build_ranked_query(ranking.expression), required, excluded)
+            for ranking in self._plan.lists
+        ]
+        if self._query_vector is not None and not self._plan.is_strict:
+            searches.append(self._build_vector_search(self._query_vector, filter_query(None, required, excluded)))
+        if name_query is not None:
+            searches.append(self._build_ranked_search(name_query, required, excluded))
+        return searches
 
-    def _build_vector_search(self, filter_body: OpenSearchQuery) -> SearchBody | None:
-        if self._query_vector is None or self._plan.is_strict:
-            return None
+    def _build_ranked_search(
+        self, query: OpenSearchQuery, required: Sequence[OpenSearchQuery], excluded: Sequence[OpenSearchQuery]
+    ) -> SearchBody:
+        return {
+            "size": self._limit,
+            "track_total_hits": False,
+            "track_scores": True,
+            "sort": BEST_FIRST_SORT,
+            "query": check_query_size(filter_query(query, required, excluded)),
+            "_source": list(RANKING_FIELDS),
+        }
+
+    def _build_vector_search(self, query_vector: NDArray[np.float32], filter_body: OpenSearchQuery) -> SearchBody:
         count = NEIGHBOUR_FACTOR * self._limit
-        vector = np.rint(self._query_vector * VECTOR_LENGTH).clip(-127, 127).astype(int).tolist()
+        vector = np.rint(query_vector * VECTOR_LENGTH).clip(-127, 127).astype(int).tolist()
         query = {"knn": {"vector": {"vector": vector, "k": count, "filter": check_query_size(filter_body)}}}
         return {"size": count, "track_total_hits": False, "query": query, "_source": list(RANKING_FIELDS)}
 
@@ -156,23 +151,20 @@ class ClusterSearch:
         for mode, responses in responses_by_mode.items():
             considered[mode] = int(responses[0]["hits"]["total"]["value"])
             if considered[mode]:
-                hits[mode] = self._rank_hits(self._build_mode_searches(mode), responses)
+                hits[mode] = self._rank_hits(responses)
         chunks, branch = int(self._meta["chunks"]), self._meta.get("branch")
         return SearchResult(self.request, BACKEND_NAME, SCORE_KIND, hits, chunks, considered, branch)
 
-    def _rank_hits(self, searches: ModeSearches, responses: Sequence[SearchResponse]) -> list[SearchHit]:
+    def _rank_hits(self, responses: Sequence[SearchResponse]) -> list[SearchHit]:
         candidates = _Candidates(responses)
-        ranking_responses = responses[1 : 1 + len(searches.ranking_searches)]
+        vector_index = 1 + len(self._plan.lists)
         rankings = []
-        for ranking, response in zip(self._plan.lists, ranking_responses, strict=True):
+        for ranking, response in zip(self._plan.lists, responses[1:vector_index], strict=True):
             positions, scores = candidates.read_ranking(response)
             weights, order = candidates.kind_weights[positions], candidates.path_order[positions]
             rankings.append(weigh_list(ranking, positions, scores, weights, order))
         if self._query_vector is not None:
-            vector_responses = responses[1 + len(ranking_responses) : 2 + len(ranking_responses)]
-            pool = (
-                rankings[0].positions if searches.vector_search is None else candidates.find_positions(vector_responses)
-            )
+            pool = rankings[0].positions if self._plan.is_strict else candidates.find_positions(responses[vector_index])
             rankings.append(candidates.rank_neighbours(pool, self._query_vector, self._limit))
         bonuses = {
             "symbol": candidates.score_symbol(self._plan.symbol, case_sensitive=self.request.cased),
@@ -194,8 +186,7 @@ class ClusterSearch:
             by_argument.setdefault(condition.argument, []).append(query)
         modes: OpenSearchQuery = {"terms": {"mode": list(self.request.modes)}}
         return [
-            (name, {"size": 0, "track_total_hits": True, "query": filter_query(None, [modes, *queries])})
-            for name, queries in by_argument.items()
+            (name, _build_count_search(filter_query(None, [modes, *queries]))) for name, queries in by_argument.items()
         ]
 
 
@@ -218,15 +209,8 @@ def list_document_ids(
     return chunks, [build_file_id(item) for item in dict.fromkeys(hit["hit"]["file"] for hit in hits)]
 
 
-def _build_ranked_search(query: OpenSearchQuery, limit: int) -> SearchBody:
-    return {
-        "size": limit,
-        "track_total_hits": False,
-        "track_scores": True,
-        "sort": BEST_FIRST_SORT,
-        "query": check_query_size(query),
-        "_source": list(RANKING_FIELDS),
-    }
+def _build_count_search(query: OpenSearchQuery) -> SearchBody:
+    return {"size": 0, "track_total_hits": True, "query": query}
 
 
 def collect_sources(responses: Iterable[SearchResponse]) -> dict[tuple[str, int], SearchResponse]:
@@ -266,18 +250,17 @@ class _Candidates:
         hit = self._sources[number]["hit"]
         return hit["path"], hit["ordinal"]
 
-    def find_positions(self, responses: Sequence[SearchResponse]) -> NDArray[np.int32]:
-        hits = [hit for response in responses for hit in response["hits"]["hits"]]
-        return np.asarray([self._numbers[hit["_source"]["at"]] for hit in hits], np.int32)
+    def find_positions(self, response: SearchResponse) -> NDArray[np.int32]:
+        return np.asarray([self._numbers[hit["_source"]["at"]] for hit in response["hits"]["hits"]], np.int32)
 
     def read_ranking(self, response: SearchResponse) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         scores = [hit["sort"][0] for hit in response["hits"]["hits"]]
-        return self.find_positions([response]), np.asarray(scores, np.float32)
+        return self.find_positions(response), np.asarray(scores, np.float32)
 
     def rank_neighbours(
         self, positions: NDArray[np.int32], query_vector: NDArray[np.float32], limit: int
     ) -> RankedList:
-        rows = [np.frombuffer(decode_bytes(self._sources[position]["hit"]["row"]), np.int8) for position in positions]
+        rows = [np.frombuffer(b64decode(self._sources[position]["hit"]["row"]), np.int8) for position in positions]
         scaled_vector = query_vector / np.float32(VECTOR_LENGTH)
         cosines = np.zeros(len(self._sources), np.float32)
         cosines[positions] = [row.astype(np.float32) @ scaled_vector for row in rows]

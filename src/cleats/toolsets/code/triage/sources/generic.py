@@ -4,158 +4,101 @@ The fields can be nested as in a record (`{"vuln": {"cve": …}}`) or flat (`{"c
 …}`).
 """
 
-from typing import Any
+from typing import Any, Final
 
-from cleats.toolsets.code.triage.cvss import parse_cvss
-from cleats.toolsets.code.triage.records import (
-    Asset,
-    Exposure,
-    Location,
-    Package,
-    TriageRecord,
-    Vulnerability,
+from cleats.toolsets.code.records.model import Asset, Exposure, Location, Package, TriageRecord, Vulnerability
+from cleats.toolsets.code.triage.sources.base import (
+    FieldTable,
+    FindingDraft,
+    build_vulnerability,
+    join_key,
+    parse_cvss,
+    read_fields,
+    read_line,
+    read_text,
+    read_value,
 )
-from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource, iter_findings, join_key
-from cleats.toolsets.code.triage.values import (
-    find_advisory_id,
-    find_cve,
-    find_cwes,
-    first_nonempty,
-    get_nested,
-    iter_objects,
-    normalize_ecosystem,
-    normalize_severity,
-    to_count,
-    to_flag,
-    to_line,
-    to_lines,
-    to_text,
-    to_text_mapping,
-)
+from cleats.toolsets.code.triage.values import find_advisory_id, find_cve, get_nested, iter_objects, to_count
+
+MAX_LOCATIONS: Final = 20
+_RECORD: Final[FieldTable] = {name: name for name in ("service", "env", "team", "owner", "repo", "status", "labels")}
+_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": "vuln.vulnId|vulnId vuln.id vulnerabilityId",
+    "cve": "vuln.cve|cve[]",
+    "aliases": "vuln.aliases|aliases[]",
+    "title": "vuln.title|title summary name",
+    "description": "vuln.description|description|details",
+    "severity": "vuln.severity|severity",
+    "cwe": "vuln.cwe|cwe|cwes",
+    "references": "vuln.references|references|url[]",
+}
+_PACKAGE: Final[FieldTable] = {
+    "name": "package package.name packageName",
+    "ecosystem": "package.ecosystem packageEcosystem ecosystem",
+    "installed_version": "package.installedVersion package.version installedVersion version",
+    "affected_range": "package.affectedRange|affectedRange",
+    "fixed_version": "package.fixedVersion|fixedVersion",
+    "manifest_path": "package.manifestPath|manifestPath",
+    "purl": "package.purl|purl",
+}
+_ASSET: Final[FieldTable] = {
+    "asset_id": "asset asset.assetId|assetId",
+    "asset_type": "asset.assetType|assetType",
+    "account": "asset.account|account",
+    "region": "asset.region|region",
+    "tags": "asset.tags|tags",
+}
+_EXPOSURE: Final[FieldTable] = {
+    "internet_exposed": "exposure.internetExposed|internetExposed",
+    "public_endpoint": "exposure.publicEndpoint|publicEndpoint",
+    "data_sensitivity": "exposure.dataSensitivity|dataSensitivity",
+    "business_criticality": "exposure.businessCriticality|businessCriticality",
+    "compensating_controls": "exposure.compensatingControls|compensatingControls[]",
+}
 
 
-def draft_finding(raw: Any) -> FindingDraft:
+def draft_generic_finding(raw: Any) -> FindingDraft:
     """Return the draft of one finding."""
     record = TriageRecord(
-        service=to_line(get_nested(raw, "service")),
-        env=to_line(get_nested(raw, "env")),
-        team=to_line(get_nested(raw, "team")),
-        owner=to_line(get_nested(raw, "owner")),
-        repo=to_line(get_nested(raw, "repo")),
-        status=to_line(get_nested(raw, "status")).lower(),
-        labels=to_text_mapping(get_nested(raw, "labels")),
+        **read_fields(raw, _RECORD),
         vuln=_build_vulnerability(raw),
-        package=_build_package(raw),
-        asset=_build_asset(raw),
-        exposure=_build_exposure(raw),
+        package=Package(**read_fields(raw, _PACKAGE)),
+        asset=Asset(**read_fields(raw, _ASSET)),
+        exposure=Exposure(**read_fields(raw, _EXPOSURE)),
         locations=_build_locations(raw),
     )
-    return FindingDraft(_identify_finding(raw, record), record)
+    return FindingDraft(read_line(raw, "id recordId findingId") or _build_key(record), record)
 
 
-def _identify_finding(raw: Any, record: TriageRecord) -> str:
-    if explicit_id := first_nonempty(get_nested(raw, "id"), get_nested(raw, "recordId"), get_nested(raw, "findingId")):
-        return explicit_id
+def _build_key(record: TriageRecord) -> str:
     package, location = record.package, record.package.manifest_path
     if record.locations and not package.name:
         location = f"{record.locations[0].path}:{record.locations[0].start_line}"
     return join_key(record.vuln.vuln_id, package.name, location, record.asset.asset_id)
 
 
-def _get_nested_or_flat(raw: Any, part: str, name: str, *flat_names: str) -> Any:
-    """Return a value from its part of the record, or from the top level under one of its names."""
-    value = get_nested(raw, part, name)
-    for field_name in (name, *flat_names):
-        value = get_nested(raw, field_name) if value is None else value
-    return value
-
-
 def _build_vulnerability(raw: Any) -> Vulnerability:
-    rating = _get_nested_or_flat(raw, "vuln", "cvss")
-    score = (
-        parse_cvss(
-            first_nonempty(get_nested(rating, "vector"), get_nested(rating, "vectorString")),
-            get_nested(rating, "score"),
-        )
-        if isinstance(rating, dict)
-        else parse_cvss("", rating)
-    )
-    vuln_id = first_nonempty(
-        _get_nested_or_flat(raw, "vuln", "vulnId"), get_nested(raw, "vuln", "id"), get_nested(raw, "vulnerabilityId")
-    )
-    aliases = to_lines(_get_nested_or_flat(raw, "vuln", "aliases"))
-    cve_id = find_cve(_get_nested_or_flat(raw, "vuln", "cve"), vuln_id, aliases, get_nested(raw, "id"))
-    return Vulnerability(
-        vuln_id=vuln_id or cve_id or find_advisory_id(get_nested(raw, "id")),
-        cve=cve_id,
-        aliases=aliases,
-        title=first_nonempty(
-            _get_nested_or_flat(raw, "vuln", "title"), get_nested(raw, "summary"), get_nested(raw, "name")
-        ),
-        description=to_text(_get_nested_or_flat(raw, "vuln", "description", "details")),
-        severity=normalize_severity(_get_nested_or_flat(raw, "vuln", "severity"), score.score if score else None),
-        cvss=score,
-        cwe=find_cwes(_get_nested_or_flat(raw, "vuln", "cwe", "cwes")),
-        references=to_lines(_get_nested_or_flat(raw, "vuln", "references", "url")),
-    )
-
-
-def _build_package(raw: Any) -> Package:
-    package = get_nested(raw, "package")
-    return Package(
-        name=first_nonempty(package, get_nested(package, "name"), get_nested(raw, "packageName")),
-        ecosystem=normalize_ecosystem(
-            first_nonempty(
-                get_nested(package, "ecosystem"), get_nested(raw, "packageEcosystem"), get_nested(raw, "ecosystem")
-            )
-        ),
-        installed_version=first_nonempty(
-            get_nested(package, "installedVersion"),
-            get_nested(package, "version"),
-            get_nested(raw, "installedVersion"),
-            get_nested(raw, "version"),
-        ),
-        affected_range=to_line(_get_nested_or_flat(raw, "package", "affectedRange")),
-        fixed_version=to_line(_get_nested_or_flat(raw, "package", "fixedVersion")),
-        manifest_path=to_line(_get_nested_or_flat(raw, "package", "manifestPath")),
-        purl=to_line(_get_nested_or_flat(raw, "package", "purl")),
-    )
-
-
-def _build_asset(raw: Any) -> Asset:
-    return Asset(
-        asset_id=first_nonempty(get_nested(raw, "asset"), _get_nested_or_flat(raw, "asset", "assetId")),
-        asset_type=to_line(_get_nested_or_flat(raw, "asset", "assetType")),
-        account=to_line(_get_nested_or_flat(raw, "asset", "account")),
-        region=to_line(_get_nested_or_flat(raw, "asset", "region")),
-        tags=to_text_mapping(_get_nested_or_flat(raw, "asset", "tags")),
-    )
-
-
-def _build_exposure(raw: Any) -> Exposure:
-    return Exposure(
-        internet_exposed=to_flag(_get_nested_or_flat(raw, "exposure", "internetExposed")),
-        public_endpoint=to_line(_get_nested_or_flat(raw, "exposure", "publicEndpoint")),
-        data_sensitivity=to_line(_get_nested_or_flat(raw, "exposure", "dataSensitivity")),
-        business_criticality=to_line(_get_nested_or_flat(raw, "exposure", "businessCriticality")),
-        compensating_controls=to_lines(_get_nested_or_flat(raw, "exposure", "compensatingControls")),
-    )
+    rating = read_value(raw, "vuln.cvss|cvss")
+    if isinstance(rating, dict):
+        score = parse_cvss(read_line(rating, "vector vectorString"), get_nested(rating, "score"))
+    else:
+        score = parse_cvss("", rating)
+    vuln = build_vulnerability(raw, _VULNERABILITY, score)
+    vuln.cve = vuln.cve or find_cve(get_nested(raw, "id"))
+    vuln.vuln_id = vuln.vuln_id or vuln.cve or find_advisory_id(get_nested(raw, "id"))
+    return vuln
 
 
 def _build_locations(raw: Any) -> list[Location]:
     locations = [
         Location(
-            first_nonempty(get_nested(location, "path"), get_nested(location, "file")),
-            to_count(first_nonempty(get_nested(location, "startLine"), get_nested(location, "line"))),
+            read_line(location, "path file"),
+            to_count(read_line(location, "startLine line")),
             to_count(get_nested(location, "endLine")),
-            to_text(get_nested(location, "snippet")),
+            read_text(location, "snippet"),
         )
         for location in iter_objects(get_nested(raw, "locations") or get_nested(raw, "location"))
     ]
-    if not locations and (path := first_nonempty(get_nested(raw, "file"), get_nested(raw, "path"))):
+    if not locations and (path := read_line(raw, "file path")):
         locations = [Location(path, to_count(get_nested(raw, "line")), to_count(get_nested(raw, "endLine")))]
-    return [location for location in locations[:20] if location.path]
-
-
-GENERIC_SOURCE = FindingSource("Objects in the words of a record, nested or flat.", iter_findings, draft_finding)
-MANUAL_SOURCE = FindingSource("The same, written by hand.", iter_findings, draft_finding)
+    return [location for location in locations[:MAX_LOCATIONS] if location.path]

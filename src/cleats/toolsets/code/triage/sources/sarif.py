@@ -1,7 +1,7 @@
 """Results in SARIF 2.1.0, the common format of static analysers.
 
-A result refers to its rule, its message and its file by indexes into the run. `iter_items` resolves
-them, so that every item is self-contained.
+A result refers to its rule, its message and its file by indexes into the run. `iter_sarif_items`
+resolves them, so that every item is self-contained.
 """
 
 import re
@@ -11,19 +11,24 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import unquote
 
-from cleats.toolsets.code.triage.cvss import parse_cvss
-from cleats.toolsets.code.triage.records import Location, TriageRecord, Vulnerability
-from cleats.toolsets.code.triage.sources.drafts import FindingDraft, FindingSource
+from cleats.toolsets.code.records.model import Location, TriageRecord
+from cleats.toolsets.code.triage.sources.base import (
+    FieldTable,
+    FindingDraft,
+    build_vulnerability,
+    parse_cvss,
+    read_line,
+    read_lines,
+    read_text,
+    read_value,
+)
 from cleats.toolsets.code.triage.values import (
-    find_cve,
-    find_cwes,
     first_nonempty,
     get_nested,
     iter_objects,
     normalize_severity,
     to_count,
     to_line,
-    to_lines,
     to_text,
     to_text_mapping,
 )
@@ -32,21 +37,27 @@ PASSING_RESULT_KINDS: Final = frozenset({"pass", "notApplicable"})
 """Kinds of results that report no problem."""
 
 MAX_LOCATIONS: Final = 20
-_PLACEHOLDER_PATTERN: Final = re.compile(r"\{\w*\}")
 MAX_SNIPPET_CHARS: Final = 1000
+_PLACEHOLDER_PATTERN: Final = re.compile(r"\{\w*\}")
+_RULE_ID_PATHS: Final = "result.ruleId result.rule.id rule.id"
+_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": _RULE_ID_PATHS,
+    "cwe": "rule.properties.tags[] rule.properties.cwe[] rule.relationships[].target.id result.taxa[].id",
+    "references": "rule.helpUri result.hostedViewerUri",
+}
 
 
-def iter_items(document: Any) -> Iterator[Any]:
+def iter_sarif_items(document: Any) -> Iterator[Any]:
     """Yield every result that reports a problem, with its rule and its tool."""
     for run in iter_objects(get_nested(document, "runs")):
         occurrences: Counter[str] = Counter()
         for result in iter_objects(get_nested(run, "results")):
-            if to_line(get_nested(result, "kind")) in PASSING_RESULT_KINDS:
+            if read_line(result, "kind") in PASSING_RESULT_KINDS:
                 continue
             item = {
                 "result": result,
                 "rule": _find_rule(run, result),
-                "tool": first_nonempty(get_nested(run, "tool", "driver", "name"), "analyser"),
+                "tool": read_line(run, "tool.driver.name") or "analyser",
                 "files": _list_file_uris(run, result),
             }
             fingerprint = _compute_fingerprint(item)
@@ -55,56 +66,40 @@ def iter_items(document: Any) -> Iterator[Any]:
             yield {**item, "mark": fingerprint, "turn": occurrences[fingerprint]}
 
 
-def draft_finding(item: Any) -> FindingDraft:
+def draft_sarif_finding(item: Any) -> FindingDraft:
     """Return the draft of one result."""
-    result, rule, tool = get_nested(item, "result"), get_nested(item, "rule"), to_line(get_nested(item, "tool"))
-    rule_id = _read_rule_id(item)
-    message = _render_message(result, rule)
-    score = parse_cvss("", get_nested(rule, "properties", "security-severity"))
-    short_description = to_line(get_nested(rule, "shortDescription", "text"))
-    title = first_nonempty(
-        # A description with placeholders is the template of the message.
-        "" if _PLACEHOLDER_PATTERN.search(short_description) and message else short_description,
-        to_line(message.partition("\n")[0], 160),
-        get_nested(rule, "name"),
-    )
-    vuln = Vulnerability(
-        vuln_id=rule_id,
-        cve=find_cve(rule_id),
-        title=title,
-        description="\n\n".join(dict.fromkeys(filter(None, (message, _read_full_description(rule, title))))),
-        severity=normalize_severity("", score.score) if score else normalize_severity(_read_level(result, rule)),
-        cvss=score,
-        cwe=find_cwes(
-            to_lines(get_nested(rule, "properties", "tags")),
-            to_lines(get_nested(rule, "properties", "cwe")),
-            to_lines(get_nested(rule, "relationships"), "target", "id"),
-            to_lines(get_nested(result, "taxa"), "id"),
-        ),
-        references=to_lines([get_nested(rule, "helpUri"), get_nested(result, "hostedViewerUri")]),
-    )
+    result, rule = get_nested(item, "result"), get_nested(item, "rule")
+    message = _render_message(item)
+    score = parse_cvss("", read_value(rule, "properties.security-severity"))
+    vuln = build_vulnerability(item, _VULNERABILITY, score)
+    if not score:
+        level = read_line(item, "result.level rule.defaultConfiguration.level") or "warning"
+        vuln.severity = normalize_severity(level)
+    short_description = read_line(rule, "shortDescription.text")
+    if _PLACEHOLDER_PATTERN.search(short_description) and message:
+        short_description = ""  # it is the template of the message
+    first_line = to_line(message.partition("\n")[0], 160)
+    vuln.title = first_nonempty(short_description, first_line, get_nested(rule, "name"))
+    full_description = read_text(rule, "fullDescription.text")
+    descriptions = (message, "" if to_line(full_description) == vuln.title else full_description)
+    vuln.description = "\n\n".join(dict.fromkeys(filter(None, descriptions)))
+    tool = read_line(item, "tool")
     record = TriageRecord(
         status=_read_status(result), vuln=vuln, locations=_build_locations(item), labels={"tool": tool}
     )
-    occurrence = to_count(get_nested(item, "turn"))
-    fingerprint = to_line(get_nested(item, "mark"))
+    occurrence, fingerprint = to_count(get_nested(item, "turn")), read_line(item, "mark")
     return FindingDraft(f"{fingerprint}#{occurrence}" if occurrence > 1 else fingerprint, record)
 
 
 def _find_rule(run: Any, result: Any) -> Any:
     """Return the rule of a result, looked up by index or by id."""
     tool = get_nested(run, "tool")
-    extensions = get_nested(tool, "extensions")
-    component = _get_item(extensions, get_nested(result, "rule", "toolComponent", "index")) or get_nested(
-        tool, "driver"
-    )
-    rules = get_nested(component, "rules")
-    index = get_nested(result, "ruleIndex")
-    indexed_rule = _get_item(rules, get_nested(result, "rule", "index") if index is None else index)
-    if indexed_rule:
+    extension = _get_item(get_nested(tool, "extensions"), read_value(result, "rule.toolComponent.index"))
+    rules = get_nested(extension or get_nested(tool, "driver"), "rules")
+    if indexed_rule := _get_item(rules, read_value(result, "ruleIndex|rule.index")):
         return indexed_rule
-    rule_id = first_nonempty(get_nested(result, "ruleId"), get_nested(result, "rule", "id"))
-    return next((rule for rule in iter_objects(rules) if rule_id and to_line(get_nested(rule, "id")) == rule_id), {})
+    rule_id = read_line(result, "ruleId rule.id")
+    return next((rule for rule in iter_objects(rules) if rule_id and read_line(rule, "id") == rule_id), {})
 
 
 def _get_item(values: Any, index: Any) -> Any:
@@ -115,20 +110,12 @@ def _get_item(values: Any, index: Any) -> Any:
 
 def _list_file_uris(run: Any, result: Any) -> list[str]:
     """Return the file URIs of the locations of a result, in order."""
-    artifacts = get_nested(run, "artifacts")
     uris = []
     for location in list(iter_objects(get_nested(result, "locations")))[:MAX_LOCATIONS]:
-        artifact_location = get_nested(location, "physicalLocation", "artifactLocation")
-        artifact = _get_item(artifacts, get_nested(artifact_location, "index"))
-        uris.append(first_nonempty(get_nested(artifact_location, "uri"), get_nested(artifact, "location", "uri")))
+        artifact_location = read_value(location, "physicalLocation.artifactLocation")
+        artifact = _get_item(get_nested(run, "artifacts"), get_nested(artifact_location, "index"))
+        uris.append(read_line(artifact_location, "uri") or read_line(artifact, "location.uri"))
     return uris
-
-
-def _read_rule_id(item: Any) -> str:
-    rule = get_nested(item, "rule")
-    return first_nonempty(
-        get_nested(item, "result", "ruleId"), get_nested(item, "result", "rule", "id"), get_nested(rule, "id")
-    )
 
 
 def _compute_fingerprint(item: Any) -> str:
@@ -139,58 +126,41 @@ def _compute_fingerprint(item: Any) -> str:
         get_nested(result, "partialFingerprints")
     )
     if not fingerprints:
-        region = get_nested(next(iter_objects(get_nested(result, "locations")), None), "physicalLocation", "region")
-        text = to_text(get_nested(region, "snippet", "text")) or to_line(get_nested(region, "startLine"))
-        fingerprints = {"text": f"{_render_message(result, get_nested(item, 'rule'))}\n{text}"}
+        first_location = next(iter_objects(get_nested(result, "locations")), None)
+        region = read_value(first_location, "physicalLocation.region")
+        text = read_text(region, "snippet.text") or read_line(region, "startLine")
+        fingerprints = {"text": f"{_render_message(item)}\n{text}"}
     joined = "\n".join(f"{name}={value}" for name, value in sorted(fingerprints.items()))
     digest = sha256(joined.encode(errors="replace")).hexdigest()[:24]
-    return f"{to_line(get_nested(item, 'tool'))}:{_read_rule_id(item)}:{file}:{digest}"
+    return f"{read_line(item, 'tool')}:{read_line(item, _RULE_ID_PATHS)}:{file}:{digest}"
 
 
-def _render_message(result: Any, rule: Any) -> str:
-    message = get_nested(result, "message")
-    text = to_text(get_nested(message, "text")) or to_text(get_nested(message, "markdown"))
+def _render_message(item: Any) -> str:
+    text = read_text(item, "result.message.text result.message.markdown")
     if not text:
-        text = to_text(get_nested(rule, "messageStrings", to_line(get_nested(message, "id")), "text"))
-    for position, value in enumerate(to_lines(get_nested(message, "arguments"))):
+        message_id = read_line(item, "result.message.id")
+        text = to_text(get_nested(item, "rule", "messageStrings", message_id, "text"))
+    for position, value in enumerate(read_lines(item, "result.message.arguments[]")):
         text = text.replace(f"{{{position}}}", value)
     return to_text(text)
 
 
-def _read_full_description(rule: Any, title: str) -> str:
-    description = to_text(get_nested(rule, "fullDescription", "text"))
-    return "" if to_line(description) == title else description
-
-
-def _read_level(result: Any, rule: Any) -> str:
-    return first_nonempty(get_nested(result, "level"), get_nested(rule, "defaultConfiguration", "level"), "warning")
-
-
 def _read_status(result: Any) -> str:
-    suppression_statuses = [
-        to_line(get_nested(suppression, "status")) for suppression in iter_objects(get_nested(result, "suppressions"))
-    ]
-    if any(status in ("", "accepted") for status in suppression_statuses):
+    suppressions = iter_objects(get_nested(result, "suppressions"))
+    if any(read_line(suppression, "status") in ("", "accepted") for suppression in suppressions):
         return "suppressed"
-    return "absent" if to_line(get_nested(result, "baselineState")) == "absent" else "open"
+    return "absent" if read_line(result, "baselineState") == "absent" else "open"
 
 
 def _build_locations(item: Any) -> list[Location]:
-    sarif_locations = iter_objects(get_nested(item, "result", "locations"))
     locations = []
-    for file, sarif_location in zip(get_nested(item, "files"), sarif_locations, strict=False):
-        region = get_nested(sarif_location, "physicalLocation", "region")
+    for uri, location in zip(
+        get_nested(item, "files"), iter_objects(read_value(item, "result.locations")), strict=False
+    ):
+        region = read_value(location, "physicalLocation.region")
         begin = to_count(get_nested(region, "startLine"))
         end = to_count(get_nested(region, "endLine")) or begin
-        snippet = to_text(get_nested(region, "snippet", "text"))[:MAX_SNIPPET_CHARS]
-        locations.append(Location(_path_from_uri(file), begin, end, snippet))
+        snippet = read_text(region, "snippet.text")[:MAX_SNIPPET_CHARS]
+        path = unquote(uri.removeprefix("file://"), errors="replace").replace("\\", "/").removeprefix("./")
+        locations.append(Location(to_line(path), begin, end, snippet))
     return [location for location in locations if location.path]
-
-
-def _path_from_uri(uri: str) -> str:
-    """Return the path in a file URI."""
-    path = unquote(uri.removeprefix("file://"), errors="replace")
-    return to_line(path.replace("\\", "/").removeprefix("./"))
-
-
-SARIF_SOURCE = FindingSource("Results of a static analyser in SARIF 2.1.0.", iter_items, draft_finding)

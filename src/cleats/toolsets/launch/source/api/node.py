@@ -7,16 +7,15 @@ it busy for minutes. The API of such a package is reported as unknown.
 import pickle
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import import_module
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Final, TypeAlias
 
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node, Parser
 
 from cleats.system.worker_pool import WEIGHT_PER_CPU_SECOND, LostTask, ProcessPool
 from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.checkout.safe_parsing import load_parser
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.text import sentence_filters
 
@@ -40,7 +39,6 @@ _ReadTask: TypeAlias = tuple[CheckoutTree, str, tuple[str, ...]]
 @dataclass
 class _ExportReader:
     tree: CheckoutTree
-    package: str
     visited: set[str] = field(default_factory=set)
     symbols: dict[str, Symbol] = field(default_factory=dict)
 
@@ -131,7 +129,7 @@ def read_surface(tree: CheckoutTree, package: str, entries: tuple[str, ...]) -> 
 def _read_entries(task: _ReadTask) -> bytes:
     tree, package, entries = task
     for entry in entries:
-        reader = _ExportReader(tree, package)
+        reader = _ExportReader(tree)
         reader.read_file(entry)
         if reader.symbols:
             return pickle.dumps(ApiSurface(tuple(reader.symbols.values()), ((package, entry),)))
@@ -142,20 +140,10 @@ def _make_empty_surface(package: str, entries: tuple[str, ...]) -> ApiSurface:
     return ApiSurface((), tuple((package, entry) for entry in entries[:1]))
 
 
-@cache
-def _load_parser(name: str) -> Parser:
-    module, factory = {
-        "typescript": ("tree_sitter_typescript", "language_typescript"),
-        "tsx": ("tree_sitter_typescript", "language_tsx"),
-        "javascript": ("tree_sitter_javascript", "language"),
-    }[name]
-    return Parser(Language(getattr(import_module(module), factory)()))
-
-
 def _parser(path: str) -> Parser:
     suffix = PurePosixPath(path).suffix
     kinds = {".tsx": "tsx", ".ts": "typescript", ".mts": "typescript", ".cts": "typescript"}
-    return _load_parser(kinds.get(suffix, "javascript"))
+    return load_parser(kinds.get(suffix, "javascript"))
 
 
 def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:

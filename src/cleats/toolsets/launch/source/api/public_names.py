@@ -43,11 +43,6 @@ class ApiSurface:
     modules: tuple[tuple[str, str], ...] = ()
     """Pairs of module and file."""
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The last part of every name."""
-        return frozenset(symbol.name.rsplit(".", 1)[-1] for symbol in self.symbols)
-
 
 _SELF_REFERENCE_PATTERN = re.compile(
     r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) ",

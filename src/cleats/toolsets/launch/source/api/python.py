@@ -15,7 +15,7 @@ from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout import safe_parsing
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.text import blocks, sentence_filters
+from cleats.toolsets.launch.source.text import documents, sentence_filters
 
 _MIN_REEXPORTED_NAMES: Final = 3
 """Below this number of re-exported names, the modules themselves are the API."""
@@ -43,31 +43,27 @@ class PythonModule:
         """The literal names in `__all__`; None without one."""
         names: list[str] | None = None
         for node in self.body.body:
-            targets: list[ast.expr] = []
-            value: ast.expr | None = None
-            if isinstance(node, ast.Assign):
-                targets, value = node.targets, node.value
-            elif isinstance(node, ast.AnnAssign | ast.AugAssign):
-                targets, value = [node.target], node.value
-            if value and any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-                names = [*(names or []), *_collect_strings(value)]
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                    names = [*(names or []), *_collect_strings(node.value)]
         return names
+
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        return _flatten_statements(self.body.body)
 
     @cached_property
     def definitions(self) -> dict[str, Definition]:
         """Classes and functions by name; the last definition wins, as at run time."""
-        return {
-            node.name: node
-            for node in _flatten_statements(self.body.body)
-            if isinstance(node, Definition) and not _is_overload(node)
-        }
+        return {node.name: node for node in self.statements if isinstance(node, Definition) and not _is_overload(node)}
 
     @cached_property
     def aliases(self) -> dict[str, str]:
         """Other names for names of this module: `decode = decode_text`."""
         return {
             target.id: node.value.id
-            for node in _flatten_statements(self.body.body)
+            for node in self.statements
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
             for target in node.targets
             if isinstance(target, ast.Name) and target.id != node.value.id
@@ -76,22 +72,20 @@ class PythonModule:
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
         """The module and name behind each imported name; only imports from the package itself."""
-        imports: dict[str, tuple[str, str]] = {}
-        for node in _flatten_statements(self.body.body):
-            if isinstance(node, ast.ImportFrom) and (source := self._resolve_module(node)):
-                for alias in node.names:
-                    if alias.name != "*":
-                        imports[alias.asname or alias.name] = (source, alias.name)
-        return imports
+        return {name: origin for name, origin in self._import_entries if origin[1] != "*"}
 
     @cached_property
     def star_imports(self) -> list[str]:
         """The modules from which it imports everything."""
+        return [source for _, (source, name) in self._import_entries if name == "*"]
+
+    @cached_property
+    def _import_entries(self) -> list[tuple[str, tuple[str, str]]]:
         return [
-            source
-            for node in _flatten_statements(self.body.body)
+            (alias.asname or alias.name, (source, alias.name))
+            for node in self.statements
             if isinstance(node, ast.ImportFrom) and (source := self._resolve_module(node))
-            if any(alias.name == "*" for alias in node.names)
+            for alias in node.names
         ]
 
     def _resolve_module(self, node: ast.ImportFrom) -> str:
@@ -123,8 +117,8 @@ class _PythonPackage:
         if name not in self.modules:
             base = self.root + name.replace(".", "/")
             for path, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
-                if parsed := _parse_module(self.tree, path):
-                    text = self.tree.read_text(path) or ""
+                text = self.tree.read_text(path)
+                if text is not None and (parsed := safe_parsing.parse_python(text)):
                     self.modules[name] = PythonModule(name, path, text, parsed, is_package)
         return self.modules.get(name)
 
@@ -161,7 +155,7 @@ def read_surface(tree: CheckoutTree, packages: Mapping[str, str]) -> ApiSurface:
         offered = _list_symbols(package, top, exported=True)
         reexported = [symbol for symbol in offered if symbol.path != top.path]
         files = _find_modules(tree, package.root, name)
-        modules += [(item, path) for item, path in files]
+        modules += files
         is_sparse = not reexported if top.exports is not None else len(reexported) < _MIN_REEXPORTED_NAMES
         if is_sparse and top.is_package:
             for item, _path in files:
@@ -214,7 +208,7 @@ def extract_first_sentence(doc: str) -> str:
     marker_pattern = r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
     paragraph = re.split(rf"\n\s*\n|\n\s*(?={marker_pattern})", doc.strip())[0]
     with_literals = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
-    sentences = sentence_filters.split_sentences(blocks.strip_inline_markup(with_literals))
+    sentences = sentence_filters.split_sentences(documents.strip_inline_markup(with_literals))
     if not sentences:
         return ""
     # An author who starts one sentence in lower case starts the next one so, too.
@@ -244,20 +238,18 @@ def _format_arguments(arguments: ast.arguments, text: str, skip: int = 0) -> str
         source = ast.get_source_segment(text, value) if isinstance(value, ast.Constant) else None
         return ast.Name(source) if source and "\n" not in source else value
 
+    only_positional = arguments.posonlyargs[skip:]
+    positional = arguments.args[max(0, skip - len(arguments.posonlyargs)) :]
+    default_count = min(len(arguments.defaults), len(only_positional) + len(positional))
     untyped = ast.arguments(
-        posonlyargs=[ast.arg(item.arg) for item in arguments.posonlyargs],
-        args=[ast.arg(item.arg) for item in arguments.args],
+        posonlyargs=[ast.arg(item.arg) for item in only_positional],
+        args=[ast.arg(item.arg) for item in positional],
         vararg=ast.arg(arguments.vararg.arg) if arguments.vararg else None,
         kwonlyargs=[ast.arg(item.arg) for item in arguments.kwonlyargs],
         kw_defaults=[keep_source_text(item) if item else None for item in arguments.kw_defaults],
         kwarg=ast.arg(arguments.kwarg.arg) if arguments.kwarg else None,
-        defaults=[keep_source_text(item) for item in arguments.defaults],
+        defaults=[keep_source_text(item) for item in arguments.defaults[len(arguments.defaults) - default_count :]],
     )
-    for _ in range(skip):
-        if positional := untyped.posonlyargs or untyped.args:
-            positional.pop(0)
-    positional_count = len(untyped.posonlyargs) + len(untyped.args)
-    untyped.defaults = untyped.defaults[max(0, len(untyped.defaults) - positional_count) :]
     return safe_parsing.unparse_node(untyped)
 
 
@@ -271,11 +263,6 @@ def _find_modules(tree: CheckoutTree, root: str, package: str) -> list[tuple[str
             if not is_hidden and all(part.isidentifier() for part in parts):
                 modules.append((".".join(parts), path))
     return modules
-
-
-def _parse_module(tree: CheckoutTree, path: str) -> ast.Module | None:
-    text = tree.read_text(path)
-    return None if text is None else safe_parsing.parse_python(text)
 
 
 def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:

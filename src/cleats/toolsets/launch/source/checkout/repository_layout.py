@@ -9,71 +9,50 @@ from typing import Final
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 LANGUAGE_BY_SUFFIX: Final = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".jsx": "javascript",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "typescript",
-    ".java": "java",
-    ".kt": "kotlin",
-    ".kts": "kotlin",
-    ".cs": "csharp",
-    ".fs": "fsharp",
-    ".vb": "vb",
-    ".go": "go",
-    ".rs": "rust",
-    ".php": "php",
-    ".rb": "ruby",
-    ".swift": "swift",
-    ".c": "c",
-    ".h": "c",
-    ".cc": "cpp",
-    ".cpp": "cpp",
-    ".cxx": "cpp",
-    ".hpp": "cpp",
-    ".hxx": "cpp",
-    ".sh": "shell",
-    ".bash": "shell",
+    suffix: language
+    for language, suffixes in {
+        "python": ".py .pyi",
+        "javascript": ".js .mjs .cjs .jsx",
+        "typescript": ".ts .mts .cts .tsx",
+        "java": ".java",
+        "kotlin": ".kt .kts",
+        "csharp": ".cs",
+        "fsharp": ".fs",
+        "vb": ".vb",
+        "go": ".go",
+        "rust": ".rs",
+        "php": ".php",
+        "ruby": ".rb",
+        "swift": ".swift",
+        "c": ".c .h",
+        "cpp": ".cc .cpp .cxx .hpp .hxx",
+        "shell": ".sh .bash",
+    }.items()
+    for suffix in suffixes.split()
 }
 
 LANGUAGE_ALIASES: Final = {
-    "py": "python",
-    "python3": "python",
-    "pycon": "python",
-    "pycon3": "python",
-    "doctest": "python",
-    "js": "javascript",
-    "mjs": "javascript",
-    "jsx": "javascript",
-    "node": "javascript",
-    "ts": "typescript",
-    "tsx": "typescript",
-    "c#": "csharp",
-    "cs": "csharp",
-    "c++": "cpp",
-    "golang": "go",
-    "rs": "rust",
-    "rb": "ruby",
-    "kt": "kotlin",
-    "sh": "shell",
-    "bash": "shell",
-    "zsh": "shell",
-    "console": "shell",
-    "terminal": "shell",
-    "shell-session": "shell",
-    "shellsession": "shell",
-    "sh-session": "shell",
-    "yml": "yaml",
-    "jsonc": "json",
-    "htm": "html",
+    alias: language
+    for language, aliases in {
+        "python": "py python3 pycon pycon3 doctest",
+        "javascript": "js mjs jsx node",
+        "typescript": "ts tsx",
+        "csharp": "c# cs",
+        "cpp": "c++",
+        "go": "golang",
+        "rust": "rs",
+        "ruby": "rb",
+        "kotlin": "kt",
+        "shell": "sh bash zsh console terminal shell-session shellsession sh-session",
+        "yaml": "yml",
+        "json": "jsonc",
+        "html": "htm",
+    }.items()
+    for alias in aliases.split()
 }
 """Other names of a language, as they occur after a fence."""
 
+SCRIPT_LANGUAGES: Final = frozenset({"javascript", "typescript"})
 _PROGRAMMING_LANGUAGES: Final = frozenset(LANGUAGE_BY_SUFFIX.values()) - {"shell"}
 
 
@@ -81,6 +60,11 @@ def resolve_language_name(word: str) -> str:
     """Return the language that a fence names; "unknown" for none, the word itself if not listed."""
     word = word.strip().lower().lstrip(".").removeprefix("{").removesuffix("}")
     return LANGUAGE_ALIASES.get(word, word) or "unknown"
+
+
+def is_compatible_language(code_language: str, language: str) -> bool:
+    """Return whether code in one language is usable for another, as JavaScript for TypeScript."""
+    return code_language == language or {code_language, language} <= SCRIPT_LANGUAGES
 
 
 def detect_file_language(path: str) -> str:
@@ -175,10 +159,8 @@ def _find_source_root(tree: CheckoutTree, path: str) -> str:
 def _find_named_root(path: str, kind: str) -> str:
     names = {"test": TEST_FOLDERS, "doc": DOC_FOLDERS, "example": EXAMPLE_FOLDERS}[kind]
     parts = PurePosixPath(path).parts[:-1]
-    for number, part in enumerate(parts):
-        if part.lower() in names:
-            return "/".join(parts[: number + 1])
-    return "/".join(parts)
+    depth = next((number for number, part in enumerate(parts, start=1) if part.lower() in names), len(parts))
+    return "/".join(parts[:depth])
 
 
 def find_python_packages(tree: CheckoutTree, roots: tuple[str, ...]) -> list[str]:

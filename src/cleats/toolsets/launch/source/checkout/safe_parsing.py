@@ -1,12 +1,37 @@
-"""Untrusted Python programs: parsed, never run."""
+"""Untrusted programs and data of a repository: parsed, never run."""
 
 import ast
 import json
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+GRAMMARS_BY_LANGUAGE: Final = {
+    "javascript": ("tree_sitter_javascript", "language"),
+    "jsx": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "java": ("tree_sitter_java", "language"),
+    "kotlin": ("tree_sitter_kotlin", "language"),
+    "csharp": ("tree_sitter_c_sharp", "language"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "ruby": ("tree_sitter_ruby", "language"),
+    "php": ("tree_sitter_php", "language_php"),
+    "swift": ("tree_sitter_swift", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+    "shell": ("tree_sitter_bash", "language"),
+    "bash": ("tree_sitter_bash", "language"),
+}
+"""The module and the function of the grammar of each language."""
 
 
 def parse_python(text: str | None) -> ast.Module | None:
@@ -23,6 +48,15 @@ def unparse_node(node: ast.AST) -> str:
         return ast.unparse(node)
     except RecursionError:
         return "..."
+
+
+@cache
+def load_parser(language: str) -> "Parser":
+    """Return the parser of a language; it is native code, which damaged text may crash."""
+    from tree_sitter import Language, Parser  # noqa: PLC0415 - few of those who read tables need it
+
+    module, function_name = GRAMMARS_BY_LANGUAGE[language]
+    return Parser(Language(getattr(import_module(module), function_name)()))
 
 
 def parse_document(name: str, text: str) -> dict[str, Any]:

@@ -125,10 +125,7 @@ class IngestionScope(Struct, frozen=True, kw_only=True):
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """Return the scope that a normalised configuration defines."""
         ingestion, hints = config.get("ingestion", {}), config.get("repo_hints", {})
-        examples = (
-            *ingestion.get("example_directories", ()),
-            *hints.get("preferred_examples_roots", ()),
-        )
+        examples = (*ingestion.get("example_directories", ()), *hints.get("preferred_examples_roots", ()))
         return cls(
             folders=_normalise_folders(ingestion.get("scan_directories", ())),
             excluded=tuple(ingestion.get("exclude_patterns", ())),

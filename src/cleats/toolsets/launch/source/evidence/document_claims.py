@@ -9,7 +9,7 @@ from typing import Final
 from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
 from cleats.toolsets.launch.source.text import sentence_filters
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.sentences import (
     ProductSubject,
     begins_with_verb,
@@ -41,6 +41,12 @@ _UNRELATED_HEADING_PATTERN: Final = re.compile(
     r"|documentation|mailing list|support|donat\w*|why|benchmarks?|performance|faq|roadmap|todo)\b",
     re.IGNORECASE,
 )
+_STANDARD_HEADING_PATTERN: Final = re.compile(
+    r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b|^(what|why|who)\b",
+    re.IGNORECASE,
+)
+"""Sections that every document has."""
+
 _FEATURE_LEAD_PATTERN: Final = re.compile(
     r"\b(features?|supports?|provides?|includes?|offers?|points|capabilities|library|gives you)\b",
     re.IGNORECASE,
@@ -105,7 +111,7 @@ def claim_features(
                 continue
             is_resolved = sentence and checker.resolve_sentence(sentence, block, _cite_block(block).source)
             if sentence and not is_resolved and not _is_duplicate(ledger, sentence):
-                _add_claim(ledger, sentence, "feature", block, "key_features")
+                ledger.add(sentence, "feature", [_cite_block(block)], group="key_features")
 
 
 def _is_task_list(block: Block, blocks: list[Block]) -> bool:
@@ -139,7 +145,7 @@ def claim_limitations(ledger: ClaimLedger, subject: ProductSubject, blocks: Iter
             continue
         only_limitations = bool(re.search(r"limitations?|not supported|unsupported", title, re.IGNORECASE))
         for sentence in build_limitation_sentences(block, subject, only_limitations=only_limitations):
-            _add_claim(ledger, sentence, "limitation", block, "limitations")
+            ledger.add(sentence, "limitation", [_cite_block(block)], group="limitations")
             sentences.append(sentence)
     return list(dict.fromkeys(sentences))
 
@@ -158,28 +164,18 @@ def claim_code_sections(
         if block.kind != "code" or not block.section or len(workflows) >= MAX_DOCUMENT_WORKFLOWS:
             continue
         title = clean_title(block.section[-1])
-        code_language = detect_block_language(block)
         tag = slugify_title(title)
-        is_unrelated = (
-            _UNRELATED_HEADING_PATTERN.search(title) or _is_standard_section(title) or _is_product_title(title, subject)
+        is_relevant = repository_layout.is_compatible_language(detect_block_language(block), language) and not (
+            _UNRELATED_HEADING_PATTERN.search(title)
+            or _STANDARD_HEADING_PATTERN.search(title)
+            or _is_product_title(title, subject)
         )
-        if (
-            not title
-            or not tag
-            or is_unrelated
-            or not is_compatible_language(code_language, language)
-            or tag in workflows
-        ):
+        if not tag or tag in workflows or not is_relevant:
             continue
         document = "readme" if is_readme(block.path) else "documentation"
         text = f'The {document} of {subject.name} has a code example under the heading "{title}".'
-        claim = ledger.add(
-            text,
-            "workflow",
-            [_cite_block(cited_block) for cited_block in (*headings, block)],
-            group="workflow_claims",
-            is_fact=True,
-        )
+        citations = [_cite_block(cited_block) for cited_block in (*headings, block)]
+        claim = ledger.add(text, "workflow", citations, group="workflow_claims", is_fact=True)
         workflows[tag] = Workflow(tag, title, claim, block.path)
 
 
@@ -204,12 +200,6 @@ def is_readme(path: str) -> bool:
     return "/" not in path and PurePosixPath(path).stem.lower() == "readme"
 
 
-def is_compatible_language(code_language: str, language: str) -> bool:
-    """Return whether code in one language is usable for another, as JavaScript for TypeScript."""
-    scripts = ("javascript", "typescript")
-    return code_language == language or (code_language in scripts and language in scripts)
-
-
 def detect_block_language(block: Block) -> str:
     """Return the language of a code block, guessed only where its first line is unambiguous."""
     declared = repository_layout.resolve_language_name(block.language)
@@ -231,20 +221,10 @@ def _is_product_title(title: str, subject: ProductSubject) -> bool:
     return subject.is_named_by(name) or has_product_subject(f"{title}.", subject)
 
 
-def _is_standard_section(title: str) -> bool:
-    """Return whether a title names a section that every document has."""
-    pattern = (
-        r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b"
-        r"|^(what|why|who)\b"
-    )
-    return bool(re.search(pattern, title, re.IGNORECASE))
-
-
 def _is_opening(block: Block, blocks: list[Block]) -> bool:
     """Return whether a block is before the second heading or in an introductory section."""
-    if len(block.section) <= 1 and _count_headings_before(block, blocks) <= 1:
-        return True
-    return bool(block.section) and bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip()))
+    is_at_top = len(block.section) <= 1 and _count_headings_before(block, blocks) <= 1
+    return is_at_top or (bool(block.section) and bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip())))
 
 
 def _count_headings_before(block: Block, blocks: list[Block]) -> int:
@@ -264,7 +244,10 @@ def _is_feature_list(block: Block, lead: str, blocks: list[Block], subject: Prod
         return False
     if block.section and _FEATURE_HEADING_PATTERN.search(block.section[-1]):
         return True
-    if _count_headings_before(block, blocks) > 1 and not _is_introduction(block, subject):
+    is_introduction = bool(block.section) and (
+        bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip())) or subject.is_named_by(block.section[-1])
+    )
+    if _count_headings_before(block, blocks) > 1 and not is_introduction:
         return False
     if not lead:
         return True
@@ -273,16 +256,6 @@ def _is_feature_list(block: Block, lead: str, blocks: list[Block], subject: Prod
     return last_sentence.endswith(":") and (names_product or bool(_FEATURE_LEAD_PATTERN.search(last_sentence)))
 
 
-def _is_introduction(block: Block, subject: ProductSubject) -> bool:
-    return bool(block.section) and (
-        bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip())) or subject.is_named_by(block.section[-1])
-    )
-
-
-def _add_claim(ledger: ClaimLedger, sentence: str, kind: str, block: Block, group: str) -> None:
-    ledger.add(sentence, kind, [_cite_block(block)], group=group)
-
-
 def _cite_block(block: Block) -> Citation:
     source = "readme_technical" if is_readme(block.path) else "implementation_doc"
-    return Citation(block.path, block.line, block.end, source)
+    return Citation.of_block(block, source)

@@ -11,7 +11,7 @@ from cleats.toolsets.launch.source.checkout.repository_layout import EXAMPLE_FOL
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
-from cleats.toolsets.launch.source.text import blocks, sentence_filters
+from cleats.toolsets.launch.source.text import documents, sentence_filters
 from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, make_word_set
 
 _MAIN_STEMS: Final = ("main", "app", "index", "program", "example", "demo", "__main__")
@@ -65,16 +65,11 @@ def _select_main_files(paths: list[str], language: str) -> list[str]:
         path
         for path in paths
         if not _NON_EXAMPLE_NAME_PATTERN.match(PurePosixPath(path).name) and "benchmark" not in path.lower()
-        if repository_layout.detect_file_language(path) == language
-        or (
-            language in ("javascript", "typescript")
-            and repository_layout.detect_file_language(path) in _SCRIPT_LANGUAGES
-        )
+        if repository_layout.is_compatible_language(repository_layout.detect_file_language(path), language)
     ]
     folders: dict[str, list[str]] = {}
     for path in candidates:
-        folder = str(PurePosixPath(path).parent)
-        folders.setdefault(folder, []).append(path)
+        folders.setdefault(str(PurePosixPath(path).parent), []).append(path)
     chosen: list[str] = []
     for folder, files in sorted(folders.items()):
         name = PurePosixPath(folder).name.lower()
@@ -88,7 +83,6 @@ def _select_main_files(paths: list[str], language: str) -> list[str]:
 
 
 _NON_EXAMPLE_NAME_PATTERN: Final = re.compile(r"(test_.*|.*_test|conftest|__init__|setup)\.\w+$")
-_SCRIPT_LANGUAGES: Final = ("javascript", "typescript")
 
 
 def _make_title(path: str) -> str:
@@ -97,14 +91,8 @@ def _make_title(path: str) -> str:
     stem = pure_path.parent.name if pure_path.stem.lower() in _MAIN_STEMS else pure_path.stem
     stem = re.sub(r"^\d+[-_. ]+", "", stem)
     words = re.sub(r"[-_.]+|(?<=[a-z])(?=[A-Z])", " ", stem).split()
-    if not words:
-        return ""
-    title_words = [words[0][:1].upper() + words[0][1:], *words[1:]]
-    return " ".join(word if index == 0 else _lower_title_word(word) for index, word in enumerate(title_words))
-
-
-def _lower_title_word(word: str) -> str:
-    return word.lower() if word.lower() in _LOWERCASE_WORDS or word.istitle() else word
+    lowered = [word.lower() if word.lower() in _LOWERCASE_WORDS or word.istitle() else word for word in words[1:]]
+    return " ".join([*(word[:1].upper() + word[1:] for word in words[:1]), *lowered])
 
 
 def _read_summary(tree: CheckoutTree, path: str) -> tuple[str, int]:
@@ -115,12 +103,7 @@ def _read_summary(tree: CheckoutTree, path: str) -> tuple[str, int]:
     doc = ast.get_docstring(module) if module else None
     if not module or not doc:
         return "", 0
-    first = sentence_filters.split_sentences(blocks.strip_inline_markup(doc.split("\n\n")[0]))
+    first = sentence_filters.split_sentences(documents.strip_inline_markup(doc.split("\n\n")[0]))
     text = first[0] if first else ""
     text = text if text.endswith(".") else f"{text}."
-    usable = (
-        sentence_filters.is_clean(text)
-        and not sentence_filters.is_praise(text)
-        and not sentence_filters.is_chatter(text)
-    )
-    return (text, module.body[0].lineno) if usable else ("", 0)
+    return (text, module.body[0].lineno) if sentence_filters.is_plain(text) else ("", 0)

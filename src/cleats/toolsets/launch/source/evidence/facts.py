@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.api.public_names import ApiSurface
+from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import format_claims
 from cleats.toolsets.launch.source.evidence.document_claims import (
@@ -14,7 +16,6 @@ from cleats.toolsets.launch.source.evidence.document_claims import (
     claim_features,
     claim_limitations,
     detect_block_language,
-    is_compatible_language,
 )
 from cleats.toolsets.launch.source.evidence.example_claims import RepositoryExample, claim_examples
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
@@ -24,7 +25,7 @@ from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWr
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
 from cleats.toolsets.launch.source.text import sentence_filters
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.snippet_code import compute_snippet_id
 
 _PLATFORM_TITLES: Final = {
@@ -63,7 +64,7 @@ def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mappin
     if sources.manifest and sources.distribution:
         claim_writer = PackageClaimWriter(ledger, subject.name, sources.manifest)
         summary = claim_writer.claim_description(subject)
-        all_blocks = [block for document_blocks in sources.blocks.values() for block in document_blocks]
+        all_blocks = chain.from_iterable(sources.blocks.values())
         install, contradictions = claim_install(
             ledger, subject.name, sources.manifest, sources.distribution, all_blocks
         )
@@ -98,7 +99,14 @@ def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mappin
         "limitations": limitation_texts,
         **_describe_licence(licence, licence_claim),
     }
-    return FactsAndEvidence(facts, _build_evidence_map(sources, ledger, contradictions))
+    evidence_map = {
+        "schema_version": "1.0",
+        "repo_url": inventory["repo_url"],
+        "repo_sha": inventory["repo_sha"],
+        "claims": [claim.as_evidence() for claim in ledger.claims],
+        "contradictions": contradictions,
+    }
+    return FactsAndEvidence(facts, evidence_map)
 
 
 def _describe_product(sources: RepositorySources, ledger: ClaimLedger) -> dict[str, Any]:
@@ -162,23 +170,19 @@ def _collect_workflows(
         claim_code_sections(ledger, sources.subject, document_blocks, sources.language, document_workflows)
     if not examples and not document_workflows and (workflow := claim_first_code(ledger, sources)):
         document_workflows[workflow.tag] = workflow
-    inventory = [_describe_example(sources, item) for item in examples]
-    example_tags = {item.tag for item in examples}
-    all_workflows: list[RepositoryExample | Workflow] = [
-        *examples,
-        *(workflow for tag, workflow in document_workflows.items() if tag not in example_tags),
-    ]
+    example_workflows: dict[str, RepositoryExample | Workflow] = {item.tag: item for item in examples}
+    # Examples come first, and replace sections with the same tag.
     workflows = [
         {
-            "workflow_tag": item.tag,
+            "workflow_tag": tag,
             "title": item.title,
             "claim_ids": [item.claim_id],
-            "snippet_tags": [_QUICKSTART_TAG if item.tag == _BASIC_USAGE_TAG else item.tag],
+            "snippet_tags": [_QUICKSTART_TAG if tag == _BASIC_USAGE_TAG else tag],
             **({"description": item.description} if item.description else {}),
         }
-        for item in all_workflows
+        for tag, item in {**example_workflows, **document_workflows, **example_workflows}.items()
     ]
-    return inventory, workflows
+    return [_describe_example(sources, item) for item in examples], workflows
 
 
 def runs_command(block: Block, commands: tuple[str, ...]) -> bool:
@@ -191,16 +195,13 @@ def runs_command(block: Block, commands: tuple[str, ...]) -> bool:
 def claim_first_code(ledger: ClaimLedger, sources: RepositorySources) -> Workflow | None:
     """Claim the first code of the documents, for a product that shows none under a heading."""
     commands = sources.distribution.programs if sources.distribution else ()
-    for document_blocks in sources.blocks.values():
-        for block in document_blocks:
-            is_relevant = is_compatible_language(detect_block_language(block), sources.language) or runs_command(
-                block, commands
-            )
-            if block.kind == "code" and is_relevant:
-                text = f"The file `{block.path}` has a code example for {sources.subject.name}."
-                citation = Citation(block.path, block.line, block.end, "readme_technical")
-                claim = ledger.add(text, "workflow", [citation], group="workflow_claims", is_fact=True)
-                return Workflow(_BASIC_USAGE_TAG, "Basic usage", claim, block.path)
+    for block in chain.from_iterable(sources.blocks.values()):
+        is_usable = is_compatible_language(detect_block_language(block), sources.language)
+        if block.kind == "code" and (is_usable or runs_command(block, commands)):
+            text = f"The file `{block.path}` has a code example for {sources.subject.name}."
+            citation = Citation.of_block(block, "readme_technical")
+            claim = ledger.add(text, "workflow", [citation], group="workflow_claims", is_fact=True)
+            return Workflow(_BASIC_USAGE_TAG, "Basic usage", claim, block.path)
     return None
 
 
@@ -243,7 +244,8 @@ def _is_definition(claim: Claim, name: str) -> bool:
 
 
 def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict[str, Any]:
-    def describe_symbol(symbol: Symbol) -> dict[str, Any]:
+    symbols: dict[str, list[dict[str, Any]]] = {"class": [], "function": []}
+    for symbol in surface.symbols:
         document: dict[str, Any] = {
             "name": symbol.name,
             "path": symbol.path,
@@ -252,34 +254,13 @@ def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict
             "summary": symbol.doc,
         }
         claim = claim_ids.get(symbol.name)
-        return document | ({"claim_id": claim} if claim else {})
-
-    return {
-        "classes": [describe_symbol(symbol) for symbol in surface.symbols if symbol.kind == "class"],
-        "functions": [describe_symbol(symbol) for symbol in surface.symbols if symbol.kind == "function"],
-        "modules": [{"name": name, "path": path} for name, path in surface.modules],
-    }
+        symbols[symbol.kind].append(document | ({"claim_id": claim} if claim else {}))
+    modules = [{"name": name, "path": path} for name, path in surface.modules]
+    return {"classes": symbols["class"], "functions": symbols["function"], "modules": modules}
 
 
 def _describe_licence(licence: Licence | None, claim_id: str) -> dict[str, Any]:
     if licence is None:
         return {}
-    fields = {
-        "spdx_id": licence.spdx,
-        "name": licence.name,
-        "file_path": licence.path,
-        "claim_id": claim_id,
-    }
+    fields = {"spdx_id": licence.spdx, "name": licence.name, "file_path": licence.path, "claim_id": claim_id}
     return {"license": {key: value for key, value in fields.items() if value}}
-
-
-def _build_evidence_map(
-    sources: RepositorySources, ledger: ClaimLedger, contradictions: list[dict[str, str]]
-) -> dict[str, Any]:
-    return {
-        "schema_version": "1.0",
-        "repo_url": sources.inventory["repo_url"],
-        "repo_sha": sources.inventory["repo_sha"],
-        "claims": [claim.as_evidence() for claim in ledger.claims],
-        "contradictions": contradictions,
-    }

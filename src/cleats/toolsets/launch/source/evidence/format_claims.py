@@ -33,8 +33,10 @@ _FORMAT_LIST_PATTERN: Final = re.compile(r"(formats?|extensions?|suffix(es)?|fil
 """Words of a lower-case name that make it a list of formats; `Formatter` does not match."""
 
 _SUPPORTED_NAME_PATTERN: Final = re.compile(r"supported|readable|writable|input|output|import|export|load|save")
-_IMPORT_VERB_PATTERN: Final = re.compile(r"(read|load|loads|parse|import|from|open|decode)", re.IGNORECASE)
-_EXPORT_VERB_PATTERN: Final = re.compile(r"(write|save|dump|dumps|export|to|encode|render)", re.IGNORECASE)
+_DIRECTION_BY_VERB: Final = {
+    **dict.fromkeys(("read", "load", "loads", "parse", "import", "from", "open", "decode"), "import"),
+    **dict.fromkeys(("write", "save", "dump", "dumps", "export", "to", "encode", "render"), "export"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,11 @@ class FileFormat:
 def find_formats(tree: CheckoutTree, surface: ApiSurface, packages: list[str]) -> list[FileFormat]:
     """Return the formats of a Python package, sorted by name."""
     mentions_by_format: dict[str, list[tuple[str, Citation, str]]] = {}
-    for symbol in surface.symbols:
-        if symbol.kind == "function" and (parsed := _parse_function_name(symbol.name)):
+    functions = {symbol.name: symbol for symbol in surface.symbols if symbol.kind == "function"}
+    for symbol in functions.values():
+        if parsed := _parse_function_name(symbol.name):
             citation = Citation(symbol.path, symbol.line, symbol.end, "source_code")
             mentions_by_format.setdefault(parsed[0], []).append((parsed[1], citation, symbol.name))
-    functions = {symbol.name for symbol in surface.symbols if symbol.kind == "function"}
     for path in tree.paths_below(*packages):
         if path.endswith(".py") and classify_path(path) == "source":
             for name, citation, constant in _find_in_constants(tree, path):
@@ -83,12 +85,9 @@ def _parse_function_name(name: str) -> tuple[str, str] | None:
         return None
     for verb, word in (parts, parts[::-1]):
         format_key = _FORMAT_SYNONYMS.get(word, word)
-        if format_key not in FORMAT_NAMES:
-            continue
-        if _IMPORT_VERB_PATTERN.fullmatch(verb):
-            return format_key, "import"
-        if _EXPORT_VERB_PATTERN.fullmatch(verb):
-            return format_key, "export"
+        direction = _DIRECTION_BY_VERB.get(verb)
+        if direction and format_key in FORMAT_NAMES:
+            return format_key, direction
     return None
 
 
@@ -142,12 +141,10 @@ def _collect_strings(node: ast.expr) -> list[tuple[str, int]]:
 
 def _infer_direction(path: str, constant: str) -> str:
     """Return the direction of a list of formats, where its name or its module tells it."""
-    words = re.split(r"[^a-z]+", f"{path}_{constant}".lower())
-    reads = {"reader", "readers", "import", "importer", "load", "loader", "input", "readable"}
-    writes = {"writer", "writers", "export", "exporter", "save", "saver", "output", "writable"}
-    if reads.intersection(words) and not writes.intersection(words):
-        return "import"
-    return "export" if writes.intersection(words) and not reads.intersection(words) else "unknown"
+    words = set(re.split(r"[^a-z]+", f"{path}_{constant}".lower()))
+    reads = bool(words & {"reader", "readers", "import", "importer", "load", "loader", "input", "readable"})
+    writes = bool(words & {"writer", "writers", "export", "exporter", "save", "saver", "output", "writable"})
+    return "unknown" if reads == writes else "import" if reads else "export"
 
 
 def _merge_directions(directions: set[str]) -> str:

@@ -14,26 +14,24 @@ from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.evidence.package_claims import DEVELOPMENT_EXTRA_PATTERN, cite_value
 from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_pattern_line
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 
-_METHOD_BY_ECOSYSTEM: Final = {
-    "pip": "pip",
-    "npm": "npm",
-    "maven": "maven",
-    "nuget": "nuget",
-    "cargo": "cargo",
-    "go": "go",
-    "composer": "composer",
-    "gem": "gem",
-    "swiftpm": "swiftpm",
-    "source": "source",
+_INSTALL_PATTERNS: Final = {
+    "pip": re.compile(
+        r"(?:^|[\s$>])(?:python3?\s+-m\s+|uv\s+)?pip3?\s+install\s+"
+        r"(?:-\S+\s+)*['\"]?(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?",
+    ),
+    "npm": re.compile(r"(?:^|[\s$>])npm\s+(?:i|install|add)\s+(?:-\S+\s+)*(?P<name>[@\w][\w./@-]*)"),
 }
-_PIP_INSTALL_PATTERN: Final = re.compile(
-    r"(?:^|[\s$>])(?:python3?\s+-m\s+|uv\s+)?pip3?\s+install\s+"
-    r"(?P<options>(?:-\S+\s+)*)['\"]?(?P<name>[A-Za-z0-9][\w.-]*)(?P<extras>\[[^\]]*\])?",
-)
-_NPM_INSTALL_PATTERN: Final = re.compile(r"(?:^|[\s$>])npm\s+(?:i|install|add)\s+(?:-\S+\s+)*(?P<name>[@\w][\w./@-]*)")
-_INSTALL_PATTERNS: Final = {"pip": _PIP_INSTALL_PATTERN, "npm": _NPM_INSTALL_PATTERN}
+_INSTALL_VERBS: Final = {
+    "pip": "pip install",
+    "npm": "npm install",
+    "nuget": "dotnet add package",
+    "cargo": "cargo add",
+    "go": "go get",
+    "composer": "composer require",
+    "gem": "gem install",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +63,25 @@ class Distribution:
 def build_distribution(tree: CheckoutTree, manifest: PackageManifest, roots: RepositoryRoots) -> Distribution:
     """Return the distribution of a manifest; a private package has no install command."""
     name = manifest.name.value if manifest.name else ""
+    text = tree.read_text(manifest.path) or ""
     commands = () if manifest.private else _build_install_commands(manifest, name)
-    extras = tuple(
-        sorted(
-            extra
-            for extra, dependencies in manifest.optional.items()
-            if manifest.ecosystem == "pip" and dependencies and not DEVELOPMENT_EXTRA_PATTERN.fullmatch(extra)
-        )
-    )
-    imports = _find_python_imports(tree, manifest, roots) if manifest.ecosystem == "pip" else ()
+    is_python = manifest.ecosystem == "pip"
+    used_extras = sorted(extra for extra, dependencies in manifest.optional.items() if is_python and dependencies)
+    extras = tuple(extra for extra in used_extras if not DEVELOPMENT_EXTRA_PATTERN.fullmatch(extra))
+    imports = _find_python_imports(tree, manifest, roots) if is_python else ()
     return Distribution(
-        _METHOD_BY_ECOSYSTEM[manifest.ecosystem],
+        manifest.ecosystem,
         name,
         commands,
         extras,
         imports or manifest.imports,
-        tuple(_find_key_line(tree.read_text(manifest.path) or "", extra) for extra in extras),
+        tuple(
+            # The line on which a manifest of any kind assigns a key.
+            find_pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(extra)}[\"']?\s*[=:]")
+            for extra in extras
+        ),
         tuple(command.value for command in manifest.commands),
     )
-
-
-def _find_key_line(text: str, key: str) -> int:
-    """Return the line on which a manifest of any kind assigns a key."""
-    return find_pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(key)}[\"']?\s*[=:]")
 
 
 def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, ...]:
@@ -106,17 +100,10 @@ def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, 
         case "source":
             steps = ("cmake -S . -B build", "cmake --build build", "cmake --install build")
             return steps if manifest.installable else steps[:2]
+        case "cargo" if not manifest.imports:
+            return (f"cargo install {name}",)
         case ecosystem:
-            verb = {
-                "pip": "pip install",
-                "npm": "npm install",
-                "nuget": "dotnet add package",
-                "cargo": "cargo add" if manifest.imports else "cargo install",
-                "go": "go get",
-                "composer": "composer require",
-                "gem": "gem install",
-            }[ecosystem]
-            return (f"{verb} {name}",)
+            return (f"{_INSTALL_VERBS[ecosystem]} {name}",)
 
 
 def _find_python_imports(
@@ -127,27 +114,16 @@ def _find_python_imports(
     The name of the distribution is not used: `python-dotenv` is imported as `dotenv`.
     """
     folders = {derive_import_name(path, roots.source): path for path in find_python_packages(tree, roots.source)}
-    declared = [
-        candidate
-        for candidate in manifest.imports
-        if candidate.value in folders and not candidate.value.startswith("_")
-    ]
+    files = {
+        candidate: f"{path}/__init__.py" if f"{path}/__init__.py" in tree.path_set else path
+        for candidate, path in folders.items()
+    }
     name = _normalise_name(manifest.name.value if manifest.name else "")
-    if declared:
-        chosen = [candidate.value for candidate in declared]
-    else:
-        same_names = [candidate for candidate in folders if _normalise_name(candidate) == name]
-        chosen = same_names or list(folders)[:1]
+    declared = [item.value for item in manifest.imports if item.value in files and not item.value.startswith("_")]
+    same_names = [candidate for candidate in files if _normalise_name(candidate) == name]
+    chosen = declared or same_names or list(files)[:1]
     ranked = sorted(chosen, key=lambda candidate: (_normalise_name(candidate) != name, chosen.index(candidate)))
-    return tuple(
-        LocatedValue(candidate, path, basis="source_code")
-        for candidate in ranked
-        for path in [_find_module_file(tree, folders[candidate])]
-    )
-
-
-def _find_module_file(tree: CheckoutTree, path: str) -> str:
-    return f"{path}/__init__.py" if f"{path}/__init__.py" in tree.path_set else path
+    return tuple(LocatedValue(candidate, files[candidate], basis="source_code") for candidate in ranked)
 
 
 def _normalise_name(name: str) -> str:
@@ -164,7 +140,7 @@ def claim_install(
     """Claim the install command with the documents that show it; also return contradictions."""
     if not distribution.commands or manifest.name is None:
         return "", []
-    command_list = _format_commands(distribution)
+    command_list = ", then ".join(f"`{command}`" for command in distribution.commands)
     text = f"Install {product} with {command_list}."
     if distribution.method == "maven":
         text = f"Add {product} to a Maven project as the dependency `{distribution.identifier}`."
@@ -176,11 +152,16 @@ def claim_install(
     for block in documents:
         names = _find_package_names(block, pattern)
         if distribution.identifier and any(_is_same_package(name, distribution) for name in names):
-            citations.append(Citation(block.path, block.line, block.end, "readme_technical"))
+            citations.append(Citation.of_block(block, "readme_technical"))
         elif names and pattern and _is_install_section(block):
             other_packages += [(name, block) for name in names if name not in (".", "-")]
     claim = ledger.add(text, "install", citations, group="install_steps")
-    contradictions = [] if len(citations) > 1 else _record_contradictions(ledger, product, claim, other_packages)
+    contradictions = []
+    if other_packages and len(citations) == 1:  # the documents install only a package with another name
+        name, block = other_packages[0]
+        wrong_text = f"A document installs {product} as the package `{name}`."
+        citation = Citation.of_block(block, "readme_technical")
+        contradictions = [ledger.contradict(claim, wrong_text, citation, "the name of its own package")]
     for extra, line in zip(distribution.extras, distribution.extra_lines, strict=True):
         dependencies = manifest.optional[extra]
         key_citation = Citation(manifest.path, line, line, "manifest")
@@ -189,27 +170,6 @@ def claim_install(
         extra_citations = [key_citation, *(cite_value(dependency) for dependency in dependencies)]
         ledger.add(extra_text, "install", extra_citations, group="install_steps")
     return claim, contradictions
-
-
-def _record_contradictions(
-    ledger: ClaimLedger, product: str, claim: str, other_packages: list[tuple[str, Block]]
-) -> list[dict[str, str]]:
-    """Record a contradiction when the documents install only a package with another name."""
-    if not other_packages:
-        return []
-    name, block = other_packages[0]
-    text = f"A document installs {product} as the package `{name}`."
-    citation = Citation(block.path, block.line, block.end, "readme_technical")
-    other = ledger.add(text, "other", [citation], is_fact=False)
-    return [
-        {
-            "claim_a_id": claim,
-            "claim_b_id": other,
-            "resolution": "automatic",
-            "winning_claim_id": claim,
-            "reasoning": "The manifest outweighs a document about the name of its own package.",
-        }
-    ]
 
 
 def _find_package_names(block: Block, pattern: re.Pattern[str] | None) -> list[str]:
@@ -227,7 +187,3 @@ def _is_install_section(block: Block) -> bool:
     """Return whether a block is in a section about installing, not about other packages."""
     titles = " ".join(block.section).lower()
     return bool(re.search(r"\b(install\w*|set ?up|getting started|quick ?start)\b", titles))
-
-
-def _format_commands(distribution: Distribution) -> str:
-    return ", then ".join(f"`{command}`" for command in distribution.commands)

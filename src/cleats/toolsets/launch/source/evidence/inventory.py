@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.checkout.repository_layout import (
     RepositoryRoots,
     classify_path,
+    detect_file_language,
+    find_primary_languages,
     find_python_packages,
     find_roots,
 )
@@ -48,8 +49,9 @@ _PLATFORM_SIGNS: Final[tuple[tuple[str, str, int, str], ...]] = (
 
 _FAMILY_ORDER: Final = tuple(dict.fromkeys(sign[0] for sign in _PLATFORM_SIGNS))
 
+_PYTEST_COMMAND: Final = "python -m pytest"
 _TEST_COMMANDS: Final = {
-    "python": "python -m pytest",
+    "python": _PYTEST_COMMAND,
     "node": "npm test",
     "dotnet": "dotnet test",
     "maven": "mvn test",
@@ -101,16 +103,16 @@ def _score_manifests(paths: list[str]) -> tuple[dict[str, int], set[str], list[s
     scores: dict[str, int] = {}
     systems: set[str] = set()
     manifests: list[str] = []
-    counted_signs: set[str] = set()
+    counted_signs: set[tuple[str, str, int, str]] = set()
     for path in paths:
-        name = PurePosixPath(path).name
-        for family, pattern, weight, system in _PLATFORM_SIGNS:
-            if not re.fullmatch(pattern, name):
+        for sign in _PLATFORM_SIGNS:
+            family, pattern, weight, system = sign
+            if not re.fullmatch(pattern, PurePosixPath(path).name):
                 continue
             if weight == PRIMARY_WEIGHT:
                 manifests.append(path)
-            if (sign_key := f"{family}:{pattern}") not in counted_signs:
-                counted_signs.add(sign_key)
+            if sign not in counted_signs:
+                counted_signs.add(sign)
                 scores[family] = scores.get(family, 0) + weight
                 systems.update({system} - {""})
     return scores, systems, sorted(manifests)
@@ -140,7 +142,6 @@ _PATH_MENTION_PATTERN: Final = re.compile(
     r"(?<![\w./:-])(?:\./)?((?:examples?|samples?|demos?|docs?|documentation)/[\w/.-]+)"
 )
 _PATH_BODY_PATTERN: Final = re.compile(r"[\w/.-]*[\w/]")
-_PYTEST_COMMAND: Final = "python -m pytest"
 _CHANGELOG_STEM_PATTERN: Final = re.compile(r"(change(s|log)|history|news|release[-_]?notes)\b.*", re.IGNORECASE)
 _COMMUNITY_STEM_PATTERN: Final = re.compile(r"(code[-_]of[-_]conduct|contributing|security|authors).*", re.IGNORECASE)
 
@@ -153,9 +154,7 @@ def take_inventory(
     detected = detect_platform(tree)
     entries = find_doc_entrypoints(tree, roots, scope)
     code = [path for path in tree.paths if classify_path(path) == "source"]
-    primary_languages = repository_layout.find_primary_languages(
-        tree, code
-    ) or repository_layout.find_primary_languages(tree, list(tree.paths))
+    primary_languages = find_primary_languages(tree, code) or find_primary_languages(tree, list(tree.paths))
     licence = next(iter(licences.find_licence_files(tree)), "")
     examples = find_example_paths(tree, scope)
     packages = find_python_packages(tree, roots.source) if detected.family in ("python", "multi") else []
@@ -179,7 +178,7 @@ def take_inventory(
             "recommended_test_commands": list(scope.test_commands)
             or (_choose_test_commands(tree, detected.test_command) if has_tests else []),
             "example_locator": "example_folders" if roots.example else "none",
-            "doc_locator": _choose_doc_locator(roots, entries),
+            "doc_locator": "doc_folders" if roots.doc else "readme" if entries else "none",
             "source_layout": "src" if any(root.endswith("src") for root in roots.source) else "flat",
             "public_api_entrypoints": _find_api_entrypoints(tree, packages),
         },
@@ -202,29 +201,25 @@ def take_inventory(
 def find_readme(tree: CheckoutTree) -> str:
     """Return the top-level readme: Markdown first, and the plain name before translations."""
     candidates = [path for path in tree.paths if "/" not in path and _README_NAME_PATTERN.fullmatch(path)]
-    order = {".md": 0, ".markdown": 1, ".rst": 2, ".txt": 3, "": 4}
-    ranked = sorted(
-        candidates,
-        key=lambda path: (
-            PurePosixPath(path).stem.lower() != "readme",
-            order.get(PurePosixPath(path).suffix.lower(), 5),
-            path,
-        ),
-    )
-    return ranked[0] if ranked else ""
+    order = (".md", ".markdown", ".rst", ".txt", "")  # the pattern allows no other
+    keys = [
+        (PurePosixPath(path).stem.lower() != "readme", order.index(PurePosixPath(path).suffix.lower()), path)
+        for path in candidates
+    ]
+    return min(keys)[-1] if keys else ""
 
 
 def apply_root_hints(roots: RepositoryRoots, tree: CheckoutTree, scope: IngestionScope) -> RepositoryRoots:
     """Return the roots with the hints of the run applied; missing folders are ignored."""
     sources, documents, examples = (
-        tuple(folder for folder in hints if folder in tree.folders)
+        [folder for folder in hints if folder in tree.folders]
         for hints in (scope.sources, scope.documents, scope.examples)
     )
-    return RepositoryRoots(
-        sources or roots.source,
-        roots.test,
-        tuple(dict.fromkeys((*documents, *roots.doc))),
-        tuple(dict.fromkeys((*examples, *roots.example))),
+    return replace(
+        roots,
+        source=tuple(sources) or roots.source,
+        doc=tuple(dict.fromkeys((*documents, *roots.doc))),
+        example=tuple(dict.fromkeys((*examples, *roots.example))),
     )
 
 
@@ -251,7 +246,7 @@ def find_example_paths(tree: CheckoutTree, scope: IngestionScope = FULL_SCOPE) -
         path
         for path in tree.paths
         if (classify_path(path) == "example" or is_below(path, scope.examples))
-        and (repository_layout.detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
+        and (detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
         and PurePosixPath(path).name != "__init__.py"
     ]
 
@@ -297,17 +292,9 @@ def _choose_test_commands(tree: CheckoutTree, default_command: str) -> list[str]
     return [_PYTEST_COMMAND if uses_pytest else "python -m unittest discover"]
 
 
-def _choose_doc_locator(roots: RepositoryRoots, entries: list[dict[str, str]]) -> str:
-    if roots.doc:
-        return "doc_folders"
-    return "readme" if entries else "none"
-
-
 def _find_api_entrypoints(tree: CheckoutTree, packages: list[str]) -> list[str]:
-    candidates = [f"{package}/__init__.py" for package in packages]
-    return [path for path in candidates if path in tree.path_set] or [
-        path for path in packages if path in tree.path_set
-    ]
+    files = [f"{package}/__init__.py" for package in packages]
+    return [path for path in files if path in tree.path_set] or [path for path in packages if path in tree.path_set]
 
 
 def _infer_product_type(tree: CheckoutTree, family: str) -> str:

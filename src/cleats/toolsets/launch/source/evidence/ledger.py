@@ -8,10 +8,10 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 
 SOURCE_PRIORITIES: Final = {
     "manifest": 1,
@@ -50,13 +50,13 @@ class Citation:
     def priority(self) -> int:
         return SOURCE_PRIORITIES[self.source]
 
+    @classmethod
+    def of_block(cls, block: Block, source: str) -> Self:
+        return cls(block.path, block.line, block.end, source)
+
     def as_json(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "start_line": self.start,
-            "end_line": max(self.start, self.end),
-            "source_type": self.source,
-        }
+        end = max(self.start, self.end)
+        return {"path": self.path, "start_line": self.start, "end_line": end, "source_type": self.source}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,26 @@ class ClaimLedger:
     ) -> str:
         """Add a claim, or more evidence for an existing one; return its id."""
         claim_id = compute_claim_id(text, kind, self.product_name)
-        sorted_citations = tuple(sorted(set(citations), key=lambda citation: (citation.priority, citation)))
+        all_citations = set(citations)
         if existing := self._claims.get(claim_id):
-            sorted_citations = tuple(
-                sorted({*existing.citations, *sorted_citations}, key=lambda citation: (citation.priority, citation))
-            )
+            all_citations.update(existing.citations)
             group = existing.group or group
             is_fact = existing.is_fact or is_fact
             text = existing.text
-        self._claims[claim_id] = Claim(text, kind, sorted_citations, claim_id, group, is_fact)
+        ranked = tuple(sorted(all_citations, key=lambda citation: (citation.priority, citation)))
+        self._claims[claim_id] = Claim(text, kind, ranked, claim_id, group, is_fact)
         return claim_id
+
+    def contradict(self, winner: str, text: str, citation: Citation, topic: str) -> dict[str, str]:
+        """Add a statement of a document that the manifest refutes; return the contradiction."""
+        loser = self.add(text, "other", [citation], is_fact=False)
+        return {
+            "claim_a_id": winner,
+            "claim_b_id": loser,
+            "resolution": "automatic",
+            "winning_claim_id": winner,
+            "reasoning": f"The manifest outweighs a document about {topic}.",
+        }
 
     @property
     def claims(self) -> list[Claim]:
@@ -199,7 +209,7 @@ class ContradictionChecker:
         A sentence that agrees becomes evidence for the claim of the manifest; one that does not is
         recorded as contradicted. Neither becomes a separate claim.
         """
-        citation = Citation(block.path, block.line, block.end, source)
+        citation = Citation.of_block(block, source)
         if _NO_DEPENDENCIES_PATTERN.search(sentence) and self.manifest:
             return self._resolve_dependencies(sentence, citation)
         match = _RUNTIME_FLOOR_PATTERN.search(sentence) or _LISTED_FLOOR_PATTERN.search(sentence)
@@ -212,32 +222,22 @@ class ContradictionChecker:
         if _parse_version(match["version"]) == _parse_version(floor[1]):
             winner = self.ledger.find(self.runtime_claim)
             self.ledger.add(winner.text, winner.kind, [citation], group=winner.group)
-            return True
-        self._record_contradiction(sentence, citation, self.runtime_claim, "the versions it needs")
+        else:
+            topic = "the versions it needs"
+            self.contradictions.append(self.ledger.contradict(self.runtime_claim, sentence, citation, topic))
         return True
 
     def _resolve_dependencies(self, sentence: str, citation: Citation) -> bool:
         dependencies = self.manifest.dependencies if self.manifest else None
         if self.dependency_claim and dependencies:
-            self._record_contradiction(sentence, citation, self.dependency_claim, "what it depends on")
+            topic = "what it depends on"
+            self.contradictions.append(self.ledger.contradict(self.dependency_claim, sentence, citation, topic))
         return dependencies is None or bool(dependencies) or bool(self.dependency_claim)
-
-    def _record_contradiction(self, sentence: str, citation: Citation, winner: str, topic: str) -> None:
-        loser = self.ledger.add(sentence, "other", [citation], is_fact=False)
-        self.contradictions.append(
-            {
-                "claim_a_id": winner,
-                "claim_b_id": loser,
-                "resolution": "automatic",
-                "winning_claim_id": winner,
-                "reasoning": f"The manifest outweighs a document about {topic}.",
-            }
-        )
 
 
 def _parse_version(version: str) -> tuple[int, ...]:
     """Parse a version without trailing zeros: `3.9.0` and `3.9` are equal."""
-    parts = [int(part) for part in version.strip(".").split(".")]
-    while len(parts) > 1 and parts[-1] == 0:
-        parts.pop()
-    return tuple(parts)
+    first, *rest = (int(part) for part in version.strip(".").split("."))
+    while rest and rest[-1] == 0:
+        rest.pop()
+    return first, *rest

@@ -16,16 +16,12 @@ LICENCE_NAMES: Final = {
     "0BSD": "BSD Zero Clause License",
     "ISC": "ISC License",
     "MPL-2.0": "Mozilla Public License 2.0",
-    "GPL-2.0-only": "GNU General Public License v2.0 only",
-    "GPL-2.0-or-later": "GNU General Public License v2.0 or later",
-    "GPL-3.0-only": "GNU General Public License v3.0 only",
-    "GPL-3.0-or-later": "GNU General Public License v3.0 or later",
-    "LGPL-2.1-only": "GNU Lesser General Public License v2.1 only",
-    "LGPL-2.1-or-later": "GNU Lesser General Public License v2.1 or later",
-    "LGPL-3.0-only": "GNU Lesser General Public License v3.0 only",
-    "LGPL-3.0-or-later": "GNU Lesser General Public License v3.0 or later",
-    "AGPL-3.0-only": "GNU Affero General Public License v3.0 only",
-    "AGPL-3.0-or-later": "GNU Affero General Public License v3.0 or later",
+    **{
+        f"{prefix}GPL-{version}-{grant}": f"GNU {kind}General Public License v{version} {grant.replace('-', ' ')}"
+        for prefix, kind, versions in (("", "", "2.0 3.0"), ("L", "Lesser ", "2.1 3.0"), ("A", "Affero ", "3.0"))
+        for version in versions.split()
+        for grant in ("only", "or-later")
+    },
     "EPL-2.0": "Eclipse Public License 2.0",
     "BSL-1.0": "Boost Software License 1.0",
     "Unlicense": "The Unlicense",
@@ -46,43 +42,19 @@ LICENCE_NAMES: Final = {
 _LICENCE_NAME_PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"(the )?mit( licen[sc]e)?( \(mit\))?|expat( licen[sc]e)?", "MIT"),
     (r"mit no attribution( licen[sc]e)?( \(mit-0\))?", "MIT-0"),
-    (
-        (
-            r"(the )?apache([- ]software)?([- ]licen[sc]e)?,?[- ]*(version )?v?2(\.0)?"
-            r"( licen[sc]e)?|asl ?2(\.0)?|al2"
-        ),
-        "Apache-2.0",
-    ),
-    (
-        (
-            r"(the )?(new|modified|revised|3-clause)[- ]bsd( licen[sc]e)?|bsd[- ]3([- ]clause)?"
-            r"( licen[sc]e)?|bsd 3-clause[^/]*"
-        ),
-        "BSD-3-Clause",
-    ),
-    (
-        (
-            r"(the )?(simplified|2-clause|freebsd)[- ]bsd( licen[sc]e)?|bsd[- ]2([- ]clause)?"
-            r"( licen[sc]e)?|bsd 2-clause[^/]*"
-        ),
-        "BSD-2-Clause",
-    ),
+    (r"(the )?apache([- ]software)?([- ]licen[sc]e)?,?[- ]*(version )?v?2(\.0)?( licen[sc]e)?", "Apache-2.0"),
+    (r"asl ?2(\.0)?|al2", "Apache-2.0"),
+    (r"(the )?(new|modified|revised|3-clause)[- ]bsd( licen[sc]e)?", "BSD-3-Clause"),
+    (r"bsd[- ]3([- ]clause)?( licen[sc]e)?|bsd 3-clause[^/]*", "BSD-3-Clause"),
+    (r"(the )?(simplified|2-clause|freebsd)[- ]bsd( licen[sc]e)?", "BSD-2-Clause"),
+    (r"bsd[- ]2([- ]clause)?( licen[sc]e)?|bsd 2-clause[^/]*", "BSD-2-Clause"),
     (r"isc( licen[sc]e)?( \(iscl\))?", "ISC"),
     (r"mozilla public licen[sc]e,?( version)? 2\.0( \(mpl 2\.0\))?|mpl[- ]?2(\.0)?", "MPL-2.0"),
-    (
-        r"(gnu )?gplv?-?3(\.0)?\+|gnu general public licen[sc]e v3 or later( \(gplv3\+\))?",
-        "GPL-3.0-or-later",
-    ),
-    (
-        r"(gnu )?gplv?-?2(\.0)?\+|gnu general public licen[sc]e v2 or later( \(gplv2\+\))?",
-        "GPL-2.0-or-later",
-    ),
+    (r"(gnu )?gplv?-?3(\.0)?\+|gnu general public licen[sc]e v3 or later( \(gplv3\+\))?", "GPL-3.0-or-later"),
+    (r"(gnu )?gplv?-?2(\.0)?\+|gnu general public licen[sc]e v2 or later( \(gplv2\+\))?", "GPL-2.0-or-later"),
     (r"gplv3|gpl-3\.0|gnu general public licen[sc]e v3( \(gplv3\))?", "GPL-3.0-only"),
     (r"gplv2|gpl-2\.0|gnu general public licen[sc]e v2( \(gplv2\))?", "GPL-2.0-only"),
-    (
-        r"lgplv3\+|gnu lesser general public licen[sc]e v3 or later( \(lgplv3\+\))?",
-        "LGPL-3.0-or-later",
-    ),
+    (r"lgplv3\+|gnu lesser general public licen[sc]e v3 or later( \(lgplv3\+\))?", "LGPL-3.0-or-later"),
     (r"lgplv3|lgpl-3\.0|gnu lesser general public licen[sc]e v3( \(lgplv3\))?", "LGPL-3.0-only"),
     (r"agplv3\+|gnu affero general public licen[sc]e v3 or later.*", "AGPL-3.0-or-later"),
     (r"agplv3|agpl-3\.0|gnu affero general public licen[sc]e v3.*", "AGPL-3.0-only"),
@@ -109,7 +81,6 @@ class Licence:
 
     spdx: str
     path: str
-    line: int = 1
 
     @property
     def name(self) -> str:
@@ -141,7 +112,8 @@ def identify_licence_text(text: str) -> str:
         return ""  # several licences in one file: it is unclear which applies to what
     for mark, spdx in _LICENCE_TEXT_MARKS:
         if all(part in body for part in mark.split("|")):
-            return _resolve_gnu_variant(spdx, text) if spdx.endswith("-only") else spdx
+            # A note before the text of a GNU licence may grant later versions.
+            return spdx.replace("-only", "-or-later") if _OR_LATER_PATTERN.search(text[:400]) else spdx
     return ""
 
 
@@ -151,27 +123,20 @@ def find_licence_files(tree: CheckoutTree) -> list[str]:
     return sorted(candidates, key=lambda path: (len(PurePosixPath(path).stem), path))
 
 
-def _resolve_gnu_variant(spdx: str, text: str) -> str:
-    """Return the "or later" variant of a GNU licence if a note before its text grants it."""
-    head = text[:400]
-    return spdx.replace("-only", "-or-later") if _OR_LATER_PATTERN.search(head) else spdx
-
-
 def _is_spdx_id(word: str) -> bool:
     return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+-]*", word))
 
 
 _BSD_GRANT: Final = "redistributions of source code must retain the above copyright"
-_LICENCE_GRANTS: Final = (
-    _BSD_GRANT,
-    "permission is hereby granted free of charge to any person obtaining a copy",
-    "permission to use copy modify and or distribute this software for any purpose",
-    "terms and conditions for use reproduction",
-)
+_MIT_GRANT: Final = "permission is hereby granted free of charge to any person obtaining a copy"
+_ISC_GRANT: Final = "permission to use copy modify and or distribute this software for any purpose"
+_APACHE_GRANT: Final = "terms and conditions for use reproduction"
+_ZLIB_DISCLAIMER: Final = "this software is provided as is without any express or implied warranty"
+_LICENCE_GRANTS: Final = (_BSD_GRANT, _MIT_GRANT, _ISC_GRANT, _APACHE_GRANT)
 """One sentence of each large family of licences."""
 
 _LICENCE_TEXT_MARKS: Final[tuple[tuple[str, str], ...]] = (
-    ("apache license|version 2.0|terms and conditions for use reproduction", "Apache-2.0"),
+    (f"apache license|version 2.0|{_APACHE_GRANT}", "Apache-2.0"),
     ("mozilla public license version 2.0", "MPL-2.0"),
     ("gnu affero general public license|version 3", "AGPL-3.0-only"),
     ("gnu lesser general public license|version 3", "LGPL-3.0-only"),
@@ -185,20 +150,11 @@ _LICENCE_TEXT_MARKS: Final[tuple[tuple[str, str], ...]] = (
     (f"{_BSD_GRANT}|neither the name", "BSD-3-Clause"),
     (f"{_BSD_GRANT}|names of its contributors", "BSD-3-Clause"),
     (f"{_BSD_GRANT}|redistributions in binary form must reproduce", "BSD-2-Clause"),
-    (
-        ("permission is hereby granted free of charge to any person obtaining a copy"
-        "|the above copyright notice and this permission notice"),
-        "MIT",
-    ),
-    ("permission is hereby granted free of charge to any person obtaining a copy", "MIT-0"),
-    (
-        ("permission to use copy modify and or distribute this software for any purpose"
-        "|provided that the above copyright notice"),
-        "ISC",
-    ),
-    ("permission to use copy modify and or distribute this software for any purpose", "0BSD"),
-    (("this software is provided as is without any express or implied warranty"
-     "|altered source versions must be plainly marked"), "Zlib"),
+    (f"{_MIT_GRANT}|the above copyright notice and this permission notice", "MIT"),
+    (_MIT_GRANT, "MIT-0"),
+    (f"{_ISC_GRANT}|provided that the above copyright notice", "ISC"),
+    (_ISC_GRANT, "0BSD"),
+    (f"{_ZLIB_DISCLAIMER}|altered source versions must be plainly marked", "Zlib"),
     ("python software foundation license version 2", "PSF-2.0"),
-)  # fmt: skip
+)
 """Marks that must all occur in the text, the more specific licence first."""

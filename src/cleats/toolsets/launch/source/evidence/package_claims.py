@@ -27,6 +27,17 @@ _RUNTIME_NAMES: Final = {
     "gem": "Ruby",
     "swiftpm": "Swift",
 }
+_IMPORT_SENTENCES: Final = {
+    "pip": "Python code imports {product} as {names}.",
+    "npm": "JavaScript code imports {product} from {names}.",
+    "nuget": "The namespace of {product} is {names}.",
+    "maven": "The Java package of {product} is {names}.",
+    "go": "Go code imports {product} from {names}.",
+    "cargo": "Rust code uses {product} as the crate {names}.",
+    "composer": "The PHP namespace of {product} is {names}.",
+    "gem": 'Ruby code loads {product} with `require "{first}"`.',
+    "swiftpm": "Swift code imports {product} as {names}.",
+}
 _LICENCE_HEAD_LINES: Final = 5
 """Lines of a licence text that name it, including blank ones before its title."""
 
@@ -41,7 +52,7 @@ DEVELOPMENT_EXTRA_PATTERN: Final = re.compile(
 
 def cite_value(value: LocatedValue) -> Citation:
     """Return the citation of a value in a manifest."""
-    return Citation(value.path, value.line, value.last_line, value.basis)
+    return Citation(value.path, value.line, value.line, value.basis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,10 @@ class PackageClaimWriter:
         """Claim the version, where a file of the repository states it."""
         if version := self.manifest.version:
             text = f"The version of {self.product} in this repository is {version.value}."
-            self.ledger.add(text, "other", [cite_value(version)], group="compatibility_notes")
+            self._add_note(text, [cite_value(version)])
+
+    def _add_note(self, text: str, citations: list[Citation]) -> str:
+        return self.ledger.add(text, "other", citations, group="compatibility_notes")
 
     def claim_description(self, subject: ProductSubject) -> str:
         """Claim the summary; return the claim id, "" without a usable summary."""
@@ -81,41 +95,31 @@ class PackageClaimWriter:
             text = f"{self.product} requires {name} {requirement.value}."
         else:
             text = f"{self.product} requires a {name} version that satisfies `{requirement.value}`."
-        return self.ledger.add(text, "other", [cite_value(requirement)], group="compatibility_notes")
+        return self._add_note(text, [cite_value(requirement)])
 
     def claim_licence(self, licence: Licence | None, citations: list[Citation]) -> str:
         """Claim the licence; return the claim id."""
         if licence is None or not licence.spdx:
             return ""
-        licence_name = licences.LICENCE_NAMES.get(licence.spdx)
-        label = f"{licence_name} (`{licence.spdx}`)" if licence_name else f"`{licence.spdx}`"
-        text = f"{self.product} is licensed under the {label.removeprefix('The ')}."
-        if not licence_name:
-            text = f"The licence of {self.product} is {label}."
-        return self.ledger.add(text, "other", citations, group="compatibility_notes")
+        text = f"The licence of {self.product} is `{licence.spdx}`."
+        if licence_name := licences.LICENCE_NAMES.get(licence.spdx, "").removeprefix("The "):
+            text = f"{self.product} is licensed under the {licence_name} (`{licence.spdx}`)."
+        return self._add_note(text, citations)
 
     def claim_dependencies(self) -> str:
         """Claim the runtime dependencies; "" where the manifest leaves them to a tool."""
         dependencies = self.manifest.dependencies
         if dependencies is None or self.manifest.ecosystem == "source":
             return ""
-        citation = cite_value(self.manifest.name or LocatedValue("", self.manifest.path))
-        names = [
-            self.strip_requirement(dependency.value)
-            for dependency in dependencies
-            if not _is_conditional(dependency.value)
-        ]
-        if not dependencies:
-            peers = self.manifest.optional.get("peerDependencies")
-            if not peers:
-                text = f"{self.product} has no required runtime dependencies."
-                return self.ledger.add(text, "other", [citation], group="compatibility_notes")
-        elif names and len(names) <= 12:
-            name_list = _join_words([f"`{name}`" for name in dict.fromkeys(names)])
-            text = f"{self.product} depends on {name_list} at run time."
-            citations = [cite_value(dependency) for dependency in dependencies]
-            return self.ledger.add(text, "other", citations, group="compatibility_notes")
-        return ""
+        if not dependencies and not self.manifest.optional.get("peerDependencies"):
+            citation = cite_value(self.manifest.name or LocatedValue("", self.manifest.path))
+            return self._add_note(f"{self.product} has no required runtime dependencies.", [citation])
+        unconditional = [dependency.value for dependency in dependencies if ";" not in dependency.value]
+        if not 0 < len(unconditional) <= 12:
+            return ""
+        names = dict.fromkeys(f"`{self.strip_requirement(requirement)}`" for requirement in unconditional)
+        text = f"{self.product} depends on {_join_words(list(names))} at run time."
+        return self._add_note(text, [cite_value(dependency) for dependency in dependencies])
 
     def claim_commands(self) -> None:
         """Claim the commands that the installation provides."""
@@ -128,19 +132,9 @@ class PackageClaimWriter:
         """Claim the names that a program imports."""
         if not names:
             return
-        import_list = _join_words([f"`{value.value}`" for value in names], "or")
-        text = {
-            "pip": f"Python code imports {self.product} as {import_list}.",
-            "npm": f"JavaScript code imports {self.product} from {import_list}.",
-            "nuget": f"The namespace of {self.product} is {import_list}.",
-            "maven": f"The Java package of {self.product} is {import_list}.",
-            "go": f"Go code imports {self.product} from {import_list}.",
-            "cargo": f"Rust code uses {self.product} as the crate {import_list}.",
-            "composer": f"The PHP namespace of {self.product} is {import_list}.",
-            "gem": f'Ruby code loads {self.product} with `require "{names[0].value}"`.',
-            "swiftpm": f"Swift code imports {self.product} as {import_list}.",
-        }.get(self.manifest.ecosystem)
-        if text:
+        if template := _IMPORT_SENTENCES.get(self.manifest.ecosystem):
+            import_list = _join_words([f"`{value.value}`" for value in names], "or")
+            text = template.format(product=self.product, names=import_list, first=names[0].value)
             citations = [cite_value(value) for value in (*names, self.manifest.name) if value]
             self.ledger.add(text, "api", citations, group="quickstart_steps")
 
@@ -155,10 +149,10 @@ class PackageClaimWriter:
             if symbol.doc:
                 end = max(symbol.doc_line, symbol.doc_end)
                 citations.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
-            if text := public_names.describe_symbol(symbol, self.product):
-                claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
-            elif symbol.exported and not symbol.deprecated:
+            text = public_names.describe_symbol(symbol, self.product)
+            if not text and symbol.exported and not symbol.deprecated:
                 text = public_names.describe_as_public(symbol, self.product)
+            if text:
                 claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
         return claim_ids
 
@@ -200,13 +194,10 @@ def find_licence(tree: CheckoutTree, manifest: PackageManifest | None) -> tuple[
     declared = manifest.licence if manifest else None
     spdx = licences.parse_licence_name(declared.value) if declared else ""
     citations = [cite_value(declared)] if declared and spdx else []
-    licence_classifiers = [
-        candidate for candidate in (manifest.classifiers if manifest else ()) if "License ::" in candidate.value
-    ]
-    for classifier in licence_classifiers:
-        classifier_spdx = licences.parse_licence_name(classifier.value)
-        if classifier_spdx and len(licence_classifiers) == 1 and classifier_spdx == (spdx or classifier_spdx):
-            spdx, citations = classifier_spdx, [*citations, cite_value(classifier)]
+    classifiers = [item for item in (manifest.classifiers if manifest else ()) if "License ::" in item.value]
+    classifier_spdx = licences.parse_licence_name(classifiers[0].value) if len(classifiers) == 1 else ""
+    if classifier_spdx and spdx in ("", classifier_spdx):
+        spdx, citations = classifier_spdx, [*citations, cite_value(classifiers[0])]
     files = licences.find_licence_files(tree)
     spdx_by_path = {path: licences.identify_licence_text(tree.read_text(path) or "") for path in files}
     main_file = files[0] if files and re.fullmatch(r"\w+(\.(md|txt|rst))?", files[0]) else ""
@@ -220,10 +211,6 @@ def find_licence(tree: CheckoutTree, manifest: PackageManifest | None) -> tuple[
     if not spdx:
         return (Licence("", files[0]) if files else None), []
     return Licence(spdx, files[0] if files else ""), citations
-
-
-def _is_conditional(requirement: str) -> bool:
-    return ";" in requirement
 
 
 def _join_words(parts: list[str], conjunction: str = "and") -> str:

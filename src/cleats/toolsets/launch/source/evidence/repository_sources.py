@@ -15,7 +15,7 @@ from cleats.toolsets.launch.source.evidence.install_claims import Distribution, 
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
 from cleats.toolsets.launch.source.manifests.readers import read_manifest
 from cleats.toolsets.launch.source.text import documents
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, find_proper_words
 
 _OVERVIEW_PATH_PATTERN: Final = re.compile(
@@ -78,28 +78,22 @@ class RepositorySources:
 
     @cached_property
     def blocks(self) -> dict[str, list[Block]]:
-        """The readme and the documents about the whole product, in order."""
-        paths = [path for path in self.inventory["doc_entrypoints"] if self._is_overview(path)]
-        return {path: documents.read_blocks(self.tree, path) for path in paths}
+        """The readme and the documents about the whole product, not nested indexes, in order."""
+        top_folders = {"", *(f"{root}{part}" for root in self.roots.doc for part in ("", "/source", "/src"))}
+        return {
+            path: documents.read_blocks(self.tree, path)
+            for path in self.inventory["doc_entrypoints"]
+            if path.rpartition("/")[0] in top_folders and _OVERVIEW_PATH_PATTERN.search(path)
+        }
 
     @cached_property
     def guides(self) -> dict[str, list[Block]]:
         """Guides for beginners, which complement the documents in `blocks`."""
-        paths = [
-            path
+        return {
+            path: documents.read_blocks(self.tree, path)
             for path in self.inventory["doc_entrypoints"]
             if _GUIDE_PATH_PATTERN.search(path) and path not in self.blocks
-        ]
-        return {path: documents.read_blocks(self.tree, path) for path in paths}
-
-    def _is_overview(self, path: str) -> bool:
-        """Return whether a document is the readme or a first page, not a nested index."""
-        folder = path.rpartition("/")[0]
-        top_folders = {
-            "",
-            *(f"{root}{part}" for root in self.roots.doc for part in ("", "/source", "/src")),
         }
-        return folder in top_folders and bool(_OVERVIEW_PATH_PATTERN.search(path))
 
     @cached_property
     def surface(self) -> ApiSurface:
@@ -114,24 +108,18 @@ class RepositorySources:
     @cached_property
     def subject(self) -> ProductSubject:
         """The product with all of its names."""
-        name = str(self.config.get("product_name") or "") or self._find_package_name()
-        titles = [
-            block.text
-            for path, blocks in self.blocks.items()
-            for block in blocks[:5]
-            if is_readme(path) and block.kind == "heading"
-        ]
-        imports = [candidate.value for candidate in self.distribution.imports] if self.distribution else []
-        own_names = {_strip_to_letters(candidate) for candidate in (name, self._find_package_name(), *imports)}
-        titles = [candidate for candidate in titles[:1] if _is_product_name(_strip_to_letters(candidate), own_names)]
-        names = [name, self._find_package_name(), *titles, *imports]
+        declared = self.manifest.name if self.manifest else None
+        package = declared.value if declared else str(self.config.get("product_slug") or "")
+        name = str(self.config.get("product_name") or "") or package
+        imports = [module.value for module in self.distribution.imports] if self.distribution else []
+        names = [name, package, *imports]
+        readme_heads = [block for path, blocks in self.blocks.items() if is_readme(path) for block in blocks[:5]]
+        title = next((block.text for block in readme_heads if block.kind == "heading"), "")
+        if _is_product_name(_strip_to_letters(title), {_strip_to_letters(own_name) for own_name in names}):
+            names.append(title)
         texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
-        aliases = frozenset(candidate.lower() for candidate in names if candidate)
+        aliases = frozenset(alias.lower() for alias in names if alias)
         return ProductSubject(name, aliases, find_proper_words(texts))
-
-    def _find_package_name(self) -> str:
-        name = self.manifest.name if self.manifest else None
-        return name.value if name else str(self.config.get("product_slug") or "")
 
 
 def _strip_to_letters(name: str) -> str:

@@ -3,218 +3,167 @@
 import ast
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from cleats.toolsets.launch.source.checkout import safe_parsing
+from cleats.toolsets.launch.source.checkout.safe_parsing import as_mappings, as_texts, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_item_line, find_toml_line
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 
 PYPROJECT_PATH = "pyproject.toml"
 
 
 def read_pyproject(tree: CheckoutTree) -> PackageManifest | None:
     """Read the package, or return None when the file only configures tools."""
-    text = tree.read_text(PYPROJECT_PATH)
-    if text is None:
-        return None
-    document = safe_parsing.parse_table(PYPROJECT_PATH, text)
-    project = _find_table(document, "project")
-    if safe_parsing.as_text(project.get("name")):
-        return _read_standard(tree, text, project, _find_table(document, "tool"))
-    poetry = _find_table(document, "tool", "poetry")
-    if safe_parsing.as_text(poetry.get("name")):
-        return _read_poetry(text, poetry)
-    flit = _find_table(document, "tool", "flit", "metadata")
-    return _read_flit(tree, text, flit) if safe_parsing.as_text(flit.get("module")) else None
+    file = ManifestFile.load(tree, PYPROJECT_PATH)
+    if file.read_text("project", "name"):
+        return _read_standard(tree, file)
+    if file.read_text("tool", "poetry", "name"):
+        return _read_poetry(file)
+    return _read_flit(tree, file) if file.read_text("tool", "flit", "metadata", "module") else None
 
 
-def _read_standard(
-    tree: CheckoutTree, text: str, project: Mapping[str, Any], tools: Mapping[str, Any]
-) -> PackageManifest:
-    dynamic = set(safe_parsing.as_texts(project.get("dynamic")))
-
-    def read_field(key: str, value: Any = None) -> LocatedValue | None:
-        field_text = project.get(key) if value is None else value
-        if not isinstance(field_text, str) or not field_text.strip():
-            return None
-        return LocatedValue(field_text.strip(), PYPROJECT_PATH, find_toml_line(text, "project", key))
-
-    licence, licence_file = _read_licence(project)
-    optional = {
-        extra: _locate_items(text, "project.optional-dependencies", extra, items)
-        for extra, items in _find_table(project, "optional-dependencies").items()
-    }
-    imports = _find_packed_imports(text, tools)
-    name = imports[0].value if imports else str(project["name"])
+def _read_standard(tree: CheckoutTree, file: ManifestFile) -> PackageManifest:
+    project = file.find_table("project")
+    dynamic = set(as_texts(project.get("dynamic")))
+    read_field = partial(file.read_text, "project", strip=True)
+    licence = project.get("license")
+    if isinstance(licence, dict):
+        licence = str(licence.get("text") or "")
+        licence = licence if len(licence) < 100 else ""
+    has_licence = isinstance(licence, str) and bool(licence.strip())
+    imports = _find_packed_imports(file)
+    module = (imports[0].value if imports else str(project["name"])).replace("-", "_")
+    version, description = read_field("version"), read_field("description")
     return PackageManifest(
         ecosystem="pip",
         path=PYPROJECT_PATH,
         name=read_field("name"),
-        version=read_field("version") or _find_dynamic_version(tree, tools, name),
-        licence=read_field("license", licence) if licence else None,
-        licence_file=licence_file,
-        description=read_field("description") or _read_flit_description(tree, dynamic, name),
+        version=version or _find_dynamic_version(tree, file, module),
+        licence=file.locate(str(licence).strip(), "project", "license") if has_licence else None,
+        description=description or (_read_module_summary(tree, module) if "description" in dynamic else None),
         requires=read_field("requires-python"),
-        dependencies=None
-        if "dependencies" in dynamic
-        else _locate_items(text, "project", "dependencies", project.get("dependencies")),
-        optional=optional,
-        commands=_read_scripts(text, project),
-        classifiers=_locate_items(text, "project", "classifiers", project.get("classifiers")),
-        keywords=tuple(safe_parsing.as_texts(project.get("keywords"))),
+        dependencies=None if "dependencies" in dynamic else file.locate_items("project", "dependencies"),
+        optional={
+            extra: file.locate_items("project", "optional-dependencies", extra)
+            for extra in file.find_table("project", "optional-dependencies")
+        },
+        commands=(*file.locate_entries("project", "scripts"), *file.locate_entries("project", "gui-scripts")),
+        classifiers=file.locate_items("project", "classifiers"),
         imports=imports,
     )
 
 
-def _read_licence(project: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name of the licence, and its file where one is given."""
-    licence = project.get("license")
-    if isinstance(licence, str):
-        return licence, ""
-    if isinstance(licence, dict):
-        name = str(licence.get("text") or "")
-        return (name if len(name) < 100 else ""), str(licence.get("file") or "")
-    return "", ""
-
-
-def _read_scripts(text: str, project: Mapping[str, Any]) -> tuple[LocatedValue, ...]:
-    return tuple(
-        LocatedValue(name, PYPROJECT_PATH, find_toml_line(text, f"project.{table}", name), detail=str(target))
-        for table in ("scripts", "gui-scripts")
-        for name, target in sorted(_find_table(project, table).items())
-    )
-
-
-def _find_packed_imports(text: str, tools: Mapping[str, Any]) -> tuple[LocatedValue, ...]:
+def _find_packed_imports(file: ManifestFile) -> tuple[LocatedValue, ...]:
     """Return the packages that the build tool is configured to pack, as import names."""
-    wheel = _find_table(tools, "hatch", "build", "targets", "wheel").get("packages")
-    setuptools = _find_table(tools, "setuptools")
-    flit = _find_table(tools, "flit", "module").get("name")
-    candidates = (
-        ("tool.hatch.build.targets.wheel", "packages", wheel),
-        ("tool.setuptools", "packages", setuptools.get("packages")),
-        ("tool.setuptools", "py-modules", setuptools.get("py-modules")),
-        ("tool.flit.module", "name", [flit] if flit else None),
-    )
-    for table, key, value in candidates:
+    for keys in (
+        ("tool", "hatch", "build", "targets", "wheel", "packages"),
+        ("tool", "setuptools", "packages"),
+        ("tool", "setuptools", "py-modules"),
+        ("tool", "flit", "module", "name"),
+    ):
+        value = file.find_table(*keys[:-1]).get(keys[-1])
+        if keys[1] == "flit" and value:
+            value = [value]
         if isinstance(value, list) and value:
             names = [str(item).rstrip("/").rsplit("/", 1)[-1] for item in value]
-            line = find_toml_line(text, table, key)
-            return tuple(LocatedValue(name, PYPROJECT_PATH, line) for name in names if name.isidentifier())
+            return tuple(file.locate(name, *keys) for name in names if name.isidentifier())
     return ()
 
 
-def _find_dynamic_version(tree: CheckoutTree, tools: Mapping[str, Any], name: str) -> LocatedValue | None:
+def _find_dynamic_version(tree: CheckoutTree, file: ManifestFile, module: str) -> LocatedValue | None:
     """Return a version in the code, where the build tool is configured to read it there."""
-    hatch = _find_table(tools, "hatch", "version")
+    tools = file.find_table("tool")
+    hatch = file.find_table("tool", "hatch", "version")
     if hatch.get("source", "regex") == "regex" and isinstance(hatch.get("path"), str):
         return find_version_in_file(tree, hatch["path"])
-    if isinstance(path := _find_table(tools, "pdm", "version").get("path"), str):
+    if isinstance(path := file.find_table("tool", "pdm", "version").get("path"), str):
         return find_version_in_file(tree, path)
-    version_table = _find_table(tools, "setuptools", "dynamic", "version")
-    if isinstance(version_table.get("attr"), str):
-        return find_version_at(tree, version_table["attr"])
-    if isinstance(version_table.get("file"), str):
-        return _read_version_file(tree, version_table["file"])
-    module = name.replace("-", "_")
+    version = file.find_table("tool", "setuptools", "dynamic", "version")
+    if isinstance(version.get("attr"), str):
+        return find_version_at(tree, version["attr"])
+    if isinstance(version.get("file"), str):
+        return read_version_file(tree, version["file"])
     if "flit" in tools or not tools.keys() & {"hatch", "setuptools", "setuptools_scm", "pdm"}:
-        candidates = (f"{module}/__init__.py", f"src/{module}/__init__.py", f"{module}.py")
-        module_path = next((path for path in candidates if path in tree.path_set), "")
-        return find_version_in_file(tree, module_path) if module_path else None
+        return _find_module_version(tree, module)
     return None
+
+
+def _list_module_files(tree: CheckoutTree, module: str) -> list[str]:
+    candidates = (f"{module}/__init__.py", f"src/{module}/__init__.py", f"{module}.py")
+    return [path for path in candidates if path in tree.path_set]
+
+
+def _find_module_version(tree: CheckoutTree, module: str) -> LocatedValue | None:
+    paths = _list_module_files(tree, module)
+    return find_version_in_file(tree, paths[0]) if paths else None
 
 
 def find_version_in_file(tree: CheckoutTree, path: str) -> LocatedValue | None:
     """Return the version that a file assigns to one of the usual names."""
     pattern = r"""^(?:__version__|VERSION|version)(?:\s*:[^=\n]+)?\s*=\s*["']([^"'\n]+)["']"""
-    if match := re.search(pattern, tree.read_text(path) or "", re.MULTILINE):
-        line = (tree.read_text(path) or "").count("\n", 0, match.start()) + 1
-        return LocatedValue(match[1], path, line, basis="source_code")
-    return None
+    return ManifestFile.load(tree, path, "source_code").find(pattern)
 
 
 def find_version_at(tree: CheckoutTree, attribute: str) -> LocatedValue | None:
     """Return the version at a dotted name, such as `package.__version__`."""
     module = attribute.rpartition(".")[0].replace(".", "/")
-    for root in ("", "src/", "lib/"):
-        for path in (f"{root}{module}.py", f"{root}{module}/__init__.py"):
-            if version := find_version_in_file(tree, path):
-                return version
-    return None
+    paths = (f"{root}{module}{end}" for root in ("", "src/", "lib/") for end in (".py", "/__init__.py"))
+    return next(filter(None, (find_version_in_file(tree, path) for path in paths)), None)
 
 
-def _read_version_file(tree: CheckoutTree, path: str) -> LocatedValue | None:
+def read_version_file(tree: CheckoutTree, path: str) -> LocatedValue | None:
+    """Return the version in a file that holds nothing else."""
     words = (tree.read_text(path) or "").split()
     return LocatedValue(words[0], path) if len(words) == 1 else None
 
 
-def _read_flit_description(tree: CheckoutTree, dynamic: set[str], name: str) -> LocatedValue | None:
-    if "description" not in dynamic:
-        return None
-    module = name.replace("-", "_")
-    for path in (f"{module}/__init__.py", f"src/{module}/__init__.py", f"{module}.py"):
-        program = safe_parsing.parse_python(tree.read_text(path))
+def _read_module_summary(tree: CheckoutTree, module: str) -> LocatedValue | None:
+    for path in _list_module_files(tree, module):
+        program = parse_python(tree.read_text(path))
         if program and (doc := ast.get_docstring(program)):
             return LocatedValue(doc.split("\n\n")[0].replace("\n", " "), path, basis="source_code")
     return None
 
 
-def _read_poetry(text: str, poetry: Mapping[str, Any]) -> PackageManifest:
-    table = "tool.poetry"
-
-    def read_field(key: str) -> LocatedValue | None:
-        value: Any = poetry.get(key)
-        return (
-            LocatedValue(value, PYPROJECT_PATH, find_toml_line(text, table, key))
-            if safe_parsing.as_text(value)
-            else None
-        )
-
-    requirements = dict(_find_table(poetry, "dependencies"))
+def _read_poetry(file: ManifestFile) -> PackageManifest:
+    table = ("tool", "poetry")
+    requirements = dict(file.find_table(*table, "dependencies"))
     python = requirements.pop("python", None)
-    extras = {key: safe_parsing.as_texts(extra_items) for key, extra_items in _find_table(poetry, "extras").items()}
-    optional_names = {name for items in extras.values() for name in items}
-    dependency_table = f"{table}.dependencies"
+    extras = {key: as_texts(names) for key, names in file.find_table(*table, "extras").items()}
+    optional_names = {name for names in extras.values() for name in names}
 
-    def make_dependency(name: str) -> LocatedValue:
-        return LocatedValue(
-            _format_poetry_requirement(name, requirements.get(name)),
-            PYPROJECT_PATH,
-            find_toml_line(text, dependency_table, name),
+    def list_dependencies(names: list[str]) -> tuple[LocatedValue, ...]:
+        return tuple(
+            file.locate(_format_poetry_requirement(name, requirements.get(name)), *table, "dependencies", name)
+            for name in names
         )
 
     return PackageManifest(
         ecosystem="pip",
         path=PYPROJECT_PATH,
-        name=read_field("name"),
-        version=read_field("version"),
-        licence=read_field("license"),
-        description=read_field("description"),
-        requires=LocatedValue(python.strip(), PYPROJECT_PATH, find_toml_line(text, dependency_table, "python"))
-        if isinstance(python, str)
-        else None,
-        dependencies=tuple(make_dependency(name) for name in sorted(requirements) if name not in optional_names),
-        optional={key: tuple(make_dependency(name) for name in value) for key, value in extras.items()},
-        commands=tuple(
-            LocatedValue(name, PYPROJECT_PATH, find_toml_line(text, f"{table}.scripts", name), detail=str(target))
-            for name, target in sorted(_find_table(poetry, "scripts").items())
-        ),
-        classifiers=_locate_items(text, table, "classifiers", poetry.get("classifiers")),
-        keywords=tuple(safe_parsing.as_texts(poetry.get("keywords"))),
+        name=file.read_text(*table, "name"),
+        version=file.read_text(*table, "version"),
+        licence=file.read_text(*table, "license"),
+        description=file.read_text(*table, "description"),
+        requires=file.locate(python.strip(), *table, "dependencies", "python") if isinstance(python, str) else None,
+        dependencies=list_dependencies([name for name in sorted(requirements) if name not in optional_names]),
+        optional={key: list_dependencies(names) for key, names in extras.items()},
+        commands=file.locate_entries(*table, "scripts"),
+        classifiers=file.locate_items(*table, "classifiers"),
         imports=tuple(
-            LocatedValue(str(item["include"]), PYPROJECT_PATH, find_toml_line(text, table, "packages"))
-            for item in safe_parsing.as_mappings(poetry.get("packages"))
+            file.locate(str(item["include"]), *table, "packages")
+            for item in as_mappings(file.find_table(*table).get("packages"))
             if str(item.get("include", "")).isidentifier()
         ),
     )
 
 
 def _format_poetry_requirement(name: str, constraint: Any) -> str:
-    version = constraint.get("version", "") if isinstance(constraint, dict) else constraint
-    requirement = name if version in ("*", "", None) else f"{name}{_convert_constraint(str(version))}"
-    conditions = (
-        [str(constraint[key]) for key in _CONDITION_KEYS if key in constraint] if isinstance(constraint, dict) else []
-    )
+    options: Mapping[str, Any] = constraint if isinstance(constraint, dict) else {"version": constraint}
+    version = options.get("version", "")
+    requirement = name if version in ("*", "", None) else f"{name}{_convert_constraint(str(version).strip())}"
+    conditions = [str(options[key]) for key in _CONDITION_KEYS if key in options]
     return f"{requirement}; {' and '.join(conditions)}" if conditions else requirement
 
 
@@ -222,12 +171,11 @@ _CONDITION_KEYS = ("markers", "platform", "python")
 """Keys that restrict a Poetry dependency to some systems."""
 
 
-def _convert_constraint(version: Any) -> str:
+def _convert_constraint(version: str) -> str:
     """Convert a Poetry constraint with `^` or `~` to PEP 440."""
-    match = re.fullmatch(r"([\^~])(\d+)(?:\.(\d+))?(?:\.(\d+))?", str(version).strip())
+    match = re.fullmatch(r"([\^~])(\d+)(?:\.(\d+))?(?:\.(\d+))?", version)
     if not match:
-        text = str(version).strip()
-        return f"=={text}" if re.fullmatch(r"\d[\d.]*", text) else text
+        return f"=={version}" if re.fullmatch(r"\d[\d.]*", version) else version
     numbers = [int(part) for part in match.groups()[1:] if part is not None]
     bumped_index = next((index for index, number in enumerate(numbers) if number), 0)
     if match[1] == "~":
@@ -237,36 +185,19 @@ def _convert_constraint(version: Any) -> str:
     return f">={low},<{'.'.join(map(str, upper))}{'.0' if len(upper) == 1 else ''}"
 
 
-def _read_flit(tree: CheckoutTree, text: str, flit: Mapping[str, Any]) -> PackageManifest:
-    table = "tool.flit.metadata"
+def _read_flit(tree: CheckoutTree, file: ManifestFile) -> PackageManifest:
+    table = ("tool", "flit", "metadata")
+    flit = file.find_table(*table)
     module = str(flit["module"])
-    candidates = (f"{module}/__init__.py", f"src/{module}/__init__.py", f"{module}.py")
-    path = next((candidate for candidate in candidates if candidate in tree.path_set), "")
-    name = str(flit.get("dist-name") or module)
     requires = flit.get("requires-python")
     return PackageManifest(
         ecosystem="pip",
         path=PYPROJECT_PATH,
-        name=LocatedValue(name, PYPROJECT_PATH, find_toml_line(text, table, "module")),
-        version=find_version_in_file(tree, path) if path else None,
-        description=_read_flit_description(tree, {"description"}, module),
-        requires=LocatedValue(requires, PYPROJECT_PATH, find_toml_line(text, table, "requires-python"))
-        if isinstance(requires, str)
-        else None,
-        dependencies=_locate_items(text, table, "requires", flit.get("requires")),
-        classifiers=_locate_items(text, table, "classifiers", flit.get("classifiers")),
-        imports=(LocatedValue(module, PYPROJECT_PATH, find_toml_line(text, table, "module")),),
+        name=file.locate(str(flit.get("dist-name") or module), *table, "module"),
+        version=_find_module_version(tree, module),
+        description=_read_module_summary(tree, module.replace("-", "_")),
+        requires=file.locate(requires, *table, "requires-python") if isinstance(requires, str) else None,
+        dependencies=file.locate_items(*table, "requires"),
+        classifiers=file.locate_items(*table, "classifiers"),
+        imports=(file.locate(module, *table, "module"),),
     )
-
-
-def _locate_items(text: str, table: str, key: str, items: Any) -> tuple[LocatedValue, ...]:
-    start = find_toml_line(text, table, key)
-    return tuple(
-        LocatedValue(item, PYPROJECT_PATH, find_item_line(text, start, item)) for item in safe_parsing.as_texts(items)
-    )
-
-
-def _find_table(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        document = safe_parsing.as_mapping(document.get(name))
-    return document

@@ -6,30 +6,22 @@ from typing import Final
 
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests import (
-    compiled_manifests,
-    pyproject,
-    script_manifests,
-    setuptools,
-    xml_manifests,
-)
-from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.manifests import pyproject, setuptools, text_manifests, xml_manifests
+from cleats.toolsets.launch.source.manifests.model import PackageManifest, fill_gaps
 
 ManifestReader = Callable[[CheckoutTree], PackageManifest | None]
 
 
 def _read_node(tree: CheckoutTree) -> PackageManifest | None:
     """Read the package at the top, or the published member of a private workspace."""
-    top = script_manifests.read_package_json(tree)
+    top = text_manifests.read_package_json(tree)
     if top and not top.private:
         return top
-    return _find_workspace_member(tree, "package.json", script_manifests.read_package_json) or top
+    return _find_workspace_member(tree, "package.json", text_manifests.read_package_json) or top
 
 
 def _read_rust(tree: CheckoutTree) -> PackageManifest | None:
-    return compiled_manifests.read_cargo(tree) or _find_workspace_member(
-        tree, "Cargo.toml", compiled_manifests.read_cargo
-    )
+    return text_manifests.read_cargo(tree) or _find_workspace_member(tree, "Cargo.toml", text_manifests.read_cargo)
 
 
 def _find_workspace_member(
@@ -55,12 +47,12 @@ READERS_BY_FAMILY: Final[dict[str, tuple[ManifestReader, ...]]] = {
     "node": (_read_node,),
     "dotnet": (xml_manifests.read_dotnet,),
     "java": (xml_manifests.read_pom, xml_manifests.read_gradle),
-    "go": (compiled_manifests.read_go,),
+    "go": (text_manifests.read_go,),
     "rust": (_read_rust,),
-    "php": (script_manifests.read_composer,),
-    "ruby": (script_manifests.read_gem,),
-    "swift": (compiled_manifests.read_swift,),
-    "cpp": (compiled_manifests.read_cmake,),
+    "php": (text_manifests.read_composer,),
+    "ruby": (text_manifests.read_gem,),
+    "swift": (text_manifests.read_swift,),
+    "cpp": (text_manifests.read_cmake,),
 }
 """Readers by platform family, in the order that breaks ties."""
 
@@ -90,12 +82,6 @@ def _fill_from_setuptools(tree: CheckoutTree, manifest: PackageManifest) -> Pack
     older = setuptools.read_setuptools(tree) if manifest.path == pyproject.PYPROJECT_PATH else None
     if older is None:
         return manifest
-    return replace(
-        manifest,
-        version=manifest.version or older.version,
-        licence=manifest.licence or older.licence,
-        description=manifest.description or older.description,
-        requires=manifest.requires or older.requires,
-        dependencies=older.dependencies if manifest.dependencies is None else manifest.dependencies,
-        imports=manifest.imports or older.imports,
-    )
+    if manifest.dependencies is None:
+        manifest = replace(manifest, dependencies=older.dependencies)
+    return fill_gaps(manifest, older, "version", "licence", "description", "requires", "imports")

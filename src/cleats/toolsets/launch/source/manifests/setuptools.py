@@ -4,173 +4,174 @@ import ast
 import configparser
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.source.checkout import safe_parsing
+from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_texts, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_pattern_line
-from cleats.toolsets.launch.source.manifests.pyproject import find_version_at, find_version_in_file
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, fill_gaps, find_pattern_line
+from cleats.toolsets.launch.source.manifests.pyproject import find_version_at, find_version_in_file, read_version_file
+
+_SETUP_CFG_PATH = "setup.cfg"
+_SETUP_PY_PATH = "setup.py"
+_SHARED_FIELDS = (
+    *("version", "licence", "description", "requires", "dependencies"),
+    *("optional", "commands", "classifiers", "imports"),
+)
 
 
 def read_setuptools(tree: CheckoutTree) -> PackageManifest | None:
     """Read the package of `setup.cfg`, completed from `setup.py`; None when neither names one."""
     cfg, py = _read_setup_cfg(tree), _read_setup_py(tree)
-    if cfg is None or py is None:
-        return cfg or py
-    return PackageManifest(
-        ecosystem="pip",
-        path=cfg.path,
-        name=cfg.name,
-        version=cfg.version or py.version,
-        licence=cfg.licence or py.licence,
-        description=cfg.description or py.description,
-        requires=cfg.requires or py.requires,
-        dependencies=cfg.dependencies or py.dependencies,
-        optional=cfg.optional or py.optional,
-        commands=cfg.commands or py.commands,
-        classifiers=cfg.classifiers or py.classifiers,
-        keywords=cfg.keywords or py.keywords,
-        imports=cfg.imports or py.imports,
-    )
+    return fill_gaps(cfg, py, *_SHARED_FIELDS) if cfg and py else cfg or py
 
 
-def _read_setup_cfg(tree: CheckoutTree) -> PackageManifest | None:
-    path = "setup.cfg"
-    text = tree.read_text(path)
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text or "")
-    except configparser.Error:
-        return None
-    if not parser.get("metadata", "name", fallback="").strip():
-        return None
+class _SetupCfg(configparser.RawConfigParser):
+    def __init__(self, text: str) -> None:
+        super().__init__(strict=False)
+        self.text = text
+        self.read_string(text)
 
-    def read_field(section: str, *keys: str) -> LocatedValue | None:
+    def find_field(self, section: str, *keys: str) -> LocatedValue | None:
         for key in keys:
-            value = parser.get(section, key, fallback="").strip()
-            if value:
-                return LocatedValue(value, path, find_pattern_line(text or "", rf"^{re.escape(key)}\s*[=:]"))
+            if value := self.get(section, key, fallback="").strip():
+                line = find_pattern_line(self.text, rf"^{re.escape(key)}\s*[=:]")
+                return LocatedValue(value, _SETUP_CFG_PATH, line)
         return None
 
-    def list_items(section: str, key: str) -> tuple[LocatedValue, ...]:
-        value = parser.get(section, key, fallback="")
-        words = [line.strip() for line in value.split("\n")]
+    def list_items(self, section: str, key: str) -> tuple[LocatedValue, ...]:
+        words = [line.strip() for line in self.get(section, key, fallback="").split("\n")]
         return tuple(
-            LocatedValue(word, path, find_pattern_line(text or "", rf"^[ \t]*{re.escape(word)}\s*$"))
+            LocatedValue(word, _SETUP_CFG_PATH, find_pattern_line(self.text, rf"^[ \t]*{re.escape(word)}\s*$"))
             for word in words
             if word and not word.startswith("#")
         )
 
+
+def _read_setup_cfg(tree: CheckoutTree) -> PackageManifest | None:
+    try:
+        cfg = _SetupCfg(tree.read_text(_SETUP_CFG_PATH) or "")
+    except configparser.Error:
+        return None
+    name = cfg.find_field("metadata", "name")
+    if name is None:
+        return None
     extras = "options.extras_require"
-    scripts = list_items("options.entry_points", "console_scripts")
-    packages = list_items("options", "packages")
+    scripts = cfg.list_items("options.entry_points", "console_scripts")
+    imports = (*cfg.list_items("options", "packages"), *cfg.list_items("options", "py_modules"))
     return PackageManifest(
         ecosystem="pip",
-        path=path,
-        name=read_field("metadata", "name"),
-        version=_resolve_cfg_version(tree, read_field("metadata", "version")),
-        licence=read_field("metadata", "license", "licence"),
-        description=read_field("metadata", "description", "summary"),
-        requires=read_field("options", "python_requires"),
-        dependencies=list_items("options", "install_requires"),
-        optional={key: list_items(extras, key) for key in parser.options(extras)} if parser.has_section(extras) else {},
-        commands=tuple(
-            LocatedValue(_parse_command_name(item.value), path, item.line, detail=_parse_command_target(item.value))
-            for item in scripts
-            if _parse_command_name(item.value)
-        ),
-        classifiers=list_items("metadata", "classifiers"),
-        keywords=tuple(re.split(r"[,\s]+", parser.get("metadata", "keywords", fallback=""))),
-        imports=tuple(
-            item for item in (*packages, *list_items("options", "py_modules")) if _is_import_name(item.value)
-        ),
+        path=_SETUP_CFG_PATH,
+        name=name,
+        version=_resolve_cfg_version(tree, cfg.find_field("metadata", "version")),
+        licence=cfg.find_field("metadata", "license", "licence"),
+        description=cfg.find_field("metadata", "description", "summary"),
+        requires=cfg.find_field("options", "python_requires"),
+        dependencies=cfg.list_items("options", "install_requires"),
+        optional={key: cfg.list_items(extras, key) for key in cfg.options(extras)} if cfg.has_section(extras) else {},
+        commands=tuple(filter(None, (_parse_command(item) for item in scripts))),
+        classifiers=cfg.list_items("metadata", "classifiers"),
+        imports=tuple(item for item in imports if _is_import_name(item.value)),
     )
 
 
 def _resolve_cfg_version(tree: CheckoutTree, declared: LocatedValue | None) -> LocatedValue | None:
-    if declared is None:
-        return None
-    kind, _, rest = declared.value.partition(":")
+    kind, _, rest = declared.value.partition(":") if declared else ("", "", "")
     if kind.strip() == "attr":
         return find_version_at(tree, rest.strip())
     if kind.strip() == "file":
-        words = (tree.read_text(rest.strip()) or "").split()
-        return LocatedValue(words[0], rest.strip()) if len(words) == 1 else None
+        return read_version_file(tree, rest.strip())
     return declared
 
 
+@dataclass(frozen=True)
+class _SetupCall:
+    """The call of `setup` in a program."""
+
+    module: ast.Module
+    arguments: Mapping[str, ast.expr]
+    is_complete: bool
+    """False if `**more` may add any argument."""
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """The names that the program assigns a literal once."""
+        constants: dict[str, Any] = {}
+        for node in self.module.body:
+            target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+            if isinstance(node, ast.Assign) and isinstance(target, ast.Name):
+                constants[target.id] = None if target.id in constants else _evaluate_literal(node.value, constants)
+        return constants
+
+    def evaluate(self, key: str) -> Any:
+        return _evaluate_literal(self.arguments[key], self.constants) if key in self.arguments else None
+
+    def find_field(self, *keys: str) -> LocatedValue | None:
+        for key in keys:
+            if isinstance(text := self.evaluate(key), str) and text:
+                node = self.arguments[key]
+                # For a name, the line where it is assigned.
+                assigned = _find_assigned_value(self.module, node.id) if isinstance(node, ast.Name) else None
+                return LocatedValue(text, _SETUP_PY_PATH, (assigned or node).lineno)
+        return None
+
+    def list_items(self, key: str) -> tuple[LocatedValue, ...] | None:
+        if key not in self.arguments:
+            return () if self.is_complete else None
+        items = self.evaluate(key)
+        items = items.split("\n") if isinstance(items, str) else items
+        return self.locate_items(key, as_texts(items)) if isinstance(items, list) else None
+
+    def locate_items(self, key: str, items: list[str]) -> tuple[LocatedValue, ...]:
+        """Return texts with the lines that they have in an argument."""
+        node = self.arguments[key]
+        lines = {
+            inner.value: inner.lineno
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+        }
+        return tuple(LocatedValue(item, _SETUP_PY_PATH, lines.get(item, node.lineno)) for item in items)
+
+
 def _read_setup_py(tree: CheckoutTree) -> PackageManifest | None:
-    path = "setup.py"
-    module = safe_parsing.parse_python(tree.read_text(path))
+    module = parse_python(tree.read_text(_SETUP_PY_PATH))
     call = next((node for node in ast.walk(module) if _is_setup_call(node)), None) if module else None
     if module is None or not isinstance(call, ast.Call):
         return None
-    names = _collect_constants(module)
-    arguments, is_complete = _collect_arguments(call, module)
-
-    def evaluate_argument(key: str) -> Any:
-        return _evaluate_literal(arguments[key], names) if key in arguments else None
-
-    def read_field(key: str) -> LocatedValue | None:
-        text = evaluate_argument(key)
-        is_text = isinstance(text, str) and text
-        return LocatedValue(text, path, _find_origin_line(module, arguments[key])) if is_text else None
-
-    def list_items(key: str) -> tuple[LocatedValue, ...] | None:
-        if key not in arguments:
-            return () if is_complete else None
-        items = evaluate_argument(key)
-        if isinstance(items, str):
-            items = items.split("\n")
-        if not isinstance(items, list | tuple):
-            return None
-        lines = _map_string_lines(arguments[key])
-        return tuple(
-            LocatedValue(item, path, lines.get(item, arguments[key].lineno))
-            for item in items
-            if isinstance(item, str) and item.strip()
-        )
-
-    if read_field("name") is None:
+    setup = _SetupCall(module, *_collect_arguments(call, module))
+    name = setup.find_field("name")
+    if name is None:
         return None
-    extras = evaluate_argument("extras_require")
-    entry_points = evaluate_argument("entry_points")
-    scripts = safe_parsing.as_texts(safe_parsing.as_mapping(entry_points).get("console_scripts"))
-    line = arguments["entry_points"].lineno if "entry_points" in arguments else 1
-    lines = _map_string_lines(arguments["entry_points"]) if "entry_points" in arguments else {}
+    extras = setup.arguments.get("extras_require", call)
+    scripts = as_texts(as_mapping(setup.evaluate("entry_points")).get("console_scripts"))
     return PackageManifest(
         ecosystem="pip",
-        path=path,
-        name=read_field("name"),
-        version=read_field("version") or _find_py_version(tree, module),
-        licence=read_field("license") or read_field("licence"),
-        description=read_field("description"),
-        requires=read_field("python_requires"),
-        dependencies=list_items("install_requires"),
+        path=_SETUP_PY_PATH,
+        name=name,
+        version=setup.find_field("version") or _find_py_version(tree, module),
+        licence=setup.find_field("license", "licence"),
+        description=setup.find_field("description"),
+        requires=setup.find_field("python_requires"),
+        dependencies=setup.list_items("install_requires"),
         optional={
-            str(key): tuple(LocatedValue(str(item), path, arguments["extras_require"].lineno) for item in items)
-            for key, items in extras.items()
-            if isinstance(items, list | tuple)
-        }
-        if isinstance(extras, dict)
-        else {},
+            key: tuple(LocatedValue(str(item), _SETUP_PY_PATH, extras.lineno) for item in items)
+            for key, items in as_mapping(setup.evaluate("extras_require")).items()
+            if isinstance(items, list)
+        },
         commands=tuple(
-            LocatedValue(_parse_command_name(item), path, lines.get(item, line), detail=_parse_command_target(item))
-            for item in scripts
-            if "=" in item and _parse_command_name(item)
+            command
+            for item in (setup.locate_items("entry_points", scripts) if scripts else ())
+            if "=" in item.value and (command := _parse_command(item))
         ),
-        classifiers=list_items("classifiers") or (),
-        keywords=tuple(str(evaluate_argument("keywords") or "").replace(",", " ").split()),
+        classifiers=setup.list_items("classifiers") or (),
         imports=tuple(
-            item for key in ("packages", "py_modules") for item in list_items(key) or () if _is_import_name(item.value)
+            item
+            for key in ("packages", "py_modules")
+            for item in setup.list_items(key) or ()
+            if _is_import_name(item.value)
         ),
     )
-
-
-def _find_origin_line(module: ast.Module, node: ast.expr) -> int:
-    """Return the line of a value; for a name, the line where it is assigned."""
-    assigned = _find_assigned_value(module, node.id) if isinstance(node, ast.Name) else None
-    return (assigned or node).lineno
 
 
 def _collect_arguments(call: ast.Call, module: ast.Module) -> tuple[dict[str, ast.expr], bool]:
@@ -211,23 +212,9 @@ def _find_py_version(tree: CheckoutTree, module: ast.Module) -> LocatedValue | N
 
 
 def _is_setup_call(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    return (isinstance(function, ast.Name) and function.id == "setup") or (
-        isinstance(function, ast.Attribute) and function.attr == "setup"
-    )
-
-
-def _collect_constants(module: ast.Module) -> dict[str, Any]:
-    """Return the names that the program assigns a literal once."""
-    constants: dict[str, Any] = {}
-    for node in module.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Name):
-                constants[target.id] = None if target.id in constants else _evaluate_literal(node.value, constants)
-    return constants
+    function = node.func if isinstance(node, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return bool(name == "setup")
 
 
 def _evaluate_literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -245,20 +232,10 @@ def _evaluate_literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
         return None
 
 
-def _map_string_lines(node: ast.expr) -> dict[str, int]:
-    return {
-        inner.value: inner.lineno
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
-    }
-
-
-def _parse_command_name(entry: str) -> str:
-    return entry.partition("=")[0].strip()
-
-
-def _parse_command_target(entry: str) -> str:
-    return entry.partition("=")[2].strip()
+def _parse_command(entry: LocatedValue) -> LocatedValue | None:
+    """Parse an entry point, such as `name = package:main`."""
+    name, _, target = entry.value.partition("=")
+    return LocatedValue(name.strip(), entry.path, entry.line, detail=target.strip()) if name.strip() else None
 
 
 def _is_import_name(word: str) -> bool:

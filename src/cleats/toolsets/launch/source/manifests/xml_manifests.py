@@ -1,4 +1,7 @@
-"""XML with line numbers, and without anything that reaches outside of the file."""
+"""Readers for the manifests of Maven, Gradle and .NET.
+
+XML is parsed with line numbers, and without anything that reaches outside of the file.
+"""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +11,7 @@ from xml.parsers import expat  # ElementTree gives no lines
 
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, find_pattern_line
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 
 
 @dataclass(slots=True)
@@ -95,12 +98,13 @@ def read_pom(tree: CheckoutTree, path: str = "pom.xml") -> PackageManifest | Non
     if group is None or artifact is None:
         return None
     dependencies = root.find("dependencies")
-    entries = [
-        (f"{resolve_text(child.find('groupId'))}:{resolve_text(child.find('artifactId'))}", child)
-        for child in (dependencies.children if dependencies else ())
-        if child.find("artifactId")
-    ]
-    scopes = {id(child): resolve_text(child.find("scope")) for _, child in entries}
+    names_by_scope: dict[str, list[LocatedValue]] = {}
+    for child in dependencies.children if dependencies else ():
+        if child.find("artifactId"):
+            name = f"{resolve_text(child.find('groupId'))}:{resolve_text(child.find('artifactId'))}"
+            scope = resolve_text(child.find("scope"))
+            key = "runtime" if scope in ("", "compile") else scope
+            names_by_scope.setdefault(key, []).append(LocatedValue(name, path, child.line))
     return PackageManifest(
         ecosystem="maven",
         path=path,
@@ -109,12 +113,8 @@ def read_pom(tree: CheckoutTree, path: str = "pom.xml") -> PackageManifest | Non
         licence=find_value("licenses", "license", "name"),
         description=find_value("description"),
         requires=_find_java_version(property_values, root, path),
-        dependencies=tuple(
-            LocatedValue(name, path, child.line)
-            for name, child in entries
-            if scopes[id(child)] in ("", "compile", "runtime")
-        ),
-        dev=tuple(LocatedValue(name, path, child.line) for name, child in entries if scopes[id(child)] == "test"),
+        dependencies=tuple(names_by_scope.get("runtime", ())),
+        dev=tuple(names_by_scope.get("test", ())),
         imports=_find_root_package(tree),
     )
 
@@ -130,40 +130,26 @@ def _find_java_version(property_values: dict[str, str], root: XmlElement, path: 
 def read_gradle(tree: CheckoutTree) -> PackageManifest | None:
     """Read the artifact of a Gradle build that states its group and version literally."""
     path = next((name for name in ("build.gradle", "build.gradle.kts") if name in tree.path_set), "")
-    text = tree.read_text(path) if path else None
-    if text is None:
+    settings_path = next((name for name in ("settings.gradle", "settings.gradle.kts") if name in tree.path_set), "")
+    build, properties = ManifestFile.load(tree, path), ManifestFile.load(tree, "gradle.properties")
+    settings = ManifestFile.load(tree, settings_path)
+    flags = re.MULTILINE | re.IGNORECASE
+    group, version, description = (
+        build.find(rf"""^[ \t]*{key}\s*=?\s*["']([^"'$]+)["']""", flags=flags)
+        or properties.find(rf"^{key}\s*=\s*(\S+)", flags=flags)
+        for key in ("group", "version", "description")
+    )
+    name = settings.find(r"""rootProject\.name\s*=\s*["']([^"']+)["']""", line_pattern="rootProject")
+    if tree.read_text(path) is None or name is None or group is None:
         return None
-    properties = tree.read_text("gradle.properties") or ""
-    settings = next((name for name in ("settings.gradle", "settings.gradle.kts") if name in tree.path_set), "")
-
-    def find_value(key: str) -> LocatedValue | None:
-        assignment_pattern = rf"""^[ \t]*{key}\s*=?\s*["']([^"'$]+)["']"""
-        for source_path, body, pattern in (
-            (path, text, assignment_pattern),
-            ("gradle.properties", properties, rf"^{key}\s*=\s*(\S+)"),
-        ):
-            if match := re.search(pattern, body, re.MULTILINE | re.IGNORECASE):
-                return LocatedValue(match[1], source_path, find_pattern_line(body, pattern))
-        return None
-
-    name = re.search(r"""rootProject\.name\s*=\s*["']([^"']+)["']""", tree.read_text(settings) or "")
-    group = find_value("group")
-    if name is None or group is None:
-        return None
-    dependency_pattern = r"""^[ \t]*(?:implementation|api|compile)[ (]+["']([\w.-]+:[\w.-]+)(?::[^"']*)?["']"""
     return PackageManifest(
         ecosystem="maven",
         path=path,
-        name=LocatedValue(
-            f"{group.value}:{name[1]}",
-            settings,
-            find_pattern_line(tree.read_text(settings) or "", "rootProject"),
-        ),
-        version=find_value("version"),
-        description=find_value("description"),
-        dependencies=tuple(
-            LocatedValue(match[1], path, text.count("\n", 0, match.start(1)) + 1)
-            for match in re.finditer(dependency_pattern, text, re.MULTILINE)
+        name=LocatedValue(f"{group.value}:{name.value}", name.path, name.line),
+        version=version,
+        description=description,
+        dependencies=build.find_all(
+            r"""^[ \t]*(?:implementation|api|compile)[ (]+["']([\w.-]+:[\w.-]+)(?::[^"']*)?["']""", line_group=1
         ),
         imports=_find_root_package(tree),
     )
@@ -171,16 +157,12 @@ def read_gradle(tree: CheckoutTree) -> PackageManifest | None:
 
 def _find_root_package(tree: CheckoutTree) -> tuple[LocatedValue, ...]:
     """Return the outermost package that all of the sources share."""
-    packages: list[LocatedValue] = []
-    for path in tree.paths:
-        if "src/main/" in f"/{path}" and path.endswith((".java", ".kt")):
-            text = tree.read_text(path) or ""
-            if match := re.search(r"^package\s+([\w.]+)", text, re.MULTILINE):
-                line = text.count("\n", 0, match.start()) + 1
-                packages.append(LocatedValue(match[1], path, line, basis="source_code"))
-    shortest = sorted(packages, key=lambda package: (package.value.count("."), package.path))
-    if shortest and all(package.value.startswith(shortest[0].value) for package in packages):
-        return (shortest[0],)
+    paths = [path for path in tree.paths if "src/main/" in f"/{path}" and path.endswith((".java", ".kt"))]
+    declared = (ManifestFile.load(tree, path, "source_code").find(r"^package\s+([\w.]+)") for path in paths)
+    packages = [package for package in declared if package]
+    shortest = min(packages, key=lambda package: (package.value.count("."), package.path), default=None)
+    if shortest and all(package.value.startswith(shortest.value) for package in packages):
+        return (shortest,)
     return ()
 
 

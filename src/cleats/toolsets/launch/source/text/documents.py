@@ -1,23 +1,54 @@
 """Documents as a list of blocks: headings, paragraphs, list items and code, each with its lines.
 
-Markdown is read by a parser; reStructuredText, which would need Sphinx, is read well enough by
-`rst`. Text keeps only code markup: links become their text, images and HTML are dropped.
+Markdown is read by a parser; reStructuredText, which would need Sphinx, is read well enough here.
+Text keeps only code markup: links become their text, images and HTML are dropped.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.text import blocks
-from cleats.toolsets.launch.source.text.blocks import Block
 
 _HTML_COMMENT_PATTERN: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_RULE_LINE_PATTERN: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
+_LIST_ITEM_PATTERN: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
+_DIRECTIVE_PATTERN: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
+CODE_DIRECTIVES: Final = frozenset({"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"})
+_ROLE_PATTERN: Final = re.compile(r":[\w:.+-]+:`~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`")
+"""A dot before a class name is a search marker of Sphinx; before a file name it belongs to it."""
+_NUMBERED_ROLE_PATTERN: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
+_CLASS_SUBSTITUTION_PATTERN: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
+_LINK_PATTERN: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
+_LITERAL_PATTERN: Final = re.compile(r"``(.+?)``")
+_EMPHASIS_PATTERN: Final = re.compile(r"\*\*(.+?)\*\*|(?<![\w*])\*([^*\s][^*]*)\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a document: heading, paragraph, item, continuation (of an item), cell or code."""
+
+    kind: str
+    text: str
+    path: str
+    line: int
+    end: int
+    section: tuple[str, ...] = ()
+    """The headings above it, outermost first."""
+    lead: str = ""
+    """The strong words at its beginning."""
+    language: str = ""
+    """The language that a code block declares."""
+    only_link: bool = False
+    html: bool = False
+    quoted: bool = False
+    depth: int = 0
+    """The number of lists that it is nested in."""
 
 
 def read_blocks(tree: CheckoutTree, path: str) -> list[Block]:
@@ -26,7 +57,7 @@ def read_blocks(tree: CheckoutTree, path: str) -> list[Block]:
     if text is None:
         return []
     if PurePosixPath(path).suffix.lower() == ".rst":
-        return blocks.parse_rst(text, path)
+        return _RstParser(text.split("\n"), path).parse()
     return _parse_markdown(text, path)
 
 
@@ -61,19 +92,9 @@ def _parse_markdown(text: str, path: str) -> list[Block]:
                 _enter_heading(position, int(tokens[number - 1].tag[1:]), block.text)
             blocks.append(block)
         elif token.type in ("fence", "code_block") and (language := _parse_fence_info(token.info)) is not None:
-            blocks.append(
-                Block(
-                    "code",
-                    token.content,
-                    path,
-                    first,
-                    max(first, last),
-                    position.section,
-                    language=language,
-                    quoted=bool(position.quote_depth),
-                    fenced=token.type == "fence",
-                )
-            )
+            location = (path, first, max(first, last), position.section)
+            quoted = bool(position.quote_depth)
+            blocks.append(Block("code", token.content, *location, language=language, quoted=quoted))
     return blocks
 
 
@@ -82,22 +103,18 @@ def _parse_fence_info(info: str) -> str | None:
     words = info.split()
     if not words or not words[0].startswith("{"):
         return words[0] if words else ""
-    if words[0].strip("{}") in blocks.CODE_DIRECTIVES:
+    if words[0].strip("{}") in CODE_DIRECTIVES:
         return words[1] if len(words) > 1 else ""
     return None
 
 
 def _track_containers(position: _MarkdownPosition, token: Token) -> None:
-    if token.type in ("bullet_list_open", "ordered_list_open"):
-        position.list_depth += 1
-    elif token.type in ("bullet_list_close", "ordered_list_close"):
-        position.list_depth -= 1
+    if token.type in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
+        position.list_depth += token.nesting
+    elif token.type in ("blockquote_open", "blockquote_close"):
+        position.quote_depth += token.nesting
     elif token.type == "list_item_open":
         position.item_block_count = 0
-    elif token.type == "blockquote_open":
-        position.quote_depth += 1
-    elif token.type == "blockquote_close":
-        position.quote_depth -= 1
 
 
 def _enter_heading(position: _MarkdownPosition, level: int, text: str) -> None:
@@ -161,3 +178,145 @@ def _flatten_inline(token: Token) -> tuple[str, str, bool, bool]:
 @cache
 def _markdown_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
+
+
+@dataclass(slots=True)
+class _RstParser:
+    lines: list[str]
+    path: str
+    position: int = 0
+    heading_marks: list[str] = field(default_factory=list)
+    section: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def parse(self) -> list[Block]:
+        while self.position < len(self.lines):
+            if not self.lines[self.position].strip():
+                self.position += 1
+            elif self._parse_heading() or self._parse_directive() or self._parse_doctest() or self._parse_item():
+                continue
+            else:
+                self._parse_paragraph()
+        return self.blocks
+
+    def _parse_heading(self) -> bool:
+        has_overline = bool(_RULE_LINE_PATTERN.match(self.lines[self.position]))
+        title = self.position + has_overline
+        under = title + 1
+        has_title = under < len(self.lines) and bool(self.lines[title].strip())
+        rule = _RULE_LINE_PATTERN.match(self.lines[under]) if has_title else None
+        if not rule or len(self.lines[under].rstrip()) < len(self.lines[title].strip()):
+            self.position += has_overline
+            return has_overline
+        mark = rule[1] * 2 if has_overline else rule[1]
+        level = self.heading_marks.index(mark) if mark in self.heading_marks else len(self.heading_marks)
+        self.heading_marks = [*self.heading_marks[:level], mark, *self.heading_marks[level + 1 :]]
+        self.section = self.section[:level]
+        text = strip_inline_markup(self.lines[title].strip())
+        self._add_block("heading", text, title + 1, under + 1)
+        self.section.append(text)
+        self.position = under + 1
+        return True
+
+    def _parse_directive(self) -> bool:
+        line = self.lines[self.position]
+        if not line.lstrip().startswith(".. ") and line.strip() != "..":
+            return False
+        directive = _DIRECTIVE_PATTERN.match(line)
+        start = self.position
+        self.position += 1
+        body = self._read_indented(_measure_indent(line))
+        if directive and directive[1] in CODE_DIRECTIVES:
+            code_lines = [entry for entry in body if not re.match(r"\s*:[\w-]+:", entry[1])]
+            self._add_code(code_lines, directive[2].strip() or "python")
+        elif directive and directive[1] in ("note", "warning", "important", "caution"):
+            text = " ".join([directive[2], *(entry[1].strip() for entry in body)])
+            self._add_block("paragraph", strip_inline_markup(text), start + 1, self.position)
+        return True
+
+    def _parse_doctest(self) -> bool:
+        if not self.lines[self.position].lstrip().startswith(">>> "):
+            return False
+        start = self.position
+        self._skip_to_blank()
+        self._add_code([(n, self.lines[n]) for n in range(start, self.position)], "pycon")
+        return True
+
+    def _parse_item(self) -> bool:
+        mark = _LIST_ITEM_PATTERN.match(self.lines[self.position])
+        if not mark:
+            return False
+        start, indent = self.position, len(mark[1])
+        words = [self.lines[self.position][mark.end() :]]
+        self.position += 1
+        while self.position < len(self.lines):
+            line = self.lines[self.position]
+            if not line.strip() or _measure_indent(line) <= indent or _LIST_ITEM_PATTERN.match(line):
+                break
+            words.append(line)
+            self.position += 1
+        raw = " ".join(word.strip() for word in words)
+        strong = re.match(r"\*\*(.+?)\*\*", raw)
+        self._add_block(
+            *("item", strip_inline_markup(raw), start + 1, self.position),
+            lead=strip_inline_markup(strong[1]) if strong else "",
+            only_link=bool(re.fullmatch(r"`[^`]+`__?[.,]?|:\w+:`[^`]+`", raw)),
+            depth=1 + (indent > 0),
+        )
+        return True
+
+    def _parse_paragraph(self) -> None:
+        start = self.position
+        indent = _measure_indent(self.lines[start])
+        self._skip_to_blank()
+        raw = " ".join(line.strip() for line in self.lines[start : self.position])
+        literal = raw.endswith("::")
+        text = strip_inline_markup(raw[:-1] if literal else raw)
+        if text.strip(":") and not indent:
+            self._add_block("paragraph", text, start + 1, self.position)
+        if literal:
+            self._add_code(self._read_indented(indent), "")
+
+    def _skip_to_blank(self) -> None:
+        while self.position < len(self.lines) and self.lines[self.position].strip():
+            self.position += 1
+
+    def _read_indented(self, indent: int) -> list[tuple[int, str]]:
+        """Return the indented lines that belong to the preceding element."""
+        body: list[tuple[int, str]] = []
+        while self.position < len(self.lines):
+            line = self.lines[self.position]
+            if line.strip() and _measure_indent(line) <= indent:
+                break
+            body.append((self.position, line))
+            self.position += 1
+        return body
+
+    def _add_code(self, body: list[tuple[int, str]], language: str) -> None:
+        filled = [number for number, (_, line) in enumerate(body) if line.strip()]
+        if not filled:
+            return
+        body = body[filled[0] : filled[-1] + 1]
+        indent = min(_measure_indent(line) for _, line in body if line.strip())
+        code = "\n".join(line[indent:] for _, line in body) + "\n"
+        self._add_block("code", code, body[0][0] + 1, body[-1][0] + 1, language=language)
+
+    def _add_block(self, kind: str, text: str, line: int, end: int, **marks: Any) -> None:
+        self.blocks.append(Block(kind, text, self.path, line, end, tuple(self.section), **marks))
+
+
+def _measure_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def strip_inline_markup(text: str) -> str:
+    """Strip inline markup, but keep code in single backticks."""
+    text = _CLASS_SUBSTITUTION_PATTERN.sub(r"`\1`", text)  # a class inside a sentence; others are badges and versions
+    text = re.sub(r"\|[^|\s][^|]*\|_?", "", text)
+    text = _NUMBERED_ROLE_PATTERN.sub(lambda match: f"{match[1].upper()} {match[2]}", text)
+    text = _ROLE_PATTERN.sub(r"`\1`", text)
+    text = _LINK_PATTERN.sub(r"\1", text)
+    text = _LITERAL_PATTERN.sub(r"`\1`", text)
+    text = re.sub(r"`([^`]+)`__?(?!\w)", r"\1", text) if re.search(r"`_", text) else text
+    text = _EMPHASIS_PATTERN.sub(lambda match: match[1] or match[2], text)
+    return " ".join(re.sub(r"(?<=\w)_(?=[\s.,;:)]|$)", "", text).split())

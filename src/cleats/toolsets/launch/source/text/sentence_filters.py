@@ -111,10 +111,7 @@ def is_clean(sentence: str) -> bool:
         and bare.count("(") == bare.count(")")
         and bare.count("[") == bare.count("]")
         and bare.count('"') % 2 == 0
-        and ":" not in bare
-        and ";" not in bare
-        and "!" not in bare
-        and "?" not in bare
+        and not set(":;!?") & set(bare)
         and len(bare.split()) >= 3
         and bare.rstrip(".").split()[-1].lower() not in _OPEN_END_WORDS
     )
@@ -154,8 +151,11 @@ def is_chatter(text: str) -> bool:
     return bool(_CHATTER_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
 
 
+def is_plain(sentence: str) -> bool:
+    """Return whether a sentence is clean, and neither praise nor chatter."""
+    return is_clean(sentence) and not is_praise(sentence) and not is_chatter(sentence)
+
+
 def is_statement(sentence: str, *, allow_inference: bool = False) -> bool:
     """Return whether a sentence may be used on a page as it is."""
-    if not is_clean(sentence) or is_praise(sentence) or is_chatter(sentence):
-        return False
-    return allow_inference or not (is_speculative(sentence) or is_unproven(sentence))
+    return is_plain(sentence) and (allow_inference or not (is_speculative(sentence) or is_unproven(sentence)))

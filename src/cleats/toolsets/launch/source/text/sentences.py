@@ -5,10 +5,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from cleats.toolsets.launch.source.text import sentence_filters, word_lists
-from cleats.toolsets.launch.source.text.blocks import Block
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, FINITE_VERBS, NOUN_LIKE_VERBS, THIRD_PERSON_VERBS
 
 _LEADING_SYMBOL_PATTERN: Final = re.compile(r"^[^\w`\"'(.]+")
+_LIMITATION_VERBS: Final = {
+    "no": "has no",
+    "does": "does",
+    "cannot": "cannot",
+    "doesn't": "does not",
+    "can't": "cannot",
+}
+"""First words of a limitation, and the verb that they stand for."""
+
+_FEATURE_VERBS: Final = {
+    "doesn't": "does not",
+    "don't": "does not",
+    "never": "never",
+    "no": "has no",
+    "zero": "has no",
+}
+"""First words of a feature, and the verb that they stand for."""
+
 _PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
 
 
@@ -61,37 +79,23 @@ def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_li
 
     Unless the section has `only_limitations`, the sentence itself must state one.
     """
-    statements: list[str] = []
-    for full_sentence in sentence_filters.split_sentences(block.text)[:1]:
-        sentence = (
-            f"{full_sentence.partition(': ')[0]}." if ": " in full_sentence else full_sentence
-        )  # the rest explains
-        words = sentence.rstrip(".").split()
-        if not words or block.only_link:
-            continue
-        first = words[0].lower()
-        rest = " ".join(words[1:])
-        statement = sentence if sentence.endswith(".") else f"{sentence}."
-        if first == "no":
-            statement = f"{subject.name} has no {rest}."
-        elif first in ("does", "cannot", "doesn't", "can't"):
-            statement = f"{subject.name} {_expand_contraction(first)} {rest}."
-        elif word_lists.REFERRING_WORD_PATTERN.match(sentence):
-            statement = _resolve_pronoun(sentence, subject)
-        elif not _has_finite_verb(words):
-            continue
-        is_usable = (
-            sentence_filters.is_clean(statement)
-            and not sentence_filters.is_praise(statement)
-            and not sentence_filters.is_chatter(statement)
-        )
-        if (
-            is_usable
-            and len(statement.split()) > 3
-            and (only_limitations or word_lists.LIMITATION_PATTERN.search(statement))
-        ):
-            statements.append(statement)
-    return statements
+    sentence, colon, _ = next(iter(sentence_filters.split_sentences(block.text)), "").partition(": ")
+    sentence += "." if colon else ""  # the rest explains
+    words = sentence.rstrip(".").split()
+    if not words or block.only_link:
+        return []
+    first = words[0].lower()
+    rest = " ".join(words[1:])
+    statement = sentence if sentence.endswith(".") else f"{sentence}."
+    if first in _LIMITATION_VERBS:
+        statement = f"{subject.name} {_LIMITATION_VERBS[first]} {rest}."
+    elif word_lists.REFERRING_WORD_PATTERN.match(sentence):
+        statement = _resolve_pronoun(sentence, subject)
+    elif not _has_finite_verb(words):
+        return []
+    is_limitation = only_limitations or bool(word_lists.LIMITATION_PATTERN.search(statement))
+    is_usable = sentence_filters.is_plain(statement) and len(statement.split()) > 3
+    return [statement] if is_usable and is_limitation else []
 
 
 def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str]:
@@ -102,11 +106,9 @@ def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str
     is_product_named = False
     for sentence in _split_sentences(block.text, subject):
         is_own = has_product_subject(sentence, subject)
-        statement = (
-            _strip_predicate_praise(sentence)
-            if is_own
-            else (_resolve_pronoun(sentence, subject) if is_product_named else "")
-        )
+        statement = _strip_predicate_praise(sentence) if is_own else ""
+        if is_product_named and not is_own:
+            statement = _resolve_pronoun(sentence, subject)
         is_product_named = is_product_named or is_own
         if statement and sentence_filters.is_statement(statement):
             statements.append(statement)
@@ -126,7 +128,7 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
     text = sentence_filters.split_sentences(summary)[0].rstrip(".") if summary.strip() else ""
     plain = sentence_filters.strip_leading_praise(text)
     words = plain.split()
-    if len(words) < 2 or len(plain) > 200 or sentence_filters.is_praise(plain) or sentence_filters.is_unproven(plain):
+    if len(words) < 2 or len(plain) > 200 or _is_promotional(plain):
         return ""
     rest = {word.strip("`,").lower() for word in words} - {"a", "an", "the", "for", "python"}
     if len(rest - subject.aliases) < 2:
@@ -149,10 +151,8 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
         statement = f'{subject.name} describes itself as "{text}".'
     else:
         statement = ""
-    is_usable = (
-        sentence_filters.is_clean(statement) and not sentence_filters.is_speculative(statement) and "!" not in statement
-    )
-    return statement if is_usable else ""
+    is_usable = sentence_filters.is_clean(statement) and not sentence_filters.is_speculative(statement)
+    return statement if is_usable and "!" not in statement else ""
 
 
 def lower_first_letter(text: str, subject: ProductSubject) -> str:
@@ -182,14 +182,12 @@ def _build_feature_sentence(text: str, words: list[str], subject: ProductSubject
     predicate = ""
     if first in THIRD_PERSON_VERBS or first.rpartition("-")[2] in THIRD_PERSON_VERBS - {"can"}:
         predicate = f"{first} {rest}"
-    elif first in ("doesn't", "don't", "never"):
-        predicate = f"{_expand_contraction(first)} {rest}"
+    elif first in _FEATURE_VERBS:
+        predicate = f"{_FEATURE_VERBS[first]} {rest}"
     elif text.lower().startswith("support for "):
         predicate = f"supports {text[12:]}"
     elif text.lower().startswith(("ability to ", "able to ")):
         predicate = f"can {text.partition(' to ')[2]}"
-    elif first in ("no", "zero"):
-        predicate = f"has no {rest}"
     elif _is_verb_phrase(words):
         predicate = f"can {first} {rest}"
     if predicate:
@@ -205,16 +203,12 @@ def _build_feature_sentence(text: str, words: list[str], subject: ProductSubject
 def _build_noun_sentence(text: str, words: list[str], subject: ProductSubject) -> str:
     first, last = words[0].lower(), words[-1].strip("`)").lower()
     if (
-        first in word_lists.NON_NOUN_WORDS
-        or first in BASE_VERBS
-        or word_lists.ADJECTIVE_PATTERN.search(words[-1])
-        or len(words) > 18
-    ):
-        return ""
-    if (
-        not re.match(r"[A-Za-z0-9`.]", text)
+        len(words) > 18
+        or first in word_lists.NON_NOUN_WORDS | BASE_VERBS
         or last in BASE_VERBS - NOUN_LIKE_VERBS
+        or word_lists.ADJECTIVE_PATTERN.search(words[-1])
         or word_lists.BROKEN_PHRASE_PATTERN.search(text)
+        or not re.match(r"[A-Za-z0-9`.]", text)
     ):
         return ""
     head = word_lists.PHRASE_JOINT_PATTERN.split(text, maxsplit=1)[0].split()[-1].strip("`,")
@@ -234,10 +228,9 @@ def _lower_title_case(text: str, subject: ProductSubject) -> str:
 
 
 def _lower_word(word: str, subject: ProductSubject) -> str:
-    parts = re.split(r"([-/])", word)
-    ordinary_flags = [part[:1].isupper() and part[1:].islower() and part not in subject.proper for part in parts]
     return "".join(
-        part.lower() if is_ordinary else part for part, is_ordinary in zip(parts, ordinary_flags, strict=True)
+        part.lower() if part[:1].isupper() and part[1:].islower() and part not in subject.proper else part
+        for part in re.split(r"([-/])", word)
     )
 
 
@@ -315,8 +308,3 @@ def _is_verb_phrase(words: list[str]) -> bool:
 
 def _is_promotional(text: str) -> bool:
     return sentence_filters.is_praise(text) or sentence_filters.is_unproven(text)
-
-
-def _expand_contraction(word: str) -> str:
-    expansions = {"doesn't": "does not", "don't": "does not", "can't": "cannot"}
-    return expansions.get(word, word)

@@ -1,52 +1,8 @@
-"""A snippet: code of the repository that a page can show."""
+"""Code of snippets: its normal form and id, and the input of sessions."""
 
 import hashlib
 import re
-from dataclasses import dataclass
-from typing import Any, Final
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueSnippet:
-    """Code as it is in a file, without prompts and outputs."""
-
-    language: str
-    code: str
-    path: str
-    start: int
-    end: int
-    tags: tuple[str, ...]
-    fault: str = ""
-    """The reason why it does not parse."""
-    checked: bool = True
-    """True if there is a parser for the language."""
-    dependencies: tuple[str, ...] = ()
-
-    @property
-    def snippet_id(self) -> str:
-        return compute_snippet_id(self.language, self.code)
-
-    def as_json(self) -> dict[str, Any]:
-        requirements: dict[str, Any] = {"dependencies": list(self.dependencies)}
-        if not self.checked:
-            requirements["runtime_notes"] = "There is no parser to check this language with."
-        return {
-            "snippet_id": self.snippet_id,
-            "language": self.language,
-            "tags": list(self.tags),
-            "source": {
-                "type": "repo_file",
-                "path": self.path,
-                "start_line": self.start,
-                "end_line": max(self.start, self.end),
-            },
-            "code": self.code,
-            "requirements": requirements,
-            "validation": {
-                "syntax_ok": self.checked and not self.fault,
-                "runnable_ok": "unknown",
-            },
-        }
+from typing import Final
 
 
 def normalize_code(code: str) -> str:

@@ -1,0 +1,172 @@
+"""The commands `cleats launch clean`, which frees disk space, and `profiles`, which checks profiles."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cleats.cli.launch.calls import LaunchClient, exit_with_failure, run_with_client
+from cleats.cli.output import (
+    echo_json,
+    format_bytes,
+    format_columns,
+    format_count,
+    is_json_requested,
+    print_answer,
+    style_heading,
+)
+from cleats.cli.tool_command import json_command
+from cleats.contract.errors import ToolError
+from cleats.settings import Settings
+
+if TYPE_CHECKING:
+    from cleats.toolsets.launch.profiles.model import Profile
+    from cleats.toolsets.launch.store.run_files import CleanedRun
+
+
+@click.command()
+@click.argument("run_ids", nargs=-1, metavar="[RUN_ID]...")
+@click.option("--days", type=click.FloatRange(0), help="Only runs that ended so many days ago.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
+@json_command
+def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, dry_run: bool) -> None:
+    """Remove the checkouts of runs that have ended.
+
+    Of all such runs, or of those that are named. Status, log and artifacts stay. A run that
+    waits keeps its checkouts; `cleats launch cancel` ends it.
+
+    Examples:
+      cleats launch clean --dry-run
+      cleats launch clean --days 30
+      cleats launch clean RUN_ID
+    """
+    if run_ids and days is not None:
+        raise click.UsageError("--days chooses among all runs; leave it out, or the ids.")
+
+    result = run_with_client(settings, lambda client: _clean_runs(client, run_ids, days or 0, dry_run=dry_run))
+    if isinstance(result, dict):
+        exit_with_failure(result)
+    removed = [item for item in result if not item.problem]
+    remaining = [item for item in result if item.problem]
+    freed_bytes = sum(item.size for item in removed)
+    if is_json_requested():
+        report = {
+            "ok": not remaining,
+            "dry_run": dry_run,
+            "freed_bytes": freed_bytes,
+            "removed": [_freed_as_json(item) for item in removed],
+            "kept": [_freed_as_json(item) | {"problem": item.problem} for item in remaining],
+        }
+        echo_json(report)
+    else:
+        if removed:
+            click.echo(format_columns([(format_bytes(item.size), item.state.value, item.run_id) for item in removed]))
+        click.echo(f"{format_bytes(freed_bytes)} would be freed." if dry_run else f"{format_bytes(freed_bytes)} freed.")
+        for item in remaining:
+            click.echo(f"  {item.run_id} stays: {item.problem}.", err=True)
+    sys.exit(1 if remaining else 0)
+
+
+async def _clean_runs(
+    client: LaunchClient, run_ids: tuple[str, ...], days: float, *, dry_run: bool
+) -> "list[CleanedRun] | dict[str, Any]":
+    """Remove the checkouts of runs and return the results, or the payload of a failure."""
+    from anyio import to_thread  # noqa: PLC0415 - help needs none of these
+
+    from cleats.contract.outcome import Failed  # noqa: PLC0415
+    from cleats.contract.payload import LAUNCH, AnswerMeta  # noqa: PLC0415
+    from cleats.toolsets.launch.store import run_files  # noqa: PLC0415
+
+    def remove_checkouts() -> "list[CleanedRun]":
+        engine = client.launches.engine
+        return run_files.clean_runs(engine.store, engine.runs, run_ids, days=days, dry_run=dry_run)
+
+    try:
+        return await to_thread.run_sync(remove_checkouts)
+    except ToolError as error:
+        return LAUNCH.render_outcome(Failed(error), AnswerMeta()).body or {}
+
+
+def _freed_as_json(item: "CleanedRun") -> dict[str, object]:
+    return {"run_id": item.run_id, "state": item.state.value, "bytes": item.size}
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_command
+def profiles(settings: Settings, name: str | None) -> None:
+    """List the profiles and check them; with NAME say all about one.
+
+    A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders
+    with your own. docs/writing-a-profile.md says how to write one.
+
+    Examples:
+      cleats launch profiles
+      cleats launch profiles plain
+
+    Exits 0  when all of them can be used,
+          1  when one cannot,
+          2  when there is none of this name.
+    """
+    from cleats.toolsets.launch.profiles import model  # noqa: PLC0415 - help needs none of it
+
+    profile_folders = model.find_profile_folders(settings.launch.profiles)
+    if name is not None and name not in profile_folders:
+        raise click.UsageError(f"There is no profile {name!r}; there are {', '.join(profile_folders)}.")
+    results = [_check_profile(item, settings) for item in profile_folders if name in (None, item)]
+    print_answer(results, lambda results: (line for item in results for line in _render_profile(item, name)))
+    sys.exit(0 if all(item["ok"] for item in results) else 1)
+
+
+def _check_profile(name: str, settings: Settings) -> dict[str, Any]:
+    from cleats.toolsets.launch.gates import registry  # noqa: PLC0415 - as above
+    from cleats.toolsets.launch.profiles import model  # noqa: PLC0415
+
+    folder = model.find_profile_folders(settings.launch.profiles)[name]
+    try:
+        profile = model.load_named_profile(name, settings.launch.profiles)
+        registry.select_gates(gate for level in GATE_LEVELS for gate in profile.gates.for_profile(level))
+    except ToolError as error:
+        errors = (error.details or {}).get("violations", [{"message": error.message}])
+        return {"name": name, "folder": str(folder), "ok": False, "errors": errors}
+    return {"name": name, "folder": str(folder), "ok": True, "errors": [], **_describe_profile(profile)}
+
+
+GATE_LEVELS = ("local", "ci", "prod")
+
+
+def _describe_profile(profile: "Profile") -> dict[str, Any]:
+    return {
+        "title": profile.title,
+        "version": profile.version,
+        "hosts": sorted(profile.sections_by_host),
+        "sections": [item.name for item in profile.sections],
+        "families": "any" if profile.families.open else [family.name for family in profile.families.known],
+        "platforms": [item.name for item in profile.platforms],
+        "gates": {level: list(profile.gates.for_profile(level)) for level in GATE_LEVELS},
+    }
+
+
+def _render_profile(result: dict[str, Any], name: str | None) -> Iterator[str]:
+    if not result["ok"]:
+        yield f"{style_heading(result['name'])}  {click.style('cannot be used', fg='red')}"
+        rows = [(error.get("instancePath", "") or "/", error["message"]) for error in result["errors"]]
+        yield format_columns(rows)
+        return
+    yield f"{style_heading(result['name'])}  {result['title']} ({result['version']})"
+    families = result["families"]
+    count = "any family" if families == "any" else format_count(len(families), "family", "families")
+    rows = [
+        ("sections", ", ".join(result["sections"])),
+        ("for", f"{count}, {format_count(len(result['platforms']), 'platform')}"),
+        ("folder", result["folder"]),
+    ]
+    if name is not None:
+        rows += [
+            ("hosts", ", ".join(result["hosts"]) or "none"),
+            ("families", families if families == "any" else ", ".join(families)),
+            ("platforms", ", ".join(result["platforms"])),
+            *((f"gates {level}", ", ".join(names)) for level, names in result["gates"].items()),
+        ]
+    yield format_columns(rows)

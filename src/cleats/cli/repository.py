@@ -1,0 +1,219 @@
+"""Commands about one repository or workspace: `bootstrap`, `workspace`, `config` and `sqlite`."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from cleats.cli import completion
+from cleats.cli.output import format_bytes, format_columns, print_answer, style_heading
+from cleats.cli.tool_command import call_tool, json_command, mode_choice, path_argument
+from cleats.settings import Settings
+
+
+@click.command()
+@path_argument
+@click.option("--skip-install", is_flag=True, help="Nothing is ever installed.")
+@click.option("--skip-dicts", is_flag=True, help="Leave the dictionaries alone.")
+@click.option("--skip-index", is_flag=True, help="Build nothing.")
+@click.option("--skip-artifacts", is_flag=True, help="Do not begin from ci-artifacts.")
+@click.option("--skip-tooling", is_flag=True, help="Do not look for tools.")
+@click.option("--with-sqlite", is_flag=True, help="Also make the SQLite index.")
+@click.option("--incremental", is_flag=True, help="Read only what has changed.")
+@json_command
+def bootstrap(settings: Settings, /, path: str | None, **option_values: Any) -> None:
+    """Make the repository around PATH searchable, step by step.
+
+    Nothing of the repository is run, and nothing is installed.
+
+    Examples:
+      cleats bootstrap
+      cleats bootstrap ~/src/app --with-sqlite
+
+    Exits 0  when every step is done or skipped,
+          1  when one could not be done,
+          2  when there is no such folder.
+    """
+    print_answer(call_tool(settings, "bootstrap", repoPath=path, **option_values), _render_steps)
+
+
+def _render_steps(answer: Mapping[str, Any]) -> Iterator[str]:
+    yield style_heading(answer["repoPath"])
+    yield format_columns([(name, *_describe_step(step)) for name, step in answer["steps"].items()])
+
+
+def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
+    if step["skipped"]:
+        return "skipped", step["reason"]
+    if "generation" in step:
+        chunk_count = sum(step["chunks"].values())
+        return "done", f"{step['files']:,} files, {chunk_count:,} pieces"
+    missing = ", ".join(tool["name"] for tool in step.get("missing", ()))
+    return "done", f"missing: {missing}" if missing else ""
+
+
+@click.command()
+@click.argument("file", shell_complete=completion.complete_files)
+@json_command
+def workspace(settings: Settings, file: str) -> None:
+    """Show the repositories of the workspace FILE, and whether they can be searched.
+
+    A workspace is JSON, with comments if you like:
+      {"schemaVersion": 1, "repos": [{"root": "../app"}, {"root": "../lib", "alias": "lib"}]}
+
+    Examples:
+      cleats workspace all.jsonc
+      cleats search "parse" --workspace all.jsonc
+
+    Exits 0  when every repository that is enabled can be searched,
+          1  when one cannot, or there is no such file,
+          2  when the file is no workspace.
+    """
+    answer = call_tool(settings, "workspace_status", workspacePath=file)
+    print_answer(answer, _render_workspace)
+    sys.exit(0 if answer["ready"] else 1)
+
+
+def _render_workspace(answer: Mapping[str, Any]) -> Iterator[str]:
+    yield style_heading(f"{answer['name']} ({answer['workspacePath']})")
+    rows = [(repo["alias"], _describe_state(repo), repo["root"]) for repo in answer["repos"]]
+    yield format_columns(rows) if rows else "  no repositories"
+
+
+def _describe_state(repo: Mapping[str, Any]) -> str:
+    if not repo["enabled"]:
+        return "off"
+    if not repo["exists"]:
+        return "does not exist"
+    if repo["signature"] is None:
+        return "no index"
+    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} pieces"
+
+
+@click.command()
+@path_argument
+@click.option("--all", "everything", is_flag=True, help="Every setting, not only the changed ones.")
+@json_command
+def config(settings: Settings, path: str | None, *, everything: bool) -> None:
+    """Show the settings that count for the repository around PATH, and what is missing.
+
+    Examples:
+      cleats config
+      cleats config --all
+      cleats config ~/src/app --json
+
+    Exits 0  when nothing is missing,
+          1  when something is,
+          2  when there is no such folder.
+    """
+    status = call_tool(settings, "config_status", repoPath=path)
+    status["config"]["settings"]["log_level"] = settings.log_level  # a command logs less
+    print_answer(status, lambda answer: _render_config(answer, everything=everything))
+    sys.exit(1 if status["warnings"] else 0)
+
+
+def _render_config(status: Mapping[str, Any], *, everything: bool) -> Iterator[str]:
+    config, cache = status["config"], status["cache"]
+    yield style_heading(status["repoPath"])
+    facts = {
+        "index": f"{cache['index']}, in {config['repoCacheRoot']}",
+        "sqlite": config["sqlite"]["path"] or "none",
+        "cache": config["cacheRoot"],
+        "data": config["dataRoot"],
+    }
+    yield format_columns(list(facts.items()))
+    shown_settings = config["settings"] if everything else _select_changed(config["settings"])
+    if shown_settings:
+        yield style_heading("Settings")
+        yield format_columns([(name, _format_value(value)) for name, value in shown_settings.items()])
+    if status["warnings"]:
+        yield style_heading("Missing")
+        yield format_columns([(warning["code"], warning["message"]) for warning in status["warnings"]])
+
+
+def _select_changed(values: Mapping[str, Any]) -> dict[str, Any]:
+    from cleats.settings import list_setting_rows  # noqa: PLC0415 - help needs no table
+
+    defaults = {row.name: row.default for row in list_setting_rows()}
+    return {name: value for name, value in values.items() if _format_value(value) not in ("", defaults[name])}
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{name}={item}" for name, item in value.items())
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+_mode_option = click.option(
+    "--mode",
+    type=mode_choice,
+    default="all",
+    show_default=True,
+    help="What the index must have; one file holds all modes.",
+)
+
+
+@click.group()
+def sqlite() -> None:
+    """Make the SQLite full-text index of a repository, or pack its SQLite files.
+
+    Examples:
+      cleats sqlite build               for `cleats search --backend sqlite-fts`
+      cleats sqlite compact --dry-run   how much packing would gain
+
+    Exits 0  when it is done,
+          1  when there is no index, or it could not be done; the earlier one still answers,
+          2  when there is no such folder.
+    """
+
+
+@sqlite.command()
+@path_argument
+@_mode_option
+@click.option("--incremental", is_flag=True, help="Do nothing when it is there already.")
+@click.option("--compact", is_flag=True, help="Also pack.")
+@json_command
+def build(settings: Settings, /, path: str | None, **option_values: Any) -> None:
+    """Add the full-text index of SQLite to an index.
+
+    It is that of the repository around PATH.
+
+    Examples:
+      cleats sqlite build
+      cleats search parse --backend sqlite-fts
+    """
+    print_answer(call_tool(settings, "build_sqlite_index", repoPath=path, **option_values), _describe_build)
+
+
+def _describe_build(answer: Mapping[str, Any]) -> str:
+    verb = "made" if answer["published"] else "is there already"
+    return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} pieces."
+
+
+@sqlite.command()
+@path_argument
+@_mode_option
+@click.option("--dry-run", is_flag=True, help="Measure what it would gain, change nothing.")
+@click.option("--keep-backup", is_flag=True, help="Keep the files as they were.")
+@json_command
+def compact(settings: Settings, /, path: str | None, *, dry_run: bool, **option_values: Any) -> None:
+    """Pack the SQLite files of the index of the repository around PATH.
+
+    Examples:
+      cleats sqlite compact --dry-run
+      cleats sqlite compact ~/src/app
+    """
+    answer = call_tool(settings, "compact_sqlite_index", repoPath=path, dry_run=dry_run, **option_values)
+    print_answer(answer, lambda answer: _describe_packing(answer, dry_run=dry_run))
+
+
+def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[str]:
+    before, after = (format_bytes(answer[key]["total"]) for key in ("beforeBytes", "afterBytes"))
+    if answer["freedBytes"]:
+        would = "would be" if dry_run else "is"
+        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} pieces."
+    else:
+        yield f"{answer['repoPath']}: {before}, nothing to gain."
+    if answer["backupPath"]:
+        yield f"As it was: {answer['backupPath']}"

@@ -1,0 +1,214 @@
+"""The records of one repository on disk: one JSON file each, findings and decisions apart.
+
+A reader sees a complete record or none, and saved records are synced to disk when `open_writer`
+ends. A file that does not hold a valid record is ignored.
+"""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.toolsets.code.analysis.facts import TRIAGE_RECORD_LANGUAGE
+from cleats.toolsets.code.records.model import (
+    RECORD_ID_PATTERN,
+    RecordType,
+    TriageRecord,
+    decode_record,
+    encode_json,
+    format_current_time,
+)
+from cleats.toolsets.code.records.record_store import RecordChange, update_timestamps
+from cleats.toolsets.code.repository import Repository
+
+if TYPE_CHECKING:
+    from cleats.system.atomic_files import FileBatch
+    from cleats.toolsets.code.discovery.files import DiscoveredFile
+
+FOLDERS_BY_TYPE: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
+
+VIRTUAL_FOLDER: Final = ".cleats/records"
+"""The folder under which the index shows records; the repository does not have it."""
+
+RECORD_LANGUAGE: Final = TRIAGE_RECORD_LANGUAGE
+"""The language under which the index reads a record."""
+
+RECORD_SUFFIX: Final = ".json"
+
+DISK_FULL_ERRNOS: Final = (errno.ENOSPC, errno.EDQUOT)
+"""Error numbers of a disk without free space."""
+
+
+def virtual_path(record_id: str) -> str:
+    """Return the path under which search shows a record."""
+    return f"{VIRTUAL_FOLDER}/{record_id}.md"
+
+
+class RecordArchive:
+    """The records of a repository in a folder: the store for a single machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def from_repository(cls, records_dir: Path, repository: Repository) -> "RecordArchive":
+        """Return the archive of a repository below the folder for all archives."""
+        return cls(records_dir / repository.id)
+
+    @property
+    def local_archive(self) -> "RecordArchive":
+        return self
+
+    def refresh(self) -> "RecordArchive":
+        return self
+
+    def record_path(self, record: TriageRecord) -> Path:
+        """Return the path of the file for a record."""
+        return self.folder / FOLDERS_BY_TYPE[record.record_type] / f"{record.record_id}{RECORD_SUFFIX}"
+
+    def finding_path(self, record_id: str) -> Path:
+        """Return the path of the file for the finding with an id."""
+        return self.folder / FOLDERS_BY_TYPE["finding"] / f"{record_id}{RECORD_SUFFIX}"
+
+    def find(self, record_id: str) -> TriageRecord | None:
+        """Return the record with an id, or None."""
+        if not RECORD_ID_PATTERN.fullmatch(record_id):
+            return None
+        for folder_name in FOLDERS_BY_TYPE.values():
+            if record := _read_record(self.folder / folder_name / f"{record_id}{RECORD_SUFFIX}"):
+                return record
+        return None
+
+    def find_ids(self, prefix: str) -> list[str]:
+        """Return the ids of all records that start with a prefix."""
+        record_ids = (
+            entry.name.removesuffix(RECORD_SUFFIX) for kind in FOLDERS_BY_TYPE for entry in self._list_entries(kind)
+        )
+        return [record_id for record_id in record_ids if record_id.startswith(prefix)]
+
+    def iter_records(self, kind: RecordType) -> Iterator[TriageRecord]:
+        """Yield all findings or all decisions, ordered by id."""
+        for entry in self._list_entries(kind):
+            if record := _read_record(Path(entry.path)):
+                yield record
+
+    @contextmanager
+    def open_writer(self) -> Iterator["ArchiveWriter"]:
+        # Imports threading, and every index build imports this module.
+        from cleats.system.atomic_files import FileBatch  # noqa: PLC0415
+
+        batch = FileBatch()
+        try:
+            self.prepare_folders()
+            yield ArchiveWriter(self, batch, format_current_time())
+            batch.flush()
+        except OSError as error:
+            raise build_write_error(self.folder, error, "CLEATS_DATA_DIR") from error
+        finally:
+            batch.discard()
+
+    def prepare_folders(self) -> None:
+        """Create the folders and remove temporary files that a crash left in them.
+
+        Raises:
+            OSError: The folders cannot be created.
+        """
+        from cleats.system.atomic_files import remove_stale_files  # noqa: PLC0415 - as above
+
+        for name in FOLDERS_BY_TYPE.values():
+            (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+            remove_stale_files(self.folder / name)
+
+    def clear(self) -> None:
+        """Remove every record.
+
+        Raises:
+            OSError: A record cannot be removed.
+        """
+        for kind in FOLDERS_BY_TYPE:
+            for entry in self._list_entries(kind):
+                Path(entry.path).unlink(missing_ok=True)
+
+    @property
+    def watched_folders(self) -> tuple[str, ...]:
+        """The folders whose modification times change when a record is added."""
+        return (str(self.folder), *(str(self.folder / name) for name in FOLDERS_BY_TYPE.values()))
+
+    def list_files(self) -> list["DiscoveredFile"]:
+        """Return the records as files of the repository, for building its index."""
+        from cleats.toolsets.code.discovery.files import DiscoveredFile  # noqa: PLC0415 - a server starts
+
+        files: list[DiscoveredFile] = []
+        for kind in FOLDERS_BY_TYPE:
+            for entry in self._list_entries(kind):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                path = virtual_path(entry.name.removesuffix(RECORD_SUFFIX))
+                size, mtime = status.st_size, status.st_mtime_ns
+                files.append(DiscoveredFile(path, size, mtime, RECORD_LANGUAGE, "records", entry.path))
+        return files
+
+    def _list_entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.folder / FOLDERS_BY_TYPE[kind]) as entries:
+                record_entries = [dir_entry for dir_entry in entries if _is_record_name(dir_entry.name)]
+        except OSError:
+            return []
+        regular_files = [dir_entry for dir_entry in record_entries if dir_entry.is_file(follow_symlinks=False)]
+        return sorted(regular_files, key=lambda entry: entry.name)
+
+
+@dataclass(frozen=True)
+class ArchiveWriter:
+    """Saves records to one archive."""
+
+    archive: RecordArchive
+    batch: "FileBatch"
+    timestamp: str
+
+    def save(self, records: Sequence[TriageRecord]) -> list[RecordChange]:
+        return [self._save_record(record) for record in records]
+
+    def _save_record(self, record: TriageRecord) -> RecordChange:
+        path = self.archive.record_path(record)
+        change = update_timestamps(record, _read_record(path), self.timestamp)
+        if change != "unchanged":
+            self.batch.add(path, encode_json(record))
+        return change
+
+
+def parse_record(record_id: str, data: bytes) -> TriageRecord | None:
+    """Return the record stored under an id, or None if the data is not that record."""
+    try:
+        record = decode_record(data)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return record if record.record_id == record_id else None
+
+
+def build_write_error(folder: Path, error: OSError, setting: str) -> ToolError:
+    """Return the error for a failed write; a full disk is reported as temporary."""
+    return ToolError(
+        ErrorCode.UNAVAILABLE if error.errno in DISK_FULL_ERRNOS else ErrorCode.INVALID_REQUEST,
+        f"Records cannot be written to {folder}: {error.strerror}.",
+        hint=f"Make room and allow it, or set {setting} to another folder.",
+    )
+
+
+def _is_record_name(name: str) -> bool:
+    return name.endswith(RECORD_SUFFIX) and RECORD_ID_PATTERN.fullmatch(name.removesuffix(RECORD_SUFFIX)) is not None
+
+
+def _read_record(path: Path) -> TriageRecord | None:
+    try:
+        return parse_record(path.name.removesuffix(RECORD_SUFFIX), path.read_bytes())
+    except OSError:
+        return None

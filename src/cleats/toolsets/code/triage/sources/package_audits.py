@@ -1,0 +1,248 @@
+"""Reports on vulnerable packages: the OSV schema, pip-audit, npm audit and GitHub Dependabot."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cleats.toolsets.code.records.model import Cvss, Package, TriageRecord
+from cleats.toolsets.code.triage.sources.base import (
+    FieldTable,
+    FindingDraft,
+    build_vulnerability,
+    join_key,
+    parse_cvss,
+    read_fields,
+    read_line,
+    read_lines,
+    read_text,
+    read_value,
+)
+from cleats.toolsets.code.triage.values import find_advisory_id, get_nested, iter_objects, to_line, to_lines
+
+_OSV_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": "vulnerability.id",
+    "aliases": "vulnerability.aliases[]",
+    "title": "vulnerability.summary",
+    "description": "vulnerability.details",
+    "severity": "vulnerability.database_specific.severity vulnerability.ecosystem_specific.severity",
+    "cwe": "vulnerability.database_specific.cwe_ids",
+    "references": "vulnerability.references[].url",
+}
+_OSV_PACKAGE: Final[FieldTable] = {
+    "name": "package.name",
+    "ecosystem": "package.ecosystem",
+    "installed_version": "package.version",
+    "manifest_path": "source",
+    "purl": "package.purl affected.package.purl",
+}
+
+
+def iter_osv_items(document: Any) -> Iterator[Any]:
+    """Yield each vulnerability with each package that has it: from osv.dev, its API or osv-scanner."""
+    if isinstance(get_nested(document, "results"), list):
+        yield from _iter_scanner_items(document["results"])
+        return
+    if document == {}:
+        return  # the answer of the API for a package without vulnerabilities
+    vulnerabilities = document if isinstance(document, list) else get_nested(document, "vulns") or document
+    for vulnerability in iter_objects(vulnerabilities):
+        packages = [get_nested(entry, "package") for entry in iter_objects(get_nested(vulnerability, "affected"))]
+        for package in list(filter(None, packages)) or [None]:
+            yield {"vulnerability": vulnerability, "package": package}
+
+
+def _iter_scanner_items(results: list[Any]) -> Iterator[Any]:
+    for result in iter_objects(results):
+        source = get_nested(result, "source", "path")
+        # An answer of the batch API has the vulnerabilities here and does not name packages.
+        for vulnerability in iter_objects(get_nested(result, "vulns") or []):
+            yield from iter_osv_items(vulnerability)
+        for package_result in iter_objects(get_nested(result, "packages") or []):
+            package = get_nested(package_result, "package")
+            for vulnerability in iter_objects(get_nested(package_result, "vulnerabilities") or []):
+                yield {"vulnerability": vulnerability, "package": package, "source": source}
+
+
+def draft_osv_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one vulnerability of one package."""
+    vulnerability = get_nested(raw, "vulnerability")
+    affected = _find_affected(vulnerability, get_nested(raw, "package"))
+    events = [
+        event
+        for span in iter_objects(get_nested(affected, "ranges"))
+        for event in iter_objects(get_nested(span, "events"))
+        if to_line(get_nested(span, "type")) != "GIT"
+    ]
+    package = Package(
+        **read_fields({**raw, "affected": affected}, _OSV_PACKAGE),
+        affected_range=_format_range(events),
+        fixed_version=", ".join(to_lines(events, "fixed")),
+    )
+    vuln = build_vulnerability(raw, _OSV_VULNERABILITY, _find_best_score(vulnerability))
+    status = "withdrawn" if get_nested(vulnerability, "withdrawn") else ""
+    key = join_key(vuln.vuln_id, package.name, package.manifest_path)
+    return FindingDraft(key, TriageRecord(status=status, vuln=vuln, package=package))
+
+
+def _find_best_score(vulnerability: Any) -> Cvss | None:
+    """Return the best of several scores; for version 3 the number can be computed."""
+    ratings = iter_objects(get_nested(vulnerability, "severity"))
+    scores = filter(None, (parse_cvss(get_nested(rating, "score")) for rating in ratings))
+    return max(scores, key=lambda score: (score.score is not None, score.version), default=None)
+
+
+def _find_affected(vulnerability: Any, package: Any) -> Any:
+    for affected in iter_objects(get_nested(vulnerability, "affected")):
+        same_values = (
+            read_line(affected, f"package.{key}").lower() == read_line(package, key).lower()
+            for key in ("name", "ecosystem")
+        )
+        if all(same_values):
+            return affected
+    return None
+
+
+def _format_range(events: list[dict[str, Any]]) -> str:
+    operators = {"introduced": ">=", "fixed": "<", "last_affected": "<="}
+    bounds = [
+        f"{operator} {version}"
+        for event in events
+        for name, operator in operators.items()
+        if (version := to_line(get_nested(event, name)))
+    ]
+    return to_line(", ".join(bounds))
+
+
+_PIP_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": "vulnerability.id",
+    "aliases": "vulnerability.aliases[]",
+    "description": "vulnerability.description",
+}
+
+
+def iter_pip_items(document: Any) -> Iterator[Any]:
+    """Yield each dependency with each of its vulnerabilities, from `pip-audit --format json`."""
+    # The first versions printed a bare list.
+    for dependency in iter_objects(get_nested(document, "dependencies") if isinstance(document, dict) else document):
+        for vulnerability in iter_objects(get_nested(dependency, "vulns") or []):
+            identity = {key: get_nested(dependency, key) for key in ("name", "version")}
+            yield {"dependency": identity, "vulnerability": vulnerability}
+
+
+def draft_pip_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one vulnerability of one dependency."""
+    vuln = build_vulnerability(raw, _PIP_VULNERABILITY)
+    vuln.vuln_id = vuln.vuln_id or vuln.cve
+    vuln.title = to_line(vuln.description.partition("\n")[0], 120)
+    package = Package(
+        name=read_line(raw, "dependency.name"),
+        ecosystem="pypi",
+        installed_version=read_line(raw, "dependency.version"),
+        fixed_version=", ".join(read_lines(raw, "vulnerability.fix_versions[]")),
+    )
+    return FindingDraft(join_key(vuln.vuln_id, package.name), TriageRecord(vuln=vuln, package=package))
+
+
+_LINK_PATTERN: Final = re.compile(r"https?://[^\s()<>\[\]]+")
+_NPM_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": "advisory.github_advisory_id",
+    "aliases": "advisory.cves[]",
+    "title": "advisory.title",
+    "description": "advisory.overview",
+    "severity": "advisory.severity",
+    "cwe": "advisory.cwe",
+}
+_NPM_PACKAGE: Final[FieldTable] = {
+    "name": "advisory.name advisory.dependency advisory.module_name",
+    "affected_range": "advisory.range advisory.vulnerable_versions package.range",
+    "fixed_version": "advisory.patched_versions",
+}
+
+
+def iter_npm_items(document: Any) -> Iterator[Any]:
+    """Yield every advisory of `npm audit --json` with the package that it is about.
+
+    Version 2, since npm 7, lists a package for each dependency with an advisory; the advisory itself
+    is given where it applies. Only those entries are findings; the others describe how the
+    dependency is reached.
+    """
+    advisories, vulnerabilities = get_nested(document, "advisories"), get_nested(document, "vulnerabilities")
+    if isinstance(advisories, dict):
+        yield from ({"advisory": advisory} for advisory in advisories.values())
+    if isinstance(vulnerabilities, dict):
+        for package in vulnerabilities.values():
+            for advisory in iter_objects(get_nested(package, "via")):
+                package_data = {name: get_nested(package, name) for name in ("nodes", "range", "fixAvailable")}
+                yield {"advisory": advisory, "package": package_data}
+
+
+def draft_npm_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one advisory of one package."""
+    score = parse_cvss(read_value(raw, "advisory.cvss.vectorString"), read_value(raw, "advisory.cvss.score"))
+    vuln = build_vulnerability(raw, _NPM_VULNERABILITY, score)
+    ghsa = vuln.vuln_id or find_advisory_id(read_value(raw, "advisory.url"))
+    number = read_line(raw, "advisory.source advisory.id")
+    vuln.vuln_id = ghsa or vuln.cve or (f"npm:{number}" if number else "")
+    vuln.aliases = [alias for alias in vuln.aliases if alias != ghsa]
+    links = _LINK_PATTERN.findall(read_text(raw, "advisory.references"))
+    vuln.references = to_lines([read_value(raw, "advisory.url"), *links])
+    package = Package(
+        **read_fields(raw, _NPM_PACKAGE),
+        ecosystem="npm",
+        installed_version=read_line(next(iter_objects(read_value(raw, "advisory.findings")), None), "version"),
+        manifest_path="package.json",
+    )
+    fix = read_value(raw, "package.fixAvailable")
+    if not package.fixed_version and get_nested(fix, "name") == package.name:
+        package.fixed_version = read_line(fix, "version")
+    return FindingDraft(join_key(vuln.vuln_id, package.name), TriageRecord(vuln=vuln, package=package))
+
+
+_DEPENDABOT_VULNERABILITY: Final[FieldTable] = {
+    "cve": "advisory.cve_id[]",
+    "aliases": "advisory.identifiers[].value",
+    "title": "advisory.summary",
+    "description": "advisory.description",
+    "severity": "vulnerability.severity advisory.severity",
+    "cwe": "advisory.cwes[].cwe_id advisory.cwes[].cweId",
+    "references": "advisory.references[].url",
+}
+_DEPENDABOT_PACKAGE: Final[FieldTable] = {
+    "name": "package.name",
+    "ecosystem": "package.ecosystem",
+    "affected_range": "vulnerability.vulnerable_version_range vulnerability.vulnerableVersionRange",
+    "fixed_version": "fixed.identifier fixed",
+    "manifest_path": "alert.dependency.manifest_path alert.vulnerableManifestPath",
+}
+
+
+def draft_dependabot_alert(alert: Any) -> FindingDraft:
+    """Return the draft of one alert, as the REST API or the GraphQL API lists it."""
+    vulnerability = read_value(alert, "security_vulnerability|securityVulnerability")
+    item = {
+        "alert": alert,
+        "advisory": read_value(alert, "security_advisory|securityAdvisory"),
+        "vulnerability": vulnerability,
+        "package": read_value(alert, "dependency.package") or get_nested(vulnerability, "package"),
+        "fixed": get_nested(vulnerability, "first_patched_version") or get_nested(vulnerability, "firstPatchedVersion"),
+    }
+    vuln = build_vulnerability(item, _DEPENDABOT_VULNERABILITY, _find_dependabot_score(item["advisory"]))
+    ghsa = read_line(item, "advisory.ghsa_id advisory.ghsaId")
+    vuln.vuln_id = ghsa or vuln.cve
+    vuln.aliases = [alias for alias in dict.fromkeys([vuln.cve, *vuln.aliases]) if alias and alias != ghsa]
+    package = Package(**read_fields(item, _DEPENDABOT_PACKAGE))
+    repo = read_line(alert, "repository.full_name")
+    if number := read_line(alert, "id number"):
+        key = f"{repo}#{number}" if repo else number
+    else:
+        key = join_key(vuln.vuln_id, package.name, package.manifest_path)
+    status = read_line(alert, "state").lower()
+    return FindingDraft(key, TriageRecord(status=status, repo=repo, vuln=vuln, package=package))
+
+
+def _find_dependabot_score(advisory: Any) -> Cvss | None:
+    ratings = (read_value(advisory, path) for path in ("cvss", "cvss_severities.cvss_v3", "cvss_severities.cvss_v4"))
+    scores = (
+        parse_cvss(read_line(rating, "vector_string vectorString"), get_nested(rating, "score")) for rating in ratings
+    )
+    return next(filter(None, scores), None)

@@ -1,0 +1,245 @@
+"""The site of a run as gates and fixes see it: the worktree, its pages, and the output of the build."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from cleats.system import front_matter
+from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site import pages
+
+_ANCHOR_PATTERN = re.compile(r"""<[^>]*?\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+
+
+@dataclass(frozen=True)
+class BuiltSite:
+    """The folder of a build, the sections it serves, and the hosts and path it is served at."""
+
+    folder: Path
+    sections: tuple[str, ...]
+    hosts: frozenset[str]
+    base_path: str = "/"
+    _anchor_cache: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """All files, relative to the folder, with their exact names: case matters."""
+        root = str(self.folder)
+        return frozenset(
+            os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")  # noqa: PTH118 - many
+            for directory, _, names in os.walk(root)
+            for name in names
+        )
+
+    @cached_property
+    def _files_by_folded_name(self) -> dict[str, str]:
+        return {name.casefold(): name for name in sorted(self.files, reverse=True)}
+
+    def find_file(self, address: str) -> str | None:
+        """Return the file that a web server returns for a URL path, or None."""
+        return next((candidate for candidate in self._list_candidates(address) if candidate in self.files), None)
+
+    def find_file_ignoring_case(self, address: str) -> str | None:
+        """Return the file that a web server would return if case did not matter, or None."""
+        matches = (self._files_by_folded_name.get(candidate.casefold()) for candidate in self._list_candidates(address))
+        return next(filter(None, matches), None)
+
+    def _list_candidates(self, address: str) -> list[str]:
+        path = unquote(address)
+        base = self.base_path.rstrip("/") + "/"
+        if path + "/" == base:
+            path = base
+        if not path.startswith(base):
+            return []
+        relative_path = path.removeprefix(base)
+        if not relative_path or relative_path.endswith("/"):
+            return [f"{relative_path}index.html"]
+        return [relative_path, f"{relative_path}/index.html", f"{relative_path}.html"]
+
+    def list_anchors(self, file: str) -> frozenset[str]:
+        """Return the anchors of a page that a link can name."""
+        if file not in self._anchor_cache:
+            text = (self.folder / file).read_bytes().decode("utf-8", "replace")
+            anchor_names = ("".join(groups) for groups in _ANCHOR_PATTERN.findall(text))
+            self._anchor_cache[file] = frozenset(unescape(anchor_name) for anchor_name in anchor_names)
+        return self._anchor_cache[file]
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A Markdown file of the run, as it is in the worktree."""
+
+    path: str
+    text: str
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """The file's entry in the page plan; empty for a file that is not planned."""
+
+    @cached_property
+    def page(self) -> front_matter.ParsedPage | None:
+        """The parsed page, or None when its front matter cannot be read."""
+        try:
+            return front_matter.parse_page(self.text)
+        except front_matter.FrontMatterError:
+            return None
+
+    @property
+    def section(self) -> str:
+        return str(self.plan.get("section", ""))
+
+    @property
+    def front(self) -> Mapping[str, Any]:
+        return self.page.front if self.page else {}
+
+    @property
+    def body(self) -> str:
+        return self.page.body if self.page else self.text
+
+    @property
+    def body_line(self) -> int:
+        """The line of the file at which the body begins."""
+        return self.page.body_line if self.page else 1
+
+    @cached_property
+    def headings(self) -> list[pages.PageHeading]:
+        return pages.list_headings(self.body, self.body_line)
+
+    @cached_property
+    def links(self) -> list[pages.PageLink]:
+        return pages.list_links(self.body, self.body_line)
+
+    @cached_property
+    def images(self) -> list[pages.PageImage]:
+        return pages.list_images(self.body, self.body_line)
+
+    @cached_property
+    def fences(self) -> list[pages.CodeBlock]:
+        return pages.list_code_blocks(self.body, self.body_line)
+
+    @cached_property
+    def claims(self) -> list[pages.ClaimMarker]:
+        return pages.list_claim_markers(self.body, self.body_line)
+
+    @cached_property
+    def prose(self) -> list[tuple[int, str]]:
+        """The lines of the body that are not code, with their line numbers in the file."""
+        code = pages.find_code_lines(self.body)
+        return [
+            (self.body_line + number - 1, line)
+            for number, line in enumerate(self.body.removesuffix("\n").split("\n"), start=1)
+            if number not in code
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreeChange:
+    """A path that differs from the base commit. `kind` is file, link, folder, device or gone."""
+
+    path: str
+    kind: str
+    mode: int = 0
+    new_lines: frozenset[int] | None = None
+    """The new lines of a file that existed before; None when the launch wrote the whole file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSite:
+    """Everything that a gate may inspect."""
+
+    job: WorkerJob
+    profile: Profile
+    level: str
+    """The validation profile: local, ci or prod."""
+    scratch: Path
+    """A folder for this validation only; it is removed when the validation ends."""
+    changes: Sequence[WorktreeChange] = ()
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """The paths of the tools that the gates may run, by name."""
+    built_sites: dict[str, BuiltSite] = field(default_factory=dict)
+    """The output of the build gate, by name of the build."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.job.config
+
+    def scrub(self, text: str) -> str:
+        """Remove the folders of this machine from a text; paths in the worktree become relative."""
+        for folder, name in (
+            (self.job.site, ""),
+            (self.job.repo, "repo/"),
+            (self.scratch, "scratch/"),
+            (self.job.root, "run/"),
+        ):
+            for spelling in dict.fromkeys((str(folder), str(folder.resolve()))):
+                text = text.replace(f"{spelling}/", name).replace(spelling, name.rstrip("/") or ".")
+        for name, program in self.programs.items():
+            text = text.replace(program, name)
+        return text
+
+    @cached_property
+    def _new_lines_by_path(self) -> Mapping[str, frozenset[int]]:
+        return {change.path: change.new_lines for change in self.changes if change.new_lines is not None}
+
+    def is_from_launch(self, path: str, line: int) -> bool:
+        """Return whether a line of a page came with this launch; line 0 is the file as a whole."""
+        is_planned = any(entry["output_path"] == path for entry in self.plan)
+        return is_planned or path not in self._new_lines_by_path or line in self._new_lines_by_path[path]
+
+    def load_document(self, name: str) -> Mapping[str, Any]:
+        """Return an artifact that is a JSON object; empty when the run has none of that name."""
+        return self.job.read_json(name) if self.job.has_artifact(name) else {}
+
+    @cached_property
+    def plan(self) -> Sequence[Mapping[str, Any]]:
+        return tuple(self.load_document("page_plan.json").get("pages", ()))
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        return self.load_document("product_facts.json")
+
+    @cached_property
+    def front_matter_contracts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The keys, types and common values of the front matter of each section."""
+        contracts: Mapping[str, Any] = self.load_document("frontmatter_contract.json").get("sections", {})
+        return contracts
+
+    @cached_property
+    def evidence(self) -> Mapping[str, Mapping[str, Any]]:
+        """The claims of the evidence map, by id."""
+        claims = self.load_document("evidence_map.json").get("claims", ())
+        return {claim["claim_id"]: claim for claim in claims}
+
+    @cached_property
+    def files(self) -> Sequence[PageFile]:
+        """The planned pages that exist, and all other Markdown files that changed."""
+        planned = {entry["output_path"]: entry for entry in self.plan}
+        changed = {change.path for change in self.changes if change.kind == "file" and change.path.endswith(".md")}
+        page_files = []
+        for path in sorted(planned.keys() | changed):
+            text = self.read_text(path)
+            if text is not None:
+                page_files.append(PageFile(path, text, planned.get(path, {})))
+        return tuple(page_files)
+
+    def iterate_changed_texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the path and the text of each changed file."""
+        for change in self.changes:
+            text = self.read_text(change.path) if change.kind == "file" else None
+            if text is not None:
+                yield change.path, text
+
+    def read_text(self, path: str) -> str | None:
+        """Return the text of a plain file of the worktree, or None when there is none.
+
+        Bytes that are not UTF-8 become replacement characters; the allowed_paths gate reports them.
+        """
+        file = self.job.site / path
+        if file.is_symlink() or not file.is_file():
+            return None
+        return file.read_bytes().decode("utf-8", "replace")
