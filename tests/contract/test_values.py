@@ -91,7 +91,6 @@ def test_a_reference_never_goes_to_the_network() -> None:
         Validator({"$ref": "https://schemas.invalid/x.json"})
 
 
-@requirement("a:arguments:none-ignored")
 def test_defaults_of_the_schema_reach_the_handler() -> None:
     schema = arguments({"a": {"type": "integer", "default": 4}, "b": {"type": "string"}})
     bound = Tool(name="t", description="", input=schema, run=return_nothing).bind({"b": "x"})
@@ -99,7 +98,6 @@ def test_defaults_of_the_schema_reach_the_handler() -> None:
     assert bound == {"a": 4, "b": "x"}
 
 
-@requirement("a:arguments:none-ignored")
 def test_every_published_schema_is_closed_and_valid() -> None:
     for served_tool in app.build_registry(Settings()):
         jsonschema.Draft202012Validator.check_schema(served_tool.input)
@@ -148,6 +146,33 @@ SAMPLE_OUTCOMES: list[Outcome] = [
     Rejected(ToolError(ErrorCode.INVALID_REQUEST, "m", details=[{"a": 1}])),
     Cancelled(),
 ]
+
+
+@requirement("b:envelope:error", "b:envelope:error-details")
+@pytest.mark.parametrize(
+    ("error", "message", "details"),
+    [
+        (ToolError(ErrorCode.NO_INDEX, "gone"), "gone", {"retryable": False}),
+        (
+            ToolError(ErrorCode.UNAVAILABLE, "away", hint="Wait.", details={"host": "h"}),
+            "away. Wait.",
+            {"host": "h", "retryable": True, "hint": "Wait."},
+        ),
+        (
+            ToolError(ErrorCode.NOT_FOUND, "Is it there?", hint="No."),
+            "Is it there? No.",
+            {"retryable": False, "hint": "No."},
+        ),
+        (ToolError(ErrorCode.INVALID_REQUEST, "wrong.", hint="Fix.", details=[{"a": 1}]), "wrong. Fix.", [{"a": 1}]),
+    ],
+)
+def test_an_error_of_the_envelope_has_a_code_a_message_with_its_hint_and_details_only(
+    error: ToolError, message: str, details: object
+) -> None:
+    body = ENVELOPE.render_outcome(Failed(error), AnswerMeta()).body
+
+    assert body is not None
+    assert body["error"] == {"code": error.code.name, "message": message, "details": details}
 
 
 @requirement("b:envelope:reserved-keys", "b:envelope:success", "b:envelope:error")

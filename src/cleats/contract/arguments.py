@@ -1,6 +1,12 @@
-"""Checking the arguments of a call, and filling in the defaults of missing ones."""
+"""Checking the arguments of a call, and filling in the defaults of missing ones.
 
-from collections.abc import Mapping, Sequence
+Models and clients spell the same arguments in several ways. Before they are checked, `null` counts
+as absent, a JSON-encoded array as an array where one is allowed, and an array as one text where a
+text takes several values.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -35,9 +41,17 @@ _MAX_NAME_CHARACTERS = 100
 class ArgumentBinder:
     """Checks arguments against the input schema of a tool and fills in its defaults."""
 
-    def __init__(self, name: str, schema: Schema) -> None:
+    def __init__(self, name: str, schema: Schema, list_arguments: Collection[str] = ()) -> None:
+        """Use the input schema of a tool.
+
+        Args:
+            name: The name of the tool.
+            schema: Its input schema.
+            list_arguments: Text arguments that take several values with commas, or as an array.
+        """
         self._name = name
         self._schema = schema
+        self._list_arguments = list_arguments
         self._properties: Mapping[str, Schema] = schema.get("properties", {})
 
     def bind(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,6 +60,7 @@ class ArgumentBinder:
         Raises:
             ToolError: INVALID_REQUEST with every violation in `details`.
         """
+        arguments = self._normalize_arguments(arguments)
         violations = [violation.as_json() for violation in self._validator.find_violations(arguments)]
         if self._reserved_names:
             violations += [_make_reserved_violation(name) for name in sorted(self._reserved_names & arguments.keys())]
@@ -59,6 +74,21 @@ class ArgumentBinder:
         bound = {**self._defaults, **arguments} if self._defaults else arguments
         float_names = [name for name in self._integer_names if type(bound.get(name)) is float]
         return {**bound, **{name: int(bound[name]) for name in float_names}} if float_names else bound
+
+    def _normalize_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        normalized = {
+            name: self._normalize_value(name, value)
+            for name, value in arguments.items()
+            if value is not None or name not in self._optional_names
+        }
+        return arguments if normalized == arguments else normalized
+
+    def _normalize_value(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and name in self._array_names:
+            return _parse_array(value)
+        if isinstance(value, list) and name in self._list_arguments and all(isinstance(part, str) for part in value):
+            return ",".join(value)
+        return value
 
     def _suggest_arguments(self, arguments: Mapping[str, Any]) -> str:
         """Suggest arguments in place of unknown names."""
@@ -92,10 +122,34 @@ class ArgumentBinder:
         return tuple(name for name, property_type in types.items() if property_type in ("integer", _INTEGER_OR_NULL))
 
     @cached_property
+    def _optional_names(self) -> frozenset[str]:
+        return frozenset(self._properties).difference(self._schema.get("required", ()))
+
+    @cached_property
+    def _array_names(self) -> frozenset[str]:
+        return frozenset(name for name, schema in self._properties.items() if _allows_array(schema))
+
+    @cached_property
     def _reserved_names(self) -> frozenset[str]:
         return frozenset(
             name for name, property_schema in self._properties.items() if property_schema.get(RESERVED_KEYWORD)
         )
+
+
+def _allows_array(schema: Schema) -> bool:
+    types = schema.get("type", ())
+    return "array" in ([types] if isinstance(types, str) else types) or any(map(_allows_array, schema.get("anyOf", ())))
+
+
+def _parse_array(text: str) -> Any:
+    """Return the array that a text encodes as JSON, otherwise the text."""
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, list) else text
 
 
 def _summarize_violations(violations: Sequence[Mapping[str, Any]]) -> str:

@@ -4,8 +4,9 @@ HTTP statuses, JSON-RPC numbers, retry hints and `docs/errors.md` are all read f
 Adding, removing or renaming a row is a contract change, and `cleats contract check` reports it.
 """
 
+from collections.abc import Mapping
 from enum import Enum, unique
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
@@ -160,6 +161,13 @@ KERNEL_CODES = (
 """The codes that any tool may answer with, without listing them."""
 
 
+CODES_BEYOND_SPECS: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.RATE_LIMITED: "A token has a budget of requests; QUEUE_OVERLOADED is the load of all callers together.",
+    ErrorCode.UNAVAILABLE: "A store that cannot be reached, or a server that stops, is not a bug (INTERNAL).",
+}
+"""The codes that no specification has, each with the reason why none of the others would do."""
+
+
 class ToolError(Exception):
     """A failure that the caller can act on.
 
@@ -177,11 +185,20 @@ class ToolError(Exception):
         self.retryable = code.value.retryable if retryable is None else retryable
         self.details = details
 
+    @property
+    def explanation(self) -> str:
+        """The message, followed by the hint: what happened, then what to do."""
+        if not self.hint:
+            return self.message
+        return f"{self.message}{'' if self.message.endswith(('.', '!', '?', ':')) else '.'} {self.hint}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return code, message and retryability as JSON, with hint and details if there are any."""
-        body: dict[str, Any] = {"code": self.code.name, "message": self.message, "retryable": self.retryable}
-        if self.hint:
-            body["hint"] = self.hint
-        if self.details:
-            body["details"] = self.details
-        return body
+        """Return code, message and details as JSON: the error of the envelope, which has no other field.
+
+        Retryability and hint are details too. Only the violations of a schema are a list of details; the error table
+        says that such an error is not retryable, and the message has the hint.
+        """
+        details = self.details
+        if not details or isinstance(details, Mapping):
+            details = {**(details or {}), "retryable": self.retryable, **({"hint": self.hint} if self.hint else {})}
+        return {"code": self.code.name, "message": self.explanation, "details": details}

@@ -105,12 +105,11 @@ def _make_content_blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[
 
 
 def _render_content_error(error: ToolError, _meta: AnswerMeta) -> Answer:
-    text = f"{error.message}\n{error.hint}" if error.hint else error.message
     facts = error.details or {}
     if not isinstance(facts, Mapping):  # the violations of a schema are a list
         facts = {"details": facts}
-    body = {"code": error.code.name, "message": error.message, **facts}
-    return Answer(False, body, _make_content_blocks(text))
+    body = {"code": error.code.name, "message": error.explanation, **facts}
+    return Answer(False, body, _make_content_blocks(error.explanation))
 
 
 def _render_flat_failure(error: ToolError) -> dict[str, Any]:
@@ -118,7 +117,7 @@ def _render_flat_failure(error: ToolError) -> dict[str, Any]:
         case ErrorCode.INVALID_REQUEST:
             violations = error.details
             if not isinstance(violations, list):
-                violations = [{"instancePath": "", "message": error.message}]
+                violations = [{"instancePath": "", "message": error.explanation}]
             errors = sorted((_locate_argument(violation), violation["message"]) for violation in violations)
             return {
                 "ok": False,
@@ -130,7 +129,7 @@ def _render_flat_failure(error: ToolError) -> dict[str, Any]:
         case ErrorCode.NOT_FOUND:
             return {"ok": False, "reason": "not_found"}
         case _:
-            return {"ok": False, "reason": error.code.name.lower(), "detail": error.message}
+            return {"ok": False, "reason": error.code.name.lower(), "detail": error.explanation}
 
 
 def _locate_argument(violation: Mapping[str, str]) -> str:
@@ -196,12 +195,10 @@ ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
         "result": {"type": "object"},
         "error": {
             "type": "object",
-            "required": ["code", "message", "retryable"],
+            "required": ["code", "message"],
             "properties": {
                 "code": {"type": "string"},
                 "message": {"type": "string"},
-                "retryable": {"type": "boolean"},
-                "hint": {"type": "string"},
                 "details": {"type": ["object", "array"]},
             },
         },

@@ -121,6 +121,12 @@ class Tool:
     hints: Hints = Hints()
     errors: tuple[ErrorCode, ...] = ()
     examples: tuple[Mapping[str, Any], ...] = ()
+    list_arguments: frozenset[str] = frozenset()
+    """Text arguments that take several values with commas, or as an array."""
+    search_hint: str = ""
+    """Words by which a client that loads tools on demand finds this one."""
+    always_load: bool = False
+    """True if a client that loads tools on demand should load this one at once."""
 
     @property
     def current_description(self) -> str:
@@ -156,7 +162,7 @@ class Tool:
 
     @cached_property
     def _binder(self) -> ArgumentBinder:
-        return ArgumentBinder(self.name, self.input)
+        return ArgumentBinder(self.name, self.input, self.list_arguments)
 
 
 class ListChangeCallback(Protocol):
@@ -178,6 +184,8 @@ class Toolset:
     name: str
     purpose: str
     tools: Sequence[Tool]
+    advice: str = ""
+    """When an agent should use these tools, for the instructions of a server."""
     schema_version: str = ""
     """The version of the toolset's own contract (SemVer); empty for built-in toolsets, which share
     `SCHEMA_VERSION`."""

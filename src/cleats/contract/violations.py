@@ -5,15 +5,16 @@ messages of every JSON Schema library drift from release to release and ours app
 people compare.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import jsonschema_rs
 import msgspec
 
-from cleats.contract.pointer import join_pointer
+from cleats.contract.pointer import join_pointer, split_pointer
 
 MAX_QUOTED_CHARACTERS = 80
 """The part of a value that a message quotes; the caller has the full value anyway."""
@@ -58,8 +59,29 @@ _TOO_DEEP_MESSAGE = "Recursion limit reached"
 _UNLISTED_VIOLATIONS = Violation("", "limit", "there may be more violations; they are not listed", "")
 
 
+_VALIDATOR_CLASSES: Final[Mapping[str, Any]] = {
+    "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
+    "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
+    "http://json-schema.org/draft-07/schema": jsonschema_rs.Draft7Validator,
+    "https://json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
+    "https://json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
+}
+
+DIALECT_URIS: Final = frozenset(_VALIDATOR_CLASSES)
+"""The drafts that a schema can declare by `$schema`, without the `#` that older ones end with."""
+
+DRAFT_4_URI: Final = "http://json-schema.org/draft-04/schema"
+
+
+def read_dialect(schema: object) -> str:
+    """Return the draft that a schema declares; draft 2020-12 if it declares none or an unknown one."""
+    declared = schema.get("$schema") if isinstance(schema, Mapping) else None
+    uri = declared.removesuffix("#") if isinstance(declared, str) else ""
+    return uri if uri in DIALECT_URIS else "https://json-schema.org/draft/2020-12/schema"
+
+
 class Validator:
-    """A schema (draft 2020-12), compiled once. Safe to share between threads.
+    """A schema, compiled once by the rules of the draft that it declares. Safe to share between threads.
 
     A `$ref` is resolved within the schema and its registry, never over the network.
     """
@@ -71,9 +93,9 @@ class Validator:
         registry: jsonschema_rs.Registry | None = None,
         base_uri: str | None = None,
     ) -> None:
-        self._compiled = jsonschema_rs.Draft202012Validator(
-            schema if isinstance(schema, bool) else dict(schema), registry=registry, base_uri=base_uri, offline=True
-        )
+        validator_class = _VALIDATOR_CLASSES[read_dialect(schema)]
+        document = schema if isinstance(schema, bool) else dict(schema)
+        self._compiled = validator_class(document, registry=registry, base_uri=base_uri, offline=True)
 
     def find_violations(self, instance: object) -> list[Violation]:
         """Return every violation in a fixed order; the list is empty for a valid instance.
@@ -105,9 +127,9 @@ class Validator:
         return []
 
 
-def convert_error(error: jsonschema_rs.ValidationError) -> Violation:
-    """Convert one error of the library to a violation."""
-    return next(_convert_errors([error]))
+def convert_error(error: jsonschema_rs.ValidationError, root: object) -> Violation:
+    """Convert one error of the library about a value to a violation."""
+    return next(_convert_errors([error], root))
 
 
 def _is_large(instance: object) -> bool:
@@ -127,12 +149,15 @@ def _is_large(instance: object) -> bool:
 
 def _convert_errors(errors: Any, root: object = None) -> Iterator[Violation]:
     """Convert each error; every unexpected property gets a separate violation with its path."""
+    locator = _ExactLocator(root) if _has_odd_key(root) else None
     for error in errors:
         keyword: str = error.kind.name
-        path = join_pointer(error.instance_path)
+        path = locator.locate(error) if locator else join_pointer(error.instance_path)
         schema_path = join_pointer(error.schema_path)
         facts: dict[str, Any] = error.kind.as_dict()
-        unexpected_names = _find_unexpected_names(error, facts, root)
+        if keyword == "required" and facts["property"] in error.instance:
+            continue  # the library misses a required property that is not allowed; it is reported as unexpected
+        unexpected_names = _find_unexpected_names(error, facts, root, path)
         if unexpected_names:
             keyword = error.schema_path[-1]
             for name in unexpected_names:
@@ -150,7 +175,83 @@ def _convert_errors(errors: Any, root: object = None) -> Iterator[Violation]:
             yield Violation(path, keyword, message, schema_path)
 
 
-def _find_unexpected_names(error: Any, facts: Mapping[str, Any], root: object) -> Iterable[str]:
+_ODD_KEY_PATTERN: Final = re.compile(r"|0[0-9]+|\+[0-9]+")
+"""Keys that the library garbles in its paths: it drops the empty key and reads `007` and `+1` as numbers."""
+
+
+def _has_odd_key(root: object) -> bool:
+    remaining_values = [root]
+    while remaining_values:
+        value = remaining_values.pop()
+        if isinstance(value, dict):
+            if any(_ODD_KEY_PATTERN.fullmatch(key) for key in value):
+                return True
+            remaining_values.extend(value.values())
+        elif isinstance(value, list):
+            remaining_values.extend(value)
+    return False
+
+
+_PLACE_TEXT: Final = "\n\nOn instance"
+
+
+class _ExactLocator:
+    """Finds the pointers to the values of errors in the texts of the errors, which have every key as it is.
+
+    A text has `["key"]` for each part of the pointer, as written there, and `[12]` for digits. A key may contain
+    anything, also `"]["`, so the text is compared with the parts that the library does tell. If it still has two
+    meanings, the value decides, and of two errors with the same text each gets one.
+    """
+
+    def __init__(self, root: object) -> None:
+        self._root = root
+        self._located: set[tuple[str, str, str]] = set()
+
+    def locate(self, error: Any) -> str:
+        text: str = error.verbose_message
+        parts = error.instance_path
+        # The text occurs again in keys that contain it, which all come later.
+        places = [match.end() for match in re.finditer(_PLACE_TEXT, text)]
+        start = places[-1 - sum(part.count(_PLACE_TEXT) for part in parts if isinstance(part, str))]
+        pointers = [_match_pointer(text, start, parts, repeat) for repeat in ("*", "*?")]
+        fitting_pointers = [
+            pointer for pointer in pointers if _points_at(self._root, pointer, error.instance)
+        ] or pointers
+        keys = [(pointer, error.kind.name, error.message) for pointer in fitting_pointers]
+        key = next((key for key in keys if key not in self._located), keys[0])
+        self._located.add(key)
+        return key[0]
+
+
+def _match_pointer(text: str, start: int, parts: Iterable[str | int], repeat: str) -> str:
+    """Return the pointer in a text, with its empty parts as early as possible, or as late for a lazy repeat."""
+    empty_parts = rf'((?:\[""\]){repeat})'
+    known_parts = (
+        rf'\["?(\+?0*{part})"?\]' if isinstance(part, int) else rf'\["({re.escape(join_pointer([part])[1:])})"\]'
+        for part in parts
+    )
+    match = re.compile("".join(empty_parts + part for part in known_parts) + empty_parts + ":\n").match(text, start)
+    if match is None:
+        return join_pointer(parts)
+    # Runs of empty parts, which are four characters each, alternate with the known parts.
+    groups = enumerate(match.groups())
+    return "".join(f"/{group}" if number % 2 else "/" * (len(group) // 4) for number, group in groups)
+
+
+def _points_at(root: Any, pointer: str, value: object) -> bool:
+    try:
+        return bool(_resolve_pointer(root, pointer) == value)
+    except (LookupError, ValueError, TypeError):
+        return False
+
+
+def _resolve_pointer(root: Any, pointer: str) -> Any:
+    for part in split_pointer(pointer):
+        root = root[int(part)] if isinstance(root, list) else root[part]
+    return root
+
+
+def _find_unexpected_names(error: Any, facts: Mapping[str, Any], root: object, path: str) -> Iterable[str]:
     """Return the properties that should not be there, if the error is about such properties."""
     if error.kind.name in {"additionalProperties", "unevaluatedProperties"}:
         names: Iterable[str] = facts["unexpected"]
@@ -158,10 +259,9 @@ def _find_unexpected_names(error: Any, facts: Mapping[str, Any], root: object) -
     forbids_everything = error.kind.name == "falseSchema" and error.schema_path[-1:] == ["additionalProperties"]
     if forbids_everything and root is not None:
         # If no property is allowed, the library reports the first value without its name.
-        for step in error.instance_path:
-            root = root[step]  # type: ignore[index]
-        if isinstance(root, dict) and root != error.instance:
-            return root.keys()
+        value = _resolve_pointer(root, path)
+        if isinstance(value, dict) and value != error.instance:
+            return value.keys()
     return ()
 
 
@@ -192,7 +292,8 @@ def _describe_alternatives(facts: Mapping[str, Any], instance: object) -> str:
     if any(not errors for errors in errors_by_branch):
         return "fits more than one of the alternatives, and exactly one is allowed"
     # The first in our order: the order of the library may change with its next release.
-    first_messages = [min(_convert_errors(errors)).message for errors in errors_by_branch]
+    branches = [list(_convert_errors(errors)) for errors in errors_by_branch]
+    first_messages = [min(violations).message for violations in branches if violations]
     if (
         len(set(first_messages)) == len(first_messages)
         and len(first_messages) <= 4
@@ -228,6 +329,7 @@ _MESSAGE_FORMATTERS: Mapping[str, _MessageFormatter] = {
     "maxProperties": lambda f, _: f"expected at most {_format_count(f['limit'], 'property')}",
     "uniqueItems": lambda _f, _: "expected unique items",
     "contains": lambda _f, _: "too few or too many items of the required kind",
+    "additionalItems": lambda _f, _: "unexpected items at the end",
     "unevaluatedItems": lambda _f, _: "unexpected items at the end",
     "pattern": lambda f, _: f"expected to match {quote_json(f['pattern'])}",
     "format": lambda f, _: f"expected the format {quote_json(f['format'])}",
