@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import anyio
 import pytest
@@ -231,3 +232,56 @@ async def test_a_cancelled_thread_has_its_command_ended(folder: Path) -> None:
 @pytest.mark.anyio
 async def test_a_thread_returns_what_its_work_returns() -> None:
     assert (await blocking.run_in_thread(run_command, ["echo", "a"])).stdout == b"a\n"
+
+
+def read_stream(argv: list[str]) -> None:
+    with blocking.stream_output(argv, cwd=Path(), env=None, silence_timeout=WAIT_TIMEOUT_SECONDS) as pieces:
+        list(pieces)
+
+
+@pytest.mark.anyio
+@requirement("a:cancel:stops-the-work", "a:kill:all-descendants")
+@pytest.mark.parametrize("run_tree", [run_command, read_stream])
+async def test_a_cancelled_thread_ends_both_commands_that_it_runs_and_tries_nothing_else(
+    folder: Path, run_tree: Callable[[list[str]], object]
+) -> None:
+    ended, tried_again = Event(), Event()
+
+    def run_two() -> None:
+        try:
+            with blocking.stream_output(["yes"], cwd=folder, env=None, silence_timeout=WAIT_TIMEOUT_SECONDS):
+                run_tree(trees.build_command(folder, "ignoreterm"))
+        except Exception:  # noqa: BLE001 - as work that has another way when a command fails
+            tried_again.set()
+        except blocking.WorkStopped:
+            ended.set()
+            raise
+
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(partial(blocking.run_in_thread, run_two, grace=0.1))
+        await anyio.to_thread.run_sync(wait_until, lambda: trees.is_grown(folder, "ignoreterm"))
+        calls.cancel_scope.cancel()
+
+    assert await anyio.to_thread.run_sync(ended.wait, WAIT_TIMEOUT_SECONDS)
+    assert not tried_again.is_set()
+    await anyio.to_thread.run_sync(wait_until, lambda: trees.find_living(folder) == [])
+
+
+@pytest.mark.anyio
+async def test_work_that_computes_learns_that_its_caller_has_gone() -> None:
+    begun, ended = Event(), Event()
+
+    def compute() -> None:
+        begun.set()
+        try:
+            wait_until(blocking.raise_if_stopped)  # which never returns anything true
+        finally:
+            ended.set()
+
+    blocking.raise_if_stopped()  # nothing has ended here
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(blocking.run_in_thread, compute)
+        await anyio.to_thread.run_sync(begun.wait, WAIT_TIMEOUT_SECONDS)
+        calls.cancel_scope.cancel()
+
+    assert await anyio.to_thread.run_sync(ended.wait, WAIT_TIMEOUT_SECONDS)

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from cleats.settings import Settings
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -16,24 +18,31 @@ class Capability:
 
     group: str
     name: str
-    probe: Literal["command", "module", "platform"]
+    probe: Literal["command", "module", "platform", "checkout"]
     target: str
     purpose: str
     remedy: str
 
-    @property
-    def is_present(self) -> bool:
-        """True if the capability is available now."""
-        if self.probe == "command":
-            return _is_runnable(self.target)
-        if self.probe == "module":
-            return _is_importable(self.target)
-        return sys.platform == self.target
+    def is_present(self, lint_root: Path | None = None) -> bool:
+        """Return whether the capability is available now; `lint_root` is the checkout whose own linters may run."""
+        match self.probe:
+            case "command":
+                return _is_runnable(self.target)
+            case "module":
+                return _is_importable(self.target)
+            case "checkout":
+                return lint_root is not None and _is_runnable("node") and _is_installed(self.target, lint_root)
+            case _:
+                return sys.platform == self.target
 
 
 def _is_runnable(name: str) -> bool:
     python_folder = Path(sys.executable).parent  # commands of this environment may not be on the PATH
     return shutil.which(name) is not None or shutil.which(name, path=str(python_folder)) is not None
+
+
+def _is_installed(name: str, lint_root: Path) -> bool:
+    return shutil.which(name, path=str(lint_root / "node_modules" / ".bin")) is not None
 
 
 def _is_importable(name: str) -> bool:
@@ -65,10 +74,10 @@ CAPABILITIES = (
     Capability(
         "lint",
         "eslint",
-        "command",
-        "node",
+        "checkout",
+        "eslint",
         "Lint findings of a repository's own ESLint, where its code may run.",
-        "Install Node.js, and ESLint in the repository.",
+        "Install Node.js, and ESLint in the repository; CLEATS_INDEX_LINT=repository lets it run.",
     ),
     Capability(
         "launch",
@@ -90,10 +99,23 @@ CAPABILITIES = (
 """The table of capabilities. The capability block, `check_status` and `cleats doctor` read it."""
 
 
+BUILT_IN_SUPPORT: Mapping[str, Mapping[str, bool]] = {
+    "mcp": {"legacy": True},
+    "vector": {"wordTable": True, "hnsw": False, "sqliteVec": False},
+    "docs": {"markdown": True, "rst": True, "asciidoc": True, "tex": True, "pdf": False, "docx": False},
+}
+"""Facts about this program that no machine changes: wires, kinds of vector search, documents that it reads."""
+
+
+def find_lint_root(settings: Settings) -> Path | None:
+    """Return the project if the settings let the linters of a repository run, else None."""
+    return settings.project_dir if settings.code.index_lint == "repository" else None
+
+
 @cache
-def detect_capabilities() -> Mapping[str, Mapping[str, bool]]:
+def detect_capabilities(lint_root: Path | None = None) -> Mapping[str, Mapping[str, bool]]:
     """Detect every capability, by group and name; the result is cached."""
-    block: dict[str, dict[str, bool]] = {}
+    block = {group: dict(support) for group, support in BUILT_IN_SUPPORT.items()}
     for capability in CAPABILITIES:
-        block.setdefault(capability.group, {})[capability.name] = capability.is_present
+        block.setdefault(capability.group, {})[capability.name] = capability.is_present(lint_root)
     return block

@@ -1,15 +1,26 @@
-"""Shutdown requests: SIGINT and SIGTERM become one event."""
+"""Shutdown: SIGINT and SIGTERM become one event, and a process ends even if a thread does not."""
 
 import asyncio
+import atexit
+import logging
+import os
 import signal
+import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+log = logging.getLogger(__name__)
 
 SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 SIGNAL_ECHO_SECONDS = 0.5
 """Time in which a second signal counts as the first one: a wrapper process often forwards the
 signal that the terminal has sent to both."""
+
+THREAD_EXIT_SECONDS = 1.0
+"""Time that the threads of ended calls get to notice that they have ended, when the process exits."""
 
 
 class Shutdown:
@@ -69,3 +80,24 @@ def _suppress_unsupported() -> Iterator[None]:
         yield
     except (NotImplementedError, RuntimeError):
         return
+
+
+def exit_despite_threads(exit_code: int) -> None:
+    """Exit now if a thread does not end; Python would wait for it without limit.
+
+    A call that has ended leaves its thread behind, which stops at its next check. One that waits for
+    a dead file system, or computes in a library, has none.
+    """
+    deadline = time.monotonic() + THREAD_EXIT_SECONDS
+    threads = [thread for thread in threading.enumerate() if not thread.daemon]
+    threads.remove(threading.current_thread())
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if not any(thread.is_alive() for thread in threads):
+        return
+    log.warning("exit.threads count=%d: not waited for", sum(thread.is_alive() for thread in threads))
+    atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before `os._exit`
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(exit_code)

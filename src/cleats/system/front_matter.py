@@ -189,7 +189,6 @@ def _set_key(front: list[str], kind: str, key: str, value: Any) -> list[str]:
 
 
 def _is_continuation(line: str, kind: str, value_text: str) -> bool:
-    """Return whether a line still belongs to the value that began before it."""
     if kind == "yaml":
         # A list may have the same indentation as its key.
         return line.startswith((" ", "\t", "- ")) or line == "-"

@@ -1,13 +1,9 @@
 """Git for checkouts from anywhere: nothing of a repository is ever run.
 
 The `.git/config` and `.gitattributes` of a checkout can name programs: a file monitor, hooks,
-filters, external diffs, text converters, signature checkers, remote helpers. Every git command of
-Cleats is built here, with one list of settings that disables them all. The environment is built
-from scratch, because a server that was itself started by a git hook would inherit `GIT_DIR`, and a
-git that lies in the checkout is never run.
-
-`ReadOnlyGit` reads a checkout, opens no connection and fetches no missing objects. The launch
-toolset has a client of its own for the same commands, because it fetches, writes and pushes.
+filters, external diffs, text converters, signature checkers, remote helpers. One list of settings
+disables them all. The environment is built from scratch, because a server that was itself started by
+a git hook would inherit `GIT_DIR`. The launch toolset has its own client, which fetches and pushes.
 """
 
 import os
@@ -138,16 +134,12 @@ def find_git(checkout: Path | None = None, search_path: str | None = None) -> st
     """
     program = shutil.which("git", path=search_path)
     # With a relative folder in PATH, or on Windows, this could find a git in the checkout.
-    if program is None or not Path(program).is_absolute() or _is_inside(program, checkout):
+    if program is None or not Path(program).is_absolute():
+        raise GitError("git is not installed")
+    folders = () if checkout is None else (checkout, checkout.resolve())
+    if any(path.is_relative_to(folder) for path in (Path(program), Path(program).resolve()) for folder in folders):
         raise GitError("git is not installed")
     return program
-
-
-def _is_inside(program: str, checkout: Path | None) -> bool:
-    if checkout is None:
-        return False
-    folders = (checkout, checkout.resolve())
-    return any(path.is_relative_to(folder) for path in (Path(program), Path(program).resolve()) for folder in folders)
 
 
 def build_argv(program: str, args: Sequence[str], settings: Sequence[str], filters: Sequence[str] = ()) -> list[str]:

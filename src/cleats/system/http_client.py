@@ -112,21 +112,13 @@ class HttpClient:
             headers={"user-agent": USER_AGENT, **authorization, **self.headers},
             auth=self.auth,
             timeout=self.timeout,
-            verify=self.ssl_context or self._choose_verification(),
+            verify=self.ssl_context or (_make_plain_context() if self.base_url.startswith("http:") else True),
         )
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         if self._client is not None:
             await self._client.aclose()
-
-    def _choose_verification(self) -> "bool | ssl.SSLContext":
-        """Return the TLS setting; the slow system certificates are loaded only for https."""
-        if not self.base_url.startswith("http:"):
-            return True
-        import ssl  # noqa: PLC0415 - as slow as the certificates
-
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     async def send(
         self, method: str, path: str = "", content: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -175,6 +167,13 @@ class HttpClient:
             len(body) > self.max_bytes,
             int(retry_after) if retry_after.isdecimal() else None,
         )
+
+
+def _make_plain_context() -> "ssl.SSLContext":
+    """Return a context without the system certificates, which are slow to load."""
+    import ssl  # noqa: PLC0415 - as slow as the certificates
+
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def create_client(**options: Any) -> "httpx2.AsyncClient":

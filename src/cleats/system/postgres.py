@@ -62,9 +62,7 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
         import psycopg  # noqa: PLC0415 - an extra
     except ImportError:
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING,
-            "A shared database needs the package psycopg.",
-            hint="Install cleats[fleet].",
+            ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint="Install cleats[fleet]."
         ) from None
     try:
         url_options = psycopg.conninfo.conninfo_to_dict(url)

@@ -123,7 +123,6 @@ def _load_header(block: str) -> SkillHeader:
 
 
 def _quote_value(line: str) -> str:
-    """Return a line with its value in quotes, if it has a value that may need them."""
     match = _ENTRY_PATTERN.fullmatch(line)
     if match is None or match[2][0] in "\"'|>[{":
         return line

@@ -1,12 +1,8 @@
 """Processes that work through a list of tasks, and survive tasks that end their process.
 
 A parser is native code: it may crash, and a parse that hangs cannot be interrupted. So each task
-runs in another process, under time limits, and the worst possible result is `LostTask`.
-Results come in the order of the tasks, and the amount of pending work is bounded, so that memory
-does not grow with the list.
-
-Workers are forked where that is safe, so that libraries are loaded once. They end with the process
-that started them, because their pipe closes.
+runs in another process, under time limits, and the worst possible result is `LostTask`. Workers are
+forked where that is safe, and end with the process that started them, because their pipe closes.
 """
 
 import faulthandler
@@ -83,10 +79,14 @@ class ProcessPool(Generic[T]):
                     pending_weight -= weigh(tasks[position])
                     position += 1
         finally:
-            self._stop_workers()
+            for worker in self._workers:
+                worker.pipe.close()
+                worker.process.kill()
+            for worker in self._workers:
+                worker.process.join()
+            self._workers.clear()
 
     def _assign_batches(self, room: int, weigh: Callable[[T], int]) -> int:
-        """Assign batches to workers; return their total weight."""
         assigned_weight = 0
         while self._queued_batches and assigned_weight < room and (worker := self._pick_worker()) is not None:
             batch = self._queued_batches.popleft()
@@ -102,12 +102,14 @@ class ProcessPool(Generic[T]):
     def _pick_worker(self) -> "_PoolWorker[T] | None":
         best = min(self._workers, key=lambda worker: len(worker.batches), default=None)
         if len(self._workers) < self._count and (best is None or best.batches):
-            self._workers.append(self._start_worker())
+            serve = partial(_run_tasks, work=self._work, limit=TASK_TIMEOUT_SECONDS if self._limited else 0.0)
+            self._workers.append(_PoolWorker(*start_process(serve)))
             return self._workers[-1]
         return best if best is not None and len(best.batches) < MAX_BATCHES_PER_WORKER else None
 
     def _receive_results(self) -> Iterator[tuple[int, bytes | LostTask]]:
-        for worker in self._wait_for_workers():
+        ready_pipes = {id(pipe) for pipe in wait([worker.pipe for worker in self._workers])}
+        for worker in [worker for worker in self._workers if id(worker.pipe) in ready_pipes]:
             try:
                 number, result = worker.pipe.recv()
             except (EOFError, OSError):
@@ -118,10 +120,6 @@ class ProcessPool(Generic[T]):
                 worker.batches.popleft()
             yield number, result
 
-    def _wait_for_workers(self) -> "list[_PoolWorker[T]]":
-        ready_pipes = {id(pipe) for pipe in wait([worker.pipe for worker in self._workers])}
-        return [worker for worker in self._workers if id(worker.pipe) in ready_pipes]
-
     def _reap_worker(self, worker: "_PoolWorker[T]") -> Iterator[tuple[int, LostTask]]:
         self._workers.remove(worker)
         worker.pipe.close()
@@ -131,18 +129,6 @@ class ProcessPool(Generic[T]):
             yield unfinished_tasks.popleft()[0], LostTask()
         if unfinished_tasks:
             self._queued_batches.appendleft(unfinished_tasks)
-
-    def _start_worker(self) -> "_PoolWorker[T]":
-        serve = partial(_run_tasks, work=self._work, limit=TASK_TIMEOUT_SECONDS if self._limited else 0.0)
-        return _PoolWorker(*start_process(serve))
-
-    def _stop_workers(self) -> None:
-        for worker in self._workers:
-            worker.pipe.close()
-            worker.process.kill()
-        for worker in self._workers:
-            worker.process.join()
-        self._workers.clear()
 
 
 def _split_batches(tasks: Sequence[T], weigh: Callable[[T], int]) -> "Iterator[deque[NumberedTask[T]]]":

@@ -1,9 +1,7 @@
 """Workers: a separate process for a piece of work, and the messages that it exchanges with its caller.
 
-The order is sent to stdin. The process writes lines of JSON to stdout, each an object with one key;
-the last line is the result. Lines of other output cannot be mistaken for one, because the process
-redirects its stdout first. `run_task` and `send_task` are the two sides for a work of typed
-messages: any number of `progress`, then `done` or `error`.
+The order is sent to stdin. The process writes lines of JSON to stdout, which nothing else can write
+to: any number of `progress`, then `done` or `error`.
 """
 
 import os
@@ -140,15 +138,12 @@ async def send_task(  # noqa: PLR0917 - called by position
         return message.done
     if message is not None and message.error is not None:
         raise message.error.to_error()
+    code = worker.exit_code
     raise ToolError(
         ErrorCode.INTERNAL,
-        f"The {worker_name} ended with {_describe_exit(worker.exit_code)}. "
+        f"The {worker_name} ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}. "
         "An earlier index, if there is one, still answers.",
         hint="Call it again; the server's log has what it wrote.",
         retryable=True,
         details={"stderr": worker.stderr.decode(errors="replace")[-2000:]},
     )
-
-
-def _describe_exit(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,18 +1,28 @@
-"""Blocking commands for threads without an event loop: the counterpart of `process` for builders.
+"""Blocking work for threads without an event loop: the counterpart of `process` for builders.
 
 The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five
 times as long to start as git takes to answer; so within `shared_supervisor` the commands of a
 thread share one, which runs them one after the other. Nothing here loads an event loop: in a small
 build that alone would take as long as all its commands.
+
+A call that works in a thread uses `run_in_thread`. When the call ends, its commands end too, and
+the thread itself at its next command or `raise_if_stopped`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cleats.system.processes.command import IS_WINDOWS, MAX_OUTPUT_BYTES, CompletedCommand, OutputTail, StartError
+from cleats.system.processes.command import (
+    GRACE_SECONDS,
+    IS_WINDOWS,
+    MAX_OUTPUT_BYTES,
+    CompletedCommand,
+    OutputTail,
+    StartError,
+)
 
 if TYPE_CHECKING:
     from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
@@ -21,16 +31,48 @@ __all__ = [
     "CommandError",
     "CompletedCommand",
     "StartError",
+    "WorkStopped",
+    "is_stopped",
+    "raise_if_stopped",
     "run_command",
     "run_in_thread",
     "shared_supervisor",
     "stream_output",
 ]
 
-T = TypeVar("T")
 R = TypeVar("R")
 
-_current_supervisor: "ContextVar[SharedSupervisor | None]" = ContextVar("attendant", default=None)
+_current_supervisor: "ContextVar[SharedSupervisor | None]" = ContextVar("supervisor", default=None)
+_current_work: "ContextVar[_ThreadWork | None]" = ContextVar("thread_work", default=None)
+
+
+class WorkStopped(BaseException):
+    """Raised in a thread whose caller has gone; no `except Exception` on the way keeps it working."""
+
+
+class _ThreadWork:
+    """Work in a thread, and whether its caller has gone."""
+
+    __slots__ = ("is_stopped",)
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+
+
+def is_stopped() -> bool:
+    """Return whether the caller of the work in this thread has gone. Cheap enough for inner loops."""
+    work = _current_work.get()
+    return work is not None and work.is_stopped
+
+
+def raise_if_stopped() -> None:
+    """Let the work in this thread end here if its caller has gone.
+
+    Raises:
+        WorkStopped: nobody waits for the result any more.
+    """
+    if is_stopped():
+        raise WorkStopped
 
 
 class CommandError(Exception):
@@ -63,24 +105,31 @@ def _use_supervisor(supervisor: "SharedSupervisor") -> Iterator[None]:
         supervisor.close()
 
 
-async def run_in_thread(work: Callable[[T], R], argument: T) -> R:
-    """Run blocking work in a thread; cancelling it terminates its current and later commands."""
+async def run_in_thread(work: Callable[..., R], *arguments: Any, grace: float = GRACE_SECONDS) -> R:
+    """Run blocking work in a thread. Cancelling it terminates its commands, and the work soon after.
+
+    The cancelled caller goes on at once; a command that ignores SIGTERM has `grace` more seconds.
+    """
     from anyio import to_thread  # noqa: PLC0415 - an async caller has loaded it already
 
-    if IS_WINDOWS:
-        return await to_thread.run_sync(work, argument, abandon_on_cancel=True)
-    from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
+    thread_work = _ThreadWork()
+    supervisor = None
+    if not IS_WINDOWS:
+        from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
 
-    supervisor = SharedSupervisor()
+        supervisor = SharedSupervisor(grace)
 
     def run_work() -> R:
-        with _use_supervisor(supervisor):
-            return work(argument)
+        _current_work.set(thread_work)  # the context is a copy for this thread
+        with _use_supervisor(supervisor) if supervisor else nullcontext():
+            return work(*arguments)
 
     try:
         return await to_thread.run_sync(run_work, abandon_on_cancel=True)
     finally:
-        supervisor.stop()
+        thread_work.is_stopped = True
+        if supervisor is not None:
+            supervisor.stop()
 
 
 def run_command(
@@ -148,9 +197,11 @@ def _start_command(
 ) -> Iterator["SupervisedCommand"]:
     from cleats.system.processes.shared_supervisor import SupervisedCommand  # noqa: PLC0415 - not on Windows
 
+    raise_if_stopped()
     supervisor = _current_supervisor.get()
     if supervisor is None or supervisor.is_busy:
-        with shared_supervisor(), _start_command(argv, cwd, env, stdin, has_stderr=has_stderr) as command:
+        nested = shared_supervisor() if supervisor is None else _use_supervisor(supervisor.create_nested())
+        with nested, _start_command(argv, cwd, env, stdin, has_stderr=has_stderr) as command:
             yield command
         return
     try:
@@ -160,8 +211,12 @@ def _start_command(
     try:
         command.start(cwd, env)
         yield command
+    except Exception:
+        raise_if_stopped()  # the command has failed because it was terminated
+        raise
     finally:
         command.end()
+    raise_if_stopped()
 
 
 def _run_on_event_loop(timeout: float | None, argv: Sequence[str], **options: Any) -> CompletedCommand:

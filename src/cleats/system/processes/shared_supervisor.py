@@ -36,11 +36,20 @@ KILLED_EXIT_CODE: Final = -9
 class SharedSupervisor:
     """A supervisor, spawned for its first command. Runs one command at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = GRACE_SECONDS) -> None:
         self.is_busy = False
         self.is_stopped = False
+        self.grace = grace
         self._pid = 0
         self._partial_report = b""
+        self._nested: SharedSupervisor | None = None
+
+    def create_nested(self) -> "SharedSupervisor":
+        """Create a supervisor for a command beside the running one; stopping this one stops both."""
+        self._nested = SharedSupervisor(self.grace)
+        if self.is_stopped:
+            self._nested.stop()
+        return self._nested
 
     def send_command(self, payload: bytes, pipes: CommandPipes) -> None:
         """Have a command started, with the other ends of these pipes as its streams."""
@@ -50,6 +59,8 @@ class SharedSupervisor:
             self._spawn()
         pipes.send_header(self._lifeline, payload)
         self._lifeline.sendall(payload)
+        if self.is_stopped:  # between the first look and now, when there was nothing to stop yet
+            self.stop()
 
     def _spawn(self) -> None:
         self._lifeline, supervisor_socket = socketpair()
@@ -80,6 +91,8 @@ class SharedSupervisor:
     def stop(self) -> None:
         """Terminate whatever runs, for good; a waiting thread notices. Callable from any thread."""
         self.is_stopped = True
+        if self._nested is not None:
+            self._nested.stop()
         if self._pid:
             with suppress(OSError):  # when the other side is gone already
                 self._lifeline.shutdown(SHUT_WR)
@@ -91,7 +104,7 @@ class SharedSupervisor:
         with suppress(OSError):
             self._lifeline.shutdown(SHUT_WR)
         pid, self._pid = self._pid, 0
-        self._lifeline.settimeout(GRACE_SECONDS + SUPERVISOR_TIMEOUT_SECONDS)
+        self._lifeline.settimeout(self.grace + SUPERVISOR_TIMEOUT_SECONDS)
         try:
             while all(map(_log_survivors, self.read_reports())):
                 pass
@@ -142,7 +155,7 @@ class SupervisedCommand:
             StartError: It cannot be started.
         """
         try:
-            self._supervisor.send_command(encode_command(self._argv, env, GRACE_SECONDS, cwd), self._pipes)
+            self._supervisor.send_command(encode_command(self._argv, env, self._supervisor.grace, cwd), self._pipes)
         except OSError as error:
             raise StartError.from_os_error(self._argv[0], error) from error
         while not self._pid:
