@@ -9,7 +9,7 @@ import pytest
 
 from cleats import app
 from cleats.contract.toolset_rules import list_tool_names
-from cleats.settings import Settings
+from cleats.settings import make_settings
 from tests.support.assets import SHOWCASE_FOLDER
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.requirements import requirement
@@ -24,6 +24,13 @@ CALL_CASES: list[tuple[str, dict[str, Any]]] = [
     ("index_status", {"repoPath": 7}),
     ("search", {"query": "x"}),
     ("search", {}),
+    ("find_code", {"query": "x"}),
+    ("grep_code", {"pattern": "x"}),
+    ("grep_code", {"pattern": "(", "regex": True}),
+    ("read_symbol", {"name": "x"}),
+    ("find_references", {"name": "x"}),
+    ("outline", {}),
+    ("read_lines", {"path": "nothing.txt"}),
     ("show_file", {"path": "nothing.txt"}),
     ("show_file", {"path": "../outside.txt"}),
     ("config_status", {"repoPath": 7}),
@@ -92,13 +99,18 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sur
         home,
         SYN_SCHEMAS_DIR="set/jsonschema",
         SYN_EXAMPLES_DIR="set/examples",
+        CLEATS_SKILL_TOOLS="all",
         CLEATS_SKILL_DIRS=str(REPOSITORY_ROOT / "examples" / "skills"),
         CLEATS_TELEMETRY="off",
     ) as surfaces_by_name:
         yield surfaces_by_name
 
 
-TOOL_PAYLOADS = {name: tool.payload for tool in app.build_registry(Settings()) for name in list_tool_names(tool)}
+TOOL_PAYLOADS = {
+    name: tool.payload
+    for tool in app.build_registry(make_settings(skill_tools="all"))
+    for name in list_tool_names(tool)
+}
 
 
 def drop_volatile_fields(value: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleats.transports.json_text import InvalidJsonError, decode_json
+from cleats.transports.jsonrpc import InvalidJsonError, decode_json
 
 
 def read_decode_error(text: bytes) -> str:

@@ -59,9 +59,11 @@ def test_an_answer_carries_its_id_and_value_unchanged(request_id: Any, value: An
     assert body == {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
-def test_an_error_without_data_has_no_data() -> None:
-    assert json.loads(jsonrpc.encode_error(None, -32700, "no")) == {
+def test_the_refusal_of_a_message_has_its_string_code() -> None:
+    refusal = jsonrpc.encode_refusal(jsonrpc.MalformedMessage(-32700, "no"))
+
+    assert json.loads(refusal) == {
         "jsonrpc": "2.0",
         "id": None,
-        "error": {"code": -32700, "message": "no"},
+        "error": {"code": -32700, "message": "no", "data": {"code": "INVALID_REQUEST"}},
     }

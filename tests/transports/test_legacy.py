@@ -15,7 +15,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.transports.legacy import replies
+from cleats.transports import legacy
 from tests.support import process_trees as trees
 from tests.support.mcp_client import ServerPeer, encode_legacy_frame, start_legacy_server, start_server
 from tests.support.requirements import requirement
@@ -180,11 +180,11 @@ def test_the_output_of_a_failed_child_is_trimmed_and_has_its_own_fields(tmp_path
 
 
 def test_output_that_is_cut_does_not_begin_with_the_space_at_the_cut() -> None:
-    text = "early" + " " * replies.MAX_OUTPUT_CHARS + "x" * (replies.MAX_OUTPUT_CHARS - 1)
+    text = "early" + " " * legacy.MAX_OUTPUT_CHARS + "x" * (legacy.MAX_OUTPUT_CHARS - 1)
 
-    body = replies.flatten_error(ToolError(ErrorCode.INTERNAL, "failed", details={"stderr": text}))
+    body = legacy.flatten_error(ToolError(ErrorCode.INTERNAL, "failed", details={"stderr": text}))
 
-    assert body["stderr"] == "x" * (replies.MAX_OUTPUT_CHARS - 1)
+    assert body["stderr"] == "x" * (legacy.MAX_OUTPUT_CHARS - 1)
 
 
 @requirement("a:arguments:unknown-refused", "a:arguments:reserved-refused", "a:error:flat")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.violations import Validator
-from cleats.transports.json_text import MAX_NESTING_LEVELS, is_too_deep
+from cleats.transports.jsonrpc import MAX_NESTING_LEVELS, is_too_deep
 from tests.support.http_client import JSON_HEADERS, run_web_server
 from tests.transports.test_jsonrpc import json_value
 

@@ -91,7 +91,7 @@ def test_the_specs_example_is_answered_to_the_byte(tmp_path: Path) -> None:
     "wire_id",
     [
         *(b"1", b'"a"', b'""', b"0", b"-7", b"1.5", b"123456789012345678901234567890"),
-        *(b"1.50", b"1e2", b"-0.0", b"12345678901234567890.123456789"),
+        *(b"1.50", b"1e2", b"-0.0", b"-0", b"12345678901234567890.123456789"),
     ],
 )
 def test_an_id_that_is_a_string_or_a_number_comes_back_unchanged(tmp_path: Path, wire_id: bytes) -> None:
@@ -124,6 +124,7 @@ def test_an_id_that_is_a_string_or_a_number_comes_back_unchanged(tmp_path: Path,
         (b"7", -32600, None),
         (b"{", -32700, None),
         (b'{"jsonrpc":"2.0","id":NaN,"method":"echo"}', -32700, None),
+        (b'{"jsonrpc":"2.0","id":1e400,"method":"echo"}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700, None),
         (b"[" * 100_000, -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":%b}}' % DEEP_JSON, -32700, None),
@@ -139,7 +140,18 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(
         following = peer.receive()
 
     assert (refusal["jsonrpc"], refusal["id"], refusal["error"]["code"]) == ("2.0", answer_id, code)
+    assert refusal["error"]["data"] == {"code": "INVALID_REQUEST"}
     assert following["id"] == "next"
+
+
+@requirement("d:rpc:ids")
+@pytest.mark.parametrize("wire_id", [b"-0", b"1.50"])
+def test_the_id_of_a_refused_request_comes_back_unchanged_too(tmp_path: Path, wire_id: bytes) -> None:
+    with start_line_server(tmp_path) as peer:
+        peer.send(b'{"jsonrpc":"1.0","id":%s,"method":"echo"}\n' % wire_id)
+        peer.receive()
+
+    assert peer.lines[0].startswith(b'{"jsonrpc":"2.0","id":%s,"error":' % wire_id)
 
 
 def test_a_request_without_an_id_runs_and_is_not_answered(tmp_path: Path) -> None:
@@ -354,7 +366,9 @@ def _exchange_chunks(chunks: list[bytes], limit: int = BYTES_PER_MIB) -> FakeWir
         registry = Registry([Toolset(name="t", purpose="", tools=[ECHO_TOOL])])
         quiet = CallTelemetry(log_calls=False)
         dispatcher = Dispatcher(registry, concurrency=1, queue=1, telemetry=quiet)
-        server_task = asyncio.create_task(rpc.serve_client(dispatcher, wire, limit=limit, drain=1, shutdown=stop))
+        server_task = asyncio.create_task(
+            rpc.RpcConnection(dispatcher, wire, limit=limit, drain=1, shutdown=stop).run()
+        )
         await asyncio.sleep(0)
         for chunk in chunks:
             wire.deliver(chunk)
@@ -464,7 +478,7 @@ def test_the_ready_file_is_removed_when_the_server_fails(tmp_path: Path, announc
     file = tmp_path / "ready"
 
     def fail_while_ready() -> None:
-        with lifecycle.announce_ready(str(file), "now", {}):
+        with lifecycle.announce_ready(str(file), {"timestamp": "now"}):
             assert file.exists()
             raise RuntimeError
 
@@ -480,7 +494,7 @@ def test_a_link_in_the_place_of_the_ready_file_is_replaced_and_not_followed(tmp_
     precious.write_text("mine")
     link.symlink_to(precious)
 
-    with lifecycle.announce_ready(str(link), "now", {}):
+    with lifecycle.announce_ready(str(link), {"timestamp": "now"}):
         assert link.read_text() == f"{os.getpid()} now\n"
 
     assert precious.read_text() == "mine"
@@ -491,7 +505,7 @@ def test_a_link_in_the_place_of_the_ready_file_is_replaced_and_not_followed(tmp_
 def test_the_ready_file_of_another_server_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "ready"
 
-    with lifecycle.announce_ready(str(file), "now", {}):
+    with lifecycle.announce_ready(str(file), {"timestamp": "now"}):
         file.write_text("4711 later\n")
 
     assert file.read_text() == "4711 later\n"

@@ -27,8 +27,8 @@ WireFrame: TypeAlias = bytes | OversizedFrame | InvalidFrame
 class LineFramer:
     """A framer with one body per line, ended by LF or CRLF; blank lines are ignored.
 
-    Never buffers more than `limit` bytes and a CR: a longer line is refused as soon as it is known
-    to be too long, and the rest of it is discarded as it arrives.
+    Never buffers more than `limit` bytes and a CR: a longer line is refused as soon as it is known to be too long, and
+    the rest of it is discarded as it arrives.
     """
 
     limit: int
@@ -98,10 +98,10 @@ class ContentLengthFramer:
 
     Header lines end in CRLF or LF, and a blank line ends the header.
 
-    An invalid header line is refused when the line ends, not when the header does: a client that
-    sends bare lines never sends the blank one, and would wait for ever. Good frames may still
-    follow the bytes that broke the framing, so a line that ends in a Content-Length resynchronizes
-    the stream, whatever precedes it (the raw newline after it cannot be part of a JSON body).
+    An invalid header line is refused when the line ends, not when the header does: a client that sends bare lines never
+    sends the blank one, and would wait for ever. Good frames may still follow the bytes that broke the framing, so a
+    line that ends in a Content-Length resynchronizes the stream, whatever precedes it (the raw newline after it cannot
+    be part of a JSON body).
     """
 
     limit: int
@@ -185,7 +185,6 @@ class ContentLengthFramer:
             yield InvalidFrame(reason)
 
     def _parse_header_field(self, line: bytes) -> str | None:
-        """Parse one header line; return the reason if it is invalid."""
         match = _HEADER_FIELD_PATTERN.fullmatch(line)
         if match is None:
             return "a header line is not `Name: value`"
@@ -201,7 +200,6 @@ class ContentLengthFramer:
         return None
 
     def _begin_body(self, length: int) -> Iterator[WireFrame]:
-        """Start reading the body once the header is complete."""
         self._reset()
         if length > self.limit:
             self._skip_bytes = length

@@ -1,14 +1,103 @@
-"""JSON-RPC 2.0 messages: parsing and encoding, without knowledge of tools.
+"""JSON-RPC 2.0 messages and the strict JSON below them, without knowledge of tools.
 
-Invalid JSON is a parse error; a batch, a bad id or a wrong version is an invalid request.
+NaN, invalid UTF-8, lone surrogates, numbers out of range, excessive nesting and trailing garbage are parse errors on
+every wire, with the same messages; a batch, a bad id or a wrong version is an invalid request.
 """
 
+import codecs
+import logging
+import re
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from cleats.transports.json_text import InvalidJsonError, decode_json
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.outcome import Failed, Outcome
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_NESTING_LEVELS: Final = 200
+"""The maximum nesting depth; the validator accepts 255, as does the MCP SDK."""
+
+# An unterminated string matches too, so that every quote is visited only once, whatever the text.
+_STRING_PATTERN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_LEVEL_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NON_BRACKET_BYTES: Final = bytes(set(range(256)) - set(b"[{]}"))
+
+
+def is_too_deep(text: bytes) -> bool:
+    """Return whether a JSON text is nested deeper than the limit."""
+    if text.count(b"[") + text.count(b"{") <= MAX_NESTING_LEVELS:  # cheap, and true of nearly all
+        return False
+    steps = array("b", _STRING_PATTERN.sub(b"", text).translate(_LEVEL_STEPS, _NON_BRACKET_BYTES))
+    return max(accumulate(steps), default=0) > MAX_NESTING_LEVELS
+
+
+_decode = msgspec.json.Decoder().decode
+
+_ESCAPE_PATTERN: Final = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
+_SURROGATE_PAIR_PATTERN: Final = re.compile(rb"\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}")
+_BYTE_OFFSET_PATTERN: Final = re.compile(r"\(byte (\d+)\)")
+
+
+class InvalidJsonError(ValueError):
+    """A text that is not acceptable JSON. The message is the reason."""
+
+
+def decode_json(text: bytes) -> Any:
+    """Decode a JSON text.
+
+    Raises:
+        InvalidJsonError: The text is not acceptable JSON.
+    """
+    if is_too_deep(text):
+        raise InvalidJsonError("nested too deeply")
+    try:
+        return _decode(text)
+    except ValueError as error:  # msgspec's errors and UnicodeDecodeError alike
+        raise InvalidJsonError(_describe_error(text, error)) from None
+
+
+def _describe_error(text: bytes, error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):  # of a part of the text
+        try:
+            text.decode()
+        except UnicodeDecodeError as whole_error:
+            return f"invalid UTF-8 (byte {whole_error.start})"
+        return "invalid UTF-8"
+    if text.startswith(codecs.BOM_UTF8):
+        return "it begins with a byte order mark"
+    message = str(error).removeprefix("JSON is malformed: ").partition(" - at ")[0]
+    surrogate_offset = _find_lone_surrogate(text)
+    offset_match = _BYTE_OFFSET_PATTERN.search(message)
+    # For half a pair the library reports whatever it misses first, never at an earlier offset.
+    if (
+        surrogate_offset is not None
+        and (offset_match is None or int(offset_match[1]) > surrogate_offset)
+        and "range" not in message
+    ):
+        return f"lone surrogate {text[surrogate_offset : surrogate_offset + 6].decode()} (byte {surrogate_offset})"
+    return message[:1].lower() + message[1:]
+
+
+def _find_lone_surrogate(text: bytes) -> int | None:
+    """Return the offset of the first unpaired surrogate escape; escapes occur only in strings."""
+    offset = 0
+    while (escape := _ESCAPE_PATTERN.search(text, offset)) is not None:
+        offset = escape.end()
+        if escape[1] is not None and 0xD800 <= int(escape[1], 16) <= 0xDFFF:
+            pair = _SURROGATE_PAIR_PATTERN.match(text, escape.start())
+            if pair is None:
+                return escape.start()
+            offset = pair.end()
+    return None
+
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -52,6 +141,18 @@ class MalformedMessage:
 RpcMessage: TypeAlias = Request | Notification | Response | MalformedMessage
 
 _encode = msgspec.json.Encoder().encode
+
+encode_answer: Final = msgspec.json.Encoder(enc_hook=str).encode
+"""Encode the answer of a tool, as every surface does."""
+
+
+def render_encodable(render: Callable[[Outcome], T], outcome: Outcome, tool: str = "-") -> T:
+    """Return the rendered outcome of a tool, or a rendered failure if its answer is not JSON."""
+    try:
+        return render(outcome)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        log.exception("answer.unspeakable tool=%s", tool)
+        return render(Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")))
 
 
 class _MessageWithId(msgspec.Struct):
@@ -99,7 +200,7 @@ def is_request_id(value: object) -> bool:
 
 
 def read_raw_id(body: bytes) -> msgspec.Raw:
-    """Return the id of a message exactly as written: a double cannot hold every number."""
+    """Return the id of a message exactly as written: a double cannot hold every number, and 0 may be `-0`."""
     return _decode_id(body).id
 
 
@@ -108,12 +209,15 @@ def encode_result(request_id: RequestId, value: Any) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": value})
 
 
-def encode_error(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
-    """Encode an error response as one compact body."""
-    error_body: dict[str, Any] = {"code": code, "message": message}
-    if data is not None:
-        error_body["data"] = data
-    return _encode({"jsonrpc": "2.0", "id": request_id, "error": error_body})
+def encode_error(request_id: RequestId | msgspec.Raw | None, code: int, message: str, data: Mapping[str, Any]) -> bytes:
+    """Encode an error response as one compact body; its data has at least the string `code`."""
+    return _encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message, "data": data}})
+
+
+def encode_refusal(message: MalformedMessage, request_id: msgspec.Raw | None = None) -> bytes:
+    """Encode the error response to a malformed message, with its id or another spelling of it."""
+    data = {"code": ErrorCode.INVALID_REQUEST.name}
+    return encode_error(message.id if request_id is None else request_id, message.code, message.reason, data)
 
 
 def encode_notification(method: str, params: Any = None) -> bytes:

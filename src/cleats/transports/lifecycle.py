@@ -19,23 +19,23 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def announce_ready(path: str, timestamp: str, facts: Mapping[str, str]) -> Iterator[None]:
-    """Announce that the server is ready while the block runs.
+def announce_ready(path: str, facts: Mapping[str, str]) -> Iterator[None]:
+    """Announce these facts, among them a `timestamp`, while the block runs: the server is ready.
 
-    The file holds `<pid> <timestamp>`. If it cannot be written, the server logs a warning and
-    serves all the same: the file is only a convenience.
+    The file holds `<pid> <timestamp>`. If it cannot be written, the server logs a warning and serves all the same: the
+    file is only a convenience.
     """
-    facts = {"timestamp": timestamp, **facts}
     line = " ".join(f"{name}={escape_log_word(value)}" for name, value in facts.items())
     file = Path(path)
-    content = f"{os.getpid()} {timestamp}\n"
+    content = f"{os.getpid()} {facts['timestamp']}\n"
     written = _write_ready_file(file, content)
     _print_line(f"mcp:ready mode=stdio {line}")
     try:
         yield
     finally:
-        if written:
-            _remove_ready_file(file, content)
+        with suppress(OSError):
+            if written and file.read_text(encoding="utf-8") == content:  # another server may have written its own
+                file.unlink()
         _print_line(f"mcp:shutdown mode=stdio {line}")
 
 
@@ -56,13 +56,6 @@ def _write_ready_file(file: Path, content: str) -> bool:
     return True
 
 
-def _remove_ready_file(file: Path, content: str) -> None:
-    """Remove the file, unless another server has written its own content since."""
-    with suppress(OSError):
-        if file.read_text(encoding="utf-8") == content:
-            file.unlink()
-
-
 def _print_line(line: str) -> None:
     PROCESS_JOURNAL.add_line(write_to_stderr, line.encode(errors="replace") + b"\n")
     PROCESS_JOURNAL.flush()
@@ -72,16 +65,11 @@ PEER_CHECK_SECONDS = 0.05
 """The interval between two checks whether a peer whose input ended still listens."""
 
 CLEANUP_TIMEOUT_SECONDS = 5.0
-"""The time that cancelled work may take to clean up; work that ignores its cancellation is
-abandoned."""
+"""The time that cancelled work may take to clean up; work that ignores its cancellation is abandoned."""
 
 
 async def finish_work(
-    wire: Wire,
-    list_tasks: Callable[[], set[asyncio.Task[Any]]],
-    stop: Callable[[], None],
-    *,
-    timeout_seconds: float,
+    wire: Wire, list_tasks: Callable[[], set[asyncio.Task[Any]]], stop: Callable[[], None], *, timeout_seconds: float
 ) -> None:
     """Wait for the work while the peer listens; stop the rest when the time is over."""
     loop = asyncio.get_running_loop()

@@ -1,9 +1,8 @@
 """The rpc wire: JSON-RPC 2.0, one request per line, the method is the tool.
 
-Requests are answered one at a time and in order. While one runs, the next ones wait, and when
-enough of them wait we stop reading, so that a client which sends faster than we work fills its own
-pipe and not our memory. Every answer is a `result`: a tool's failure is part of its payload; a
-JSON-RPC error is only for invalid requests.
+Requests are answered one at a time and in order. While one runs, the next ones wait, and when enough of them wait we
+stop reading, so that a client which sends faster than we work fills its own pipe and not our memory. Every answer is a
+`result`: a tool's failure is part of its payload; a JSON-RPC error is only for invalid requests.
 """
 
 import asyncio
@@ -14,8 +13,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.outcome import Failed, Outcome
+from cleats.contract.errors import ToolError
+from cleats.contract.outcome import Outcome
 from cleats.contract.payload import FLAT, Answer, AnswerMeta
 from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
@@ -26,15 +25,10 @@ from cleats.transports.stdio import Wire
 
 log = logging.getLogger(__name__)
 
-OVERSIZED_FRAME_PAYLOAD: Final[Mapping[str, Any]] = {
-    "ok": False,
-    "reason": "validation_failed",
-    "errors": [{"path": "", "msg": "payload_too_large"}],
-}
+_OVERSIZED_FRAME_ERRORS: Final = [{"path": "", "msg": "payload_too_large"}]
+OVERSIZED_FRAME_PAYLOAD: Final = {"ok": False, "reason": "validation_failed", "errors": _OVERSIZED_FRAME_ERRORS}
 
 END_OF_INPUT: Final = "end of input"
-
-_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class PausableWire(Wire, Protocol):
@@ -47,36 +41,20 @@ class PausableWire(Wire, Protocol):
         """Resume reading."""
 
 
-async def serve_client(
-    dispatcher: Dispatcher, wire: PausableWire, *, limit: int, drain: float, shutdown: Shutdown
-) -> None:
-    """Serve one client until it leaves or the server is asked to stop.
-
-    When the input ends, everything that was read is answered. When a signal comes, the running
-    request is finished however long that takes (its own timeout ends it), and the waiting ones are
-    answered as far as `drain` seconds allow.
-    """
-    await RpcConnection(dispatcher, wire, limit=limit, drain=drain, shutdown=shutdown).run()
-
-
 class RpcConnection:
-    """One client's requests, answered in order."""
+    """One client's requests, answered in order.
+
+    When the input ends, everything that was read is answered. When a signal comes, the running request is finished
+    however long that takes (its own timeout ends it), and the waiting ones are answered as far as `drain` seconds
+    allow.
+    """
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        wire: PausableWire,
-        *,
-        limit: int,
-        drain: float,
-        shutdown: Shutdown,
+        self, dispatcher: Dispatcher, wire: PausableWire, *, limit: int, drain: float, shutdown: Shutdown
     ) -> None:
-        self._dispatcher = dispatcher
-        self._wire = wire
+        self._dispatcher, self._wire, self._shutdown = dispatcher, wire, shutdown
         self._framer = LineFramer(limit)
-        self._limit = limit
-        self._drain_seconds = drain
-        self._shutdown = shutdown
+        self._limit, self._drain_seconds = limit, drain
         self._loop = asyncio.get_running_loop()
         self._queued_frames: deque[bytes | OversizedFrame] = deque()
         self._queued_bytes = 0
@@ -117,8 +95,7 @@ class RpcConnection:
             if self._paused and self._queued_bytes <= self._limit // 2:
                 self._paused = False
                 self._wire.resume()
-            answer = await self._answer_frame(frame)
-            if answer is not None:
+            if (answer := await self._answer_frame(frame)) is not None:
                 self._wire.write(answer + b"\n")
             if self._queued_frames:
                 await asyncio.sleep(0)  # a long queue must not delay signals
@@ -131,7 +108,7 @@ class RpcConnection:
         if isinstance(frame, OversizedFrame):
             return _encode_result(None, OVERSIZED_FRAME_PAYLOAD)  # the id is in the part that was not read
         match message := jsonrpc.parse_message(frame):
-            case jsonrpc.Request(id=float()):
+            case jsonrpc.Request(id=float() | 0):
                 return await self._run_call(message, jsonrpc.read_raw_id(frame))
             case jsonrpc.Request():
                 return await self._run_call(message, message.id)
@@ -139,40 +116,30 @@ class RpcConnection:
                 await self._run_call(message, None)
                 return None
             case jsonrpc.MalformedMessage():
-                return jsonrpc.encode_error(message.id, message.code, message.reason)
+                raw_id = None if message.id is None else jsonrpc.read_raw_id(frame)
+                return jsonrpc.encode_refusal(message, raw_id)
             case jsonrpc.Response():
-                # We send no requests, so this answers none. Refusing it would let two servers that
-                # are connected to each other exchange errors for ever.
+                # We send no requests, so this answers none. Refusing it would let two servers that are connected to
+                # each other exchange errors for ever.
                 log.debug("response.dropped id=%r", message.id)
                 return None
 
     async def _run_call(
-        self,
-        message: jsonrpc.Request | jsonrpc.Notification,
-        response_id: jsonrpc.RequestId | msgspec.Raw | None,
+        self, message: jsonrpc.Request | jsonrpc.Notification, response_id: jsonrpc.RequestId | msgspec.Raw | None
     ) -> bytes:
         request_id = str(message.id) if isinstance(message, jsonrpc.Request) else None
-        call = ToolCall(
-            tool=message.method,
-            arguments=message.params or {},
-            id=request_id,
-            surface="rpc",
-            meta=AnswerMeta(request_id=request_id),
-        )
+        meta = AnswerMeta(request_id=request_id)
+        call = ToolCall(tool=message.method, arguments=message.params or {}, id=request_id, surface="rpc", meta=meta)
         outcome = await self._dispatcher.dispatch(call)
-        try:
-            return _encode_result(response_id, _render_body(self._seal_outcome(call, outcome)))
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            log.exception("answer.unspeakable tool=%s", call.tool)
-            failure = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-            return _encode_result(response_id, _render_body(self._seal_outcome(call, failure)))
-
-    def _seal_outcome(self, call: ToolCall, outcome: Outcome) -> Answer:
         try:
             payload = self._dispatcher.registry.find(call.tool).payload
         except ToolError:
             payload = FLAT  # an unknown tool has no payload shape
-        return payload.render_outcome(outcome, call.meta)
+
+        def encode(outcome: Outcome) -> bytes:
+            return _encode_result(response_id, _render_body(payload.render_outcome(outcome, call.meta)))
+
+        return jsonrpc.render_encodable(encode, outcome, call.tool)
 
 
 def _count_bytes(frame: bytes | OversizedFrame) -> int:
@@ -188,4 +155,4 @@ def _render_body(answer: Answer) -> Mapping[str, Any] | None:
 
 
 def _encode_result(response_id: object, body: Mapping[str, Any] | None) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": response_id, "result": body})
+    return jsonrpc.encode_answer({"jsonrpc": "2.0", "id": response_id, "result": body})

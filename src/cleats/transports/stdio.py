@@ -1,8 +1,8 @@
 """The process's stdin and stdout as an exclusive wire of bytes.
 
-While a wire is claimed, file descriptor 0 reads nothing and 1 leads to stderr, so that a stray
-`print` or a child's output can never break a frame. Reads are callbacks and writes never block:
-output that the peer does not read is buffered, and past a limit we stop reading from the peer.
+While a wire is claimed, file descriptor 0 reads nothing and 1 leads to stderr, so that a stray `print` or a child's
+output can never break a frame. Reads are callbacks and writes never block: output that the peer does not read is
+buffered, and past a limit we stop reading from the peer.
 """
 
 import asyncio
@@ -49,15 +49,11 @@ class StdioWire:
     """A wire over two file descriptors, which it does not close."""
 
     def __init__(self, in_fd: int, out_fd: int) -> None:
-        self._in_fd = in_fd
-        self._out_fd = out_fd
+        self._in_fd, self._out_fd = in_fd, out_fd
         self._loop = asyncio.get_running_loop()
         self._callback: ReceiveCallback = lambda _chunk: None
-        self._reading = False
-        self._paused = False
-        self._stopped = False
+        self._reading = self._paused = self._stopped = self._broken = False
         self._unsent = bytearray()
-        self._broken = False
         self._flush_waiters: list[asyncio.Future[None]] = []
         self._resume_event = threading.Event()
         self._thread: threading.Thread | None = None
@@ -71,8 +67,8 @@ class StdioWire:
     def receive(self, callback: ReceiveCallback) -> None:
         self._callback = callback
         if self._watches_peer:
-            # Nothing can be read from our end of this pipe, so the only possible event is that
-            # the other end was closed. (A socket may also be stdin, and is not watched.)
+            # Nothing can be read from our end of this pipe, so the only possible event is that the other end was
+            # closed. (A socket may also be stdin, and is not watched.)
             self._loop.add_reader(self._out_fd, self._handle_peer_closed)
         self._resume_reading()
 
@@ -143,7 +139,6 @@ class StdioWire:
             return 0
 
     def _handle_peer_closed(self) -> None:
-        """Stop reading, because the peer no longer listens."""
         if self._watches_peer:
             self._watches_peer = False
             self._loop.remove_reader(self._out_fd)
@@ -193,9 +188,7 @@ class StdioWire:
             return
         except OSError:
             chunk = b""
-        if not chunk:
-            self.stop()
-        self._callback(chunk)
+        self._deliver_chunk(chunk)
 
     def _read_blocking(self) -> None:
         chunk = b"\n"
@@ -217,15 +210,11 @@ class StdioWire:
 
 @contextmanager
 def claim_stdio() -> Iterator[tuple[int, int]]:
-    """Reserve descriptors 0 and 1 for this wire and restore them at the end.
-
-    Call this before importing anything that might print.
-    """
+    """Reserve descriptors 0 and 1 until the block ends; call it before importing anything that might print."""
     with suppress(AttributeError):  # there is no sys.stdout when fd 1 came closed
         sys.stdout.flush()
-    _ensure_open(0, os.O_RDONLY)
-    _ensure_open(1, os.O_WRONLY)
-    _ensure_open(2, os.O_WRONLY)
+    for fd, mode in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
+        _ensure_open(fd, mode)
     in_fd, out_fd = _duplicate_fd(0), _duplicate_fd(1)
     null_fd = os.open(os.devnull, os.O_RDONLY)
     try:

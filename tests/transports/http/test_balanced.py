@@ -167,7 +167,7 @@ def test_a_server_is_ready_until_something_it_needs_is_gone(tmp_path: Path) -> N
         wait_until(lambda: missing in web.stderr)
 
     assert error["code"] == "UNAVAILABLE"
-    assert error["retryable"] is True
+    assert error["details"]["retryable"] is True
     assert "the store" not in json.dumps(error)
 
 

@@ -79,6 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenServer]:
         CLEATS_INDEX_LINT="off",
         CLEATS_INDEX_GIT="off",
         CLEATS_TELEMETRY="off",
+        CLEATS_SKILL_TOOLS="all",
         CLEATS_SKILL_DIRS=str(REPOSITORY_ROOT / "examples" / "skills"),
     ) as web:
         token_server = TokenServer(web, home)
@@ -146,8 +147,10 @@ async def test_over_mcp_a_token_has_the_same_tools_and_no_more(server: TokenServ
 async def test_what_a_toolset_offers_besides_tools_is_not_there_either(server: TokenServer) -> None:
     async with server.connect_mcp("all") as client:
         assert (await client.list_prompts()).prompts
+        assert "Prefer find_code to grep" in (client.instructions or "")
     async with server.connect_mcp("assets") as client:
         assert "skills" not in (client.instructions or "")
+        assert "find_code" not in (client.instructions or "")
         with pytest.raises(MCPError):
             await client.list_prompts()
 
@@ -263,7 +266,7 @@ def test_a_token_that_had_its_requests_is_429_on_every_route(server: TokenServer
     reply = server.get("slow", path)
 
     assert (reply.status, reply.error["code"]) == (429, "RATE_LIMITED")
-    assert reply.error["retryable"] is True
+    assert reply.error["details"]["retryable"] is True
     assert int(reply.headers["retry-after"]) == reply.error["details"]["retryAfter"] > 0
     assert server.get("all", "/health").status == 200
 

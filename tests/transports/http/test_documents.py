@@ -12,8 +12,9 @@ from cleats import app
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool, Toolset, arguments
 from cleats.settings import Settings
-from cleats.transports.http import docs_page, openapi
+from cleats.transports.http import openapi
 from cleats.transports.http.routes import API_ROUTES, label_route
+from tests.specs import b
 from tests.support.http_client import WebServer, run_web_server
 from tests.support.requirements import requirement
 from tests.support.servers.surfaces import PROBE_ROUTES as OWN_ROUTES
@@ -64,6 +65,16 @@ def test_every_reference_leads_somewhere_and_every_schema_is_one(document: Any) 
             for response in operation["responses"].values():
                 for media in response["content"].values():
                     jsonschema.Draft202012Validator.check_schema(media["schema"])
+
+
+@requirement("b:http:envelope")
+def test_the_only_json_without_an_envelope_is_the_divergence_that_the_manifest_names(web: WebServer) -> None:
+    replies = {row.path: web.get(row.path) for row in API_ROUTES if row.methods == ("GET",)}
+
+    bare_paths = {
+        path for path, reply in replies.items() if "json" in reply.headers["content-type"] and "_meta" not in reply.json
+    }
+    assert bare_paths == {b.DIVERGENCES["b:http:envelope"].split()[0]}
 
 
 @requirement("b:http:envelope", "b:http:error-envelope")
@@ -148,7 +159,7 @@ def test_the_bare_address_leads_to_the_page(web: WebServer) -> None:
 
 
 def test_the_page_escapes_what_tools_say() -> None:
-    text = docs_page.render_page(
+    text = openapi.render_page(
         build_registry(
             description="<script>alert(1)</script>",
             input=arguments({"<b>": {"type": "string", "description": "'\"&"}}),

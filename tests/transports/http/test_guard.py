@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.transports.http.caller_access import PathRedactor
-from cleats.transports.http.path_access import PathGuard
-from cleats.transports.http.policy import AccessPolicy, is_local_host
+from cleats.transports.http.caller_access import PathGuard, PathRedactor
+from cleats.transports.http.tokens import AccessPolicy, is_local_host
 from tests.support.http_client import CLEATS_COMMAND, JSON_HEADERS, WebServer, run_web_server
 from tests.support.requirements import requirement
 from tests.support.shell import Shell
@@ -69,8 +68,8 @@ def test_a_wrong_token_and_none_get_different_words(guarded_server: WebServer) -
     wrong = guarded_server.get("/health", **build_bearer_header("wrong"))
 
     assert none.status == wrong.status == 401
-    assert none.error["message"] == "This server wants a token."
-    assert wrong.error["message"] == "This is not the token."
+    assert none.error["message"] == "This server wants a token. Send it as Authorization: Bearer TOKEN."
+    assert wrong.error["message"] == "This is not the token. Send it as Authorization: Bearer TOKEN."
 
 
 def test_with_the_token_requests_go_in(guarded_server: WebServer) -> None:
@@ -322,7 +321,7 @@ def test_an_error_leaves_out_paths_outside_the_repository(fenced_server: tuple[W
     error = web.call_tool("leak").error
     inside = f"{home}/repo/a.py"
     assert error["message"] == f"neither <path> nor {inside}:12, see /query"
-    assert error["details"] == {"paths": ["<path>", inside], "pointer": "/etcetera/x"}
+    assert error["details"] == {"paths": ["<path>", inside], "pointer": "/etcetera/x", "retryable": False}
 
 
 @pytest.mark.parametrize(

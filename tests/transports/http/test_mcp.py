@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.http_client import MCP_HEADERS, HttpReply, WebServer, open_mcp_session, run_web_server
 from tests.support.mcp_client import ENVELOPE_META, WAIT_TIMEOUT_SECONDS
+from tests.support.requirements import requirement
 from tests.support.waiting import wait_until
 
 MODERN_HEADERS = {**MCP_HEADERS, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
@@ -127,6 +128,34 @@ def test_an_id_that_is_in_use_is_refused_and_its_first_request_answered(
         assert b'"isError":false' in first.result(WAIT_TIMEOUT_SECONDS).body
 
 
+@requirement("b:http:415", "b:http:413", "b:http:error-envelope")
+@pytest.mark.parametrize(
+    ("changes", "body", "status"),
+    [
+        ({"content-type": "text/plain"}, b"{}", 415),
+        ({}, b" " * 1_000_001, 413),
+        ({"content-length": "1000001"}, b"", 413),
+    ],
+)
+def test_a_body_that_will_not_do_is_refused_as_on_every_other_route(
+    web: WebServer, session: dict[str, str], changes: dict[str, str], body: bytes, status: int
+) -> None:
+    for headers in (session, MODERN_HEADERS, MCP_HEADERS):
+        reply = web.send_request("POST", "/mcp", body, {**headers, **changes, "x-request-id": "mine"})
+
+        assert (reply.status, reply.error["code"]) == (status, "INVALID_REQUEST")
+        assert reply.json["_meta"]["requestId"] == "mine"
+
+
+@requirement("b:http:413")
+def test_the_limit_of_a_body_is_the_setting_of_every_other_route(tmp_path: Path) -> None:
+    call = encode_call("echo", {"text": "x" * 1000}, _meta=ENVELOPE_META)
+    headers = {**MODERN_HEADERS, "mcp-name": "echo"}
+    with run_web_server(home=tmp_path, CLEATS_HTTP_BODY_LIMIT="2000") as small:
+        assert small.send_request("POST", "/mcp", call, headers).status == 200
+        assert small.send_request("POST", "/mcp", call + b" " * 2000, headers).status == 413
+
+
 # A client that leaves
 
 
@@ -168,6 +197,21 @@ def test_a_client_of_2025_cancels_by_a_notification(web: WebServer, session: dic
         assert cancel_call(web, session, "told").status == 202
 
         wait_until((home / "stopped-told").exists)
+
+
+@requirement("b:cancel:quiet")
+def test_a_call_that_a_client_of_2025_cancels_gets_no_answer(
+    web: WebServer, session: dict[str, str], home: Path
+) -> None:
+    body = encode_call("block", {"folder": str(home), "name": "quiet"}, "quiet")
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(web.send_request, "POST", "/mcp", body, session)
+        wait_until((home / "began-quiet").exists)
+        assert cancel_call(web, session, "quiet").status == 202
+        reply = waiting.result(WAIT_TIMEOUT_SECONDS)
+
+    assert reply.status == 200
+    assert b'"id"' not in reply.body
 
 
 def test_the_calls_of_a_session_that_is_ended_end(web: WebServer, home: Path) -> None:

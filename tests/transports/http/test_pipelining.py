@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from cleats.transports.http.connection import MAX_PIPELINED_REQUESTS
-from cleats.transports.http.server import select_protocol
+from cleats.transports.http.service import select_protocol
 from tests.support.mcp_client import WAIT_TIMEOUT_SECONDS
 
 REQUEST_BYTES = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cleats.runtime.background_writer import PROCESS_JOURNAL
-from cleats.transports.http import access_log
-from cleats.transports.http.access_log import MAX_OLD_FILES, RotatingLineFile
+from cleats.transports.http import monitoring
+from cleats.transports.http.monitoring import MAX_OLD_FILES, RotatingLineFile
 from tests.support.http_client import CLEATS_COMMAND, JSON_HEADERS, run_web_server
 from tests.support.waiting import wait_until
 from tests.transports.http.test_caller_access import TokenServer, build_bearer_header, build_token_row
@@ -263,15 +263,15 @@ def test_a_line_after_half_a_line_begins_on_a_line_of_its_own(tmp_path: Path, mo
 
 @pytest.mark.parametrize("text", ["x" * 1000, "\ud800 lone", "a\nb"])
 def test_a_text_from_outside_is_short_and_stays_on_its_line(tmp_path: Path, text: str) -> None:
-    write = access_log.build_writer(RotatingLineFile(tmp_path / "lines", 10_000))
+    write = monitoring.build_writer(RotatingLineFile(tmp_path / "lines", 10_000))
     assert write is not None
 
-    write({"tool": access_log.clean_text(text)})
+    write({"tool": monitoring.clean_text(text)})
     PROCESS_JOURNAL.close()
 
     [line] = (tmp_path / "lines").read_text().splitlines()
-    assert len(json.loads(line)["tool"]) <= access_log.MAX_TEXT_CHARS
+    assert len(json.loads(line)["tool"]) <= monitoring.MAX_TEXT_CHARS
 
 
 def test_without_a_setting_there_are_no_lines() -> None:
-    assert access_log.build_writer(access_log.open_outlet("", 1)) is None
+    assert monitoring.build_writer(monitoring.open_outlet("", 1)) is None

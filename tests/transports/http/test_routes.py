@@ -6,7 +6,7 @@ import pytest
 
 from cleats.contract.routes import Route, RouteAnswer, RouteMethod, RouteRequest
 from cleats.contract.tools import Toolset
-from cleats.transports.http.toolset_routes import collect_routes
+from cleats.transports.http.routes import collect_routes
 from tests.support.http_client import JSON_HEADERS, WebServer, run_web_server
 
 TOKEN_HEADERS = {"authorization": "Bearer secret"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cleats.settings import SettingError
-from cleats.transports.http.policy import RateLimiter, create_limiter
 from cleats.transports.http.tokens import (
     AccessToken,
+    RateLimiter,
     format_entry,
     generate_token,
     hash_token,
@@ -54,7 +54,7 @@ def test_what_an_entry_leaves_out_is_not_limited(tmp_path: Path) -> None:
     [token] = load_tokens("", write_tokens_file(tmp_path, build_token_entry()), SERVED_TOOLSETS)
 
     assert (token.toolsets, token.repositories, token.per_minute) == (None, None, None)
-    assert create_limiter(token) is None
+    assert token.per_minute is None
 
 
 def test_an_empty_list_of_toolsets_is_none_of_them(tmp_path: Path) -> None:

@@ -8,14 +8,16 @@ from importlib.metadata import requires, version
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema
 import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from cleats import app
 from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import ENVELOPE_SCHEMA
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.runtime import capabilities
 from cleats.settings import Settings
 from tests.support.mcp_client import start_server
 from tests.support.requirements import requirement
@@ -47,7 +49,7 @@ def test_with_negotiation_an_older_client_gets_its_own_version(tmp_path: Path) -
         assert peer.initialize("2024-11-05")["protocolVersion"] == "2024-11-05"
 
 
-@requirement("b:mcp:capability-block", "b:mcp:capabilities-probed", "b:versions:one-source")
+@requirement("b:mcp:capability-block", "b:versions:one-source")
 def test_the_handshake_carries_our_capability_block(tmp_path: Path) -> None:
     with start_server(home=tmp_path, ready=False) as peer:
         answer = peer.initialize()
@@ -56,11 +58,74 @@ def test_the_handshake_carries_our_capability_block(tmp_path: Path) -> None:
     assert block["schemaVersion"] == SCHEMA_VERSION
     assert block["toolingVersion"] == TOOLING_VERSION
     assert block["transport"] == "sdk"
-    assert block["capabilities"] == capabilities.detect_capabilities()
-    assert block["capabilities"]["mcp"] == {"sdk": True}
+    assert block["capabilities"]["mcp"] == {"sdk": True, "legacy": True}
     assert answer["serverInfo"]["name"] == "cleats"
     assert answer["serverInfo"]["version"] == TOOLING_VERSION
     assert answer["capabilities"]["tools"] == {"listChanged": True}
+
+
+@requirement("b:mcp:capabilities-probed")
+@pytest.mark.parametrize("has_git", [True, False])
+def test_the_capability_block_follows_what_the_machine_has(tmp_path: Path, has_git: bool) -> None:
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in ("node", *["git"] * has_git):
+        (commands / name).write_text("#!/bin/sh\n")
+        (commands / name).chmod(0o755)
+
+    with start_server(home=tmp_path, ready=False, PATH=str(commands)) as peer:
+        block = peer.initialize()["capabilities"]["experimental"]["pairofcleats"]["capabilities"]
+
+    assert block["git"] == {"cli": has_git}
+    assert block["lint"]["eslint"] is False  # Node.js alone does not lint
+    assert block["process"] == {"subreaper": sys.platform == "linux"}
+
+
+@requirement("b:mcp:no-own-framing")
+def test_the_stdio_client_of_the_sdk_talks_to_the_server(tmp_path: Path) -> None:
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "cleats", "serve", "assets"], env={"HOME": str(tmp_path)}
+    )
+
+    async def talk() -> tuple[set[str], dict[str, Any]]:
+        with anyio.fail_after(60):
+            async with stdio_client(command) as (reader, writer), ClientSession(reader, writer) as session:
+                await session.initialize()
+                listing = await session.list_tools()
+                answer = await session.call_tool("list_schemas", {})
+        return {tool.name for tool in listing.tools}, answer.model_dump()
+
+    names, answer = anyio.run(talk)
+
+    assert "list_schemas" in names
+    assert not answer["is_error"]
+
+
+@requirement("a:calls:deterministic", "a:result:object")
+def test_equal_calls_have_equal_results_in_one_process_and_in_another(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    for number in range(5):
+        (repository / f"part{number}.py").write_text(
+            f"def open_session_{number}(name):\n    return name + '{number}'\n"
+        )
+    command = (sys.executable, "-m", "cleats", "serve", "code")
+    searching = {"name": "search", "arguments": {"repoPath": str(repository), "query": "open session"}}
+
+    def search(peer: Any, request_id: int) -> Any:
+        peer.send_request(request_id, "tools/call", searching)
+        return json.loads(peer.wait_for_answer(request_id)["result"]["content"][0]["text"])["result"]
+
+    with start_server(*command, home=tmp_path) as peer:
+        peer.send_request(1, "tools/call", {"name": "build_index", "arguments": {"repoPath": str(repository)}})
+        peer.wait_for_answer(1)
+        first, second = search(peer, 2), search(peer, 3)
+    with start_server(*command, home=tmp_path) as peer:
+        elsewhere = search(peer, 4)
+
+    assert isinstance(first, dict)
+    assert "open_session" in json.dumps(first)
+    assert first == second == elsewhere
 
 
 def test_a_server_whose_tools_never_change_does_not_promise_to_tell(tmp_path: Path) -> None:
@@ -163,6 +228,7 @@ def test_a_finished_call_answers_an_envelope_in_text_and_structure(tmp_path: Pat
     "b:envelope:error",
     "b:output:failure",
     "b:errors:tool-has-envelope",
+    "b:envelope:error-details",
     "a:error:message-and-code",
 )
 def test_a_failed_call_answers_an_error_envelope(tmp_path: Path) -> None:
@@ -173,10 +239,8 @@ def test_a_failed_call_answers_an_error_envelope(tmp_path: Path) -> None:
     assert envelope.keys() == {"ok", "error", "_meta"}
     assert envelope["error"] == {
         "code": "NO_INDEX",
-        "message": "no index here",
-        "retryable": False,
-        "hint": "Build it.",
-        "details": {"repo": "r"},
+        "message": "no index here. Build it.",
+        "details": {"repo": "r", "retryable": False, "hint": "Build it."},
     }
 
 
@@ -188,7 +252,7 @@ def test_a_crash_says_its_class_and_keeps_the_rest_for_the_log(tmp_path: Path) -
         peer.wait_for_exit()
 
     assert envelope["error"]["code"] == "INTERNAL"
-    assert envelope["error"]["details"] == {"cause_class": "RuntimeError"}
+    assert envelope["error"]["details"]["cause_class"] == "RuntimeError"
     assert "secret" not in json.dumps(envelope)
     assert b"secret" in peer.stderr
 

@@ -79,7 +79,7 @@ def test_a_call_beyond_the_queue_is_refused_and_control_messages_are_not(tmp_pat
         assert refusal["error"]["message"]
         assert refusal["error"]["data"]["code"] == "QUEUE_OVERLOADED"
         assert refusal["error"]["data"]["message"]
-        assert refusal["error"]["data"]["details"] == {"queue": {"max": 2, "size": 2}}
+        assert refusal["error"]["data"]["details"]["queue"] == {"max": 2, "size": 2}
         assert peer.receive()["id"] == 5
         assert peer.receive()["id"] == 6
 
@@ -95,7 +95,7 @@ def test_a_call_past_its_deadline_is_stopped_and_says_how_long_it_had(tmp_path: 
 
     assert result["isError"] is True
     assert result["structuredContent"]["error"]["code"] == "TOOL_TIMEOUT"
-    assert result["structuredContent"]["error"]["details"] == {"timeoutMs": 200}
+    assert result["structuredContent"]["error"]["details"]["timeoutMs"] == 200
     assert (tmp_path / "stopped-a").exists()
 
 

@@ -16,15 +16,15 @@ from cleats.contract.payload import AnswerMeta
 from cleats.transports.http import responses
 
 MAX_PIPELINED_REQUESTS = 16
-"""The number of requests that a connection may send before earlier ones are answered. Not zero,
-because only a reader notices that a client has gone."""
+"""The number of requests that a connection may send before earlier ones are answered. Not zero, because only a reader
+notices that a client has gone."""
 
 
 class _PipelineFlowControl(FlowControl):
     """Flow control that stops reading while more than `MAX_PIPELINED_REQUESTS` requests wait.
 
-    uvicorn resumes reading after every answer and keeps what it reads: 30 MB of small requests that
-    a client sent at once took 1.5 GB here.
+    uvicorn resumes reading after every answer and keeps what it reads: 30 MB of small requests that a client sent at
+    once took 1.5 GB here.
     """
 
     def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:

@@ -1,8 +1,7 @@
 """The guard of the API: every request passes through it, whatever its route.
 
-The order of the checks is part of the contract: origin, preflight, token, host, rate, and only then
-a route of the application that belongs to the token. Exceptions of routes end here too, so that no
-traceback leaks.
+The order of the checks is part of the contract: origin, preflight, token, host, rate, and only then a route of the
+application that belongs to the token. Exceptions of routes end here too, so that no traceback leaks.
 """
 
 import logging
@@ -15,13 +14,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.transports.http.access_log import MAX_TEXT_CHARS, WriteRecord
-from cleats.transports.http.monitoring import HttpTraffic
-from cleats.transports.http.policy import AccessPolicy, create_limiter
+from cleats.transports.http.monitoring import MAX_TEXT_CHARS, HttpTraffic, WriteRecord
 from cleats.transports.http.requests import accept_request_id
 from cleats.transports.http.responses import ApiError, error_response, invalid_request
-from cleats.transports.http.routes import MCP_PATH, OTHER_ROUTE_LABEL, label_route
-from cleats.transports.http.toolset_routes import ToolsetRouteIndex
+from cleats.transports.http.routes import MCP_PATH, OTHER_ROUTE_LABEL, ToolsetRouteIndex, label_route
+from cleats.transports.http.tokens import AccessPolicy, RateLimiter
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +40,13 @@ class RequestGuard:
         toolset_routes: ToolsetRouteIndex,
         write_access: WriteRecord | None = None,
     ) -> None:
-        self._apps = apps
-        self._default_app = next(iter(apps.values()))
-        self._policy = policy
-        self._traffic = traffic
-        self._toolset_routes = toolset_routes
+        self._apps, self._default_app = apps, next(iter(apps.values()))
+        self._policy, self._traffic, self._toolset_routes = policy, traffic, toolset_routes
         self._write_access = write_access
         self._limiters = {
-            token.name: limiter for token in policy.tokens if (limiter := create_limiter(token)) is not None
+            token.name: RateLimiter(token.per_minute, token.burst)
+            for token in policy.tokens
+            if token.per_minute is not None
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +76,6 @@ class RequestGuard:
                 self._write_access(context.build_access_record(scope, route, status, seconds))
 
     def _check_request(self, context: "RequestContext") -> Response | None:
-        """Return the guard's own answer, or None if the request may pass."""
         try:
             self._check_origin(context)
             if context.method == "OPTIONS":
@@ -113,55 +108,36 @@ class RequestGuard:
         if origin is None:
             return
         if not self._policy.allows_origin(origin, context.host):
-            raise ApiError(
-                ToolError(
-                    ErrorCode.FORBIDDEN,
-                    "Pages of this origin may not use this server.",
-                    hint="The operator can allow more with CLEATS_HTTP_ORIGINS.",
-                ),
-                headers={"vary": "Origin"},
-            )
+            message, hint = "Pages of this origin may not use this server.", _hint_setting("allow more", "ORIGINS")
+            raise ApiError(ToolError(ErrorCode.FORBIDDEN, message, hint=hint), headers={"vary": "Origin"})
         context.origin_allowed = True
 
     def _check_token(self, context: "RequestContext") -> None:
         token = self._policy.find_caller(context.authorization)
         if token is None:
-            authorization = context.authorization
-            raise ApiError(
-                ToolError(
-                    ErrorCode.UNAUTHORIZED,
-                    "This is not the token." if authorization else "This server wants a token.",
-                    hint="Send it as Authorization: Bearer TOKEN.",
-                ),
-                headers={"www-authenticate": "Bearer"},
-            )
+            message = "This is not the token." if context.authorization else "This server wants a token."
+            error = ToolError(ErrorCode.UNAUTHORIZED, message, hint="Send it as Authorization: Bearer TOKEN.")
+            raise ApiError(error, headers={"www-authenticate": "Bearer"})
         context.caller = token.name
 
     def _check_rate(self, context: "RequestContext") -> None:
         limiter = self._limiters.get(context.caller)
         if limiter is not None and (wait := limiter.take()):
             seconds = ceil(wait)
-            raise ApiError(
-                ToolError(
-                    ErrorCode.RATE_LIMITED,
-                    "This token has had its requests for now.",
-                    hint=f"Try again in {seconds} s.",
-                    details={"retryAfter": seconds},
-                ),
-                headers={"retry-after": str(seconds)},
-            )
+            message, hint = "This token has had its requests for now.", f"Try again in {seconds} s."
+            error = ToolError(ErrorCode.RATE_LIMITED, message, hint=hint, details={"retryAfter": seconds})
+            raise ApiError(error, headers={"retry-after": str(seconds)})
 
     def _check_host(self, context: "RequestContext") -> None:
         if context.host_count > 1:
             raise invalid_request("The request has more than one Host.")
         if not self._policy.knows_host(context.host):
-            raise ApiError(
-                ToolError(
-                    ErrorCode.FORBIDDEN,
-                    "This server does not go by the name in the Host header.",
-                    hint="The operator can add names with CLEATS_HTTP_HOSTS.",
-                )
-            )
+            message = "This server does not go by the name in the Host header."
+            raise ApiError(ToolError(ErrorCode.FORBIDDEN, message, hint=_hint_setting("add names", "HOSTS")))
+
+
+def _hint_setting(action: str, setting: str) -> str:
+    return f"The operator can {action} with CLEATS_HTTP_{setting}."
 
 
 class RequestContext:
@@ -169,27 +145,15 @@ class RequestContext:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.method: str = scope["method"]
-        self.status = 0
-        self.origin: str | None = None
-        self.host = ""
-        self.host_count = 0
-        self.authorization = ""
-        self.request_id: str | None = None
-        self.caller = ""
-        self.sent_bytes = 0
-        self.origin_allowed = False
         self.path: str = scope["path"]
+        self.caller, self.status, self.sent_bytes, self.origin_allowed = "", 0, 0, False
         self._send = send
-        for name, value in scope["headers"]:
-            if name == b"host":
-                self.host = value.decode("latin-1")
-                self.host_count += 1
-            elif name == b"origin":
-                self.origin = value.decode("latin-1")
-            elif name == b"authorization":
-                self.authorization = value.decode("latin-1")
-            elif name == b"x-request-id":
-                self.request_id = accept_request_id(value.decode("latin-1"))
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        self.host = headers.get(b"host", "")
+        self.host_count = sum(name == b"host" for name, _ in scope["headers"])
+        self.origin = headers.get(b"origin")
+        self.authorization = headers.get(b"authorization", "")
+        self.request_id = accept_request_id(headers.get(b"x-request-id", ""))
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -206,14 +170,7 @@ class RequestContext:
 
     def build_access_record(self, scope: Scope, route: str, status: int, seconds: float) -> dict[str, Any]:
         """Build the access log record. It omits the URL and the body, which may hold secrets."""
-        client = scope.get("client")
-        return {
-            "method": self.method[:MAX_TEXT_CHARS],
-            "route": route,
-            "status": status,
-            "ms": round(seconds * 1000, 1),
-            "bytes": self.sent_bytes,
-            "token": self.caller,
-            "client": client[0] if client else None,
-            "requestId": self.request_id,
-        }
+        request = {"method": self.method[:MAX_TEXT_CHARS], "route": route}
+        response = {"status": status, "ms": round(seconds * 1000, 1), "bytes": self.sent_bytes}
+        client = scope["client"][0] if scope.get("client") else None
+        return {**request, **response, "token": self.caller, "client": client, "requestId": self.request_id}

@@ -1,17 +1,27 @@
-"""Metrics of the running server in Prometheus' text format."""
+"""What the server records about itself: metrics in Prometheus' text format, readiness, and log files of JSON lines.
+
+A log line is written in the background. One that cannot be written is lost and counted; a full disk fails no call.
+"""
 
 import asyncio
 import logging
+import os
+import re
+import stat
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from time import monotonic
-from typing import TypeAlias
+from pathlib import Path
+from time import monotonic, time
+from typing import Any, TypeAlias
+
+import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.payload import format_timestamp
 from cleats.contract.registry import Registry
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.runtime.background_writer import PROCESS_JOURNAL
+from cleats.runtime.background_writer import PROCESS_JOURNAL, LineSink, write_to_stderr
 from cleats.runtime.server_status import DURATION_BOUNDS_SECONDS, UNKNOWN_TOOL_NAME, ServerStatus
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -91,12 +101,8 @@ def _format_family(name: str, kind: str, description: str, samples: Iterable[Met
 
 
 def format_labels(**pairs: str) -> str:
-    joined = ",".join(f'{name}="{_escape_value(value)}"' for name, value in pairs.items())
-    return f"{{{joined}}}"
-
-
-def _escape_value(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in pairs.items()) + "}"
 
 
 log = logging.getLogger(__name__)
@@ -136,9 +142,7 @@ class ReadinessChecker:
                 self._checked_at = monotonic()
         if self._failed_checks:
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
-                "Something that the server needs cannot be reached.",
-                hint="Its log says what.",
+                ErrorCode.UNAVAILABLE, "Something that the server needs cannot be reached.", hint="Its log says what."
             )
 
     async def _has_failed(self, name: str) -> bool:
@@ -149,3 +153,94 @@ class ReadinessChecker:
             log.warning("ready.missing check=%s: %s: %s", name, type(error).__name__, error)
             return True
         return False
+
+
+MAX_OLD_FILES = 4
+"""The number of rotated files that are kept besides the current one."""
+
+MAX_TEXT_CHARS = 200
+"""The maximum length of a text that comes from outside."""
+
+_encode = msgspec.json.Encoder().encode
+
+WriteRecord: TypeAlias = Callable[[Mapping[str, Any]], None]
+"""A function that writes one record. Cheap, never waits, never raises."""
+
+
+class RotatingLineFile:
+    """An outlet that rotates a full file; it opens the file for every batch, so that it may be moved at any time."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self._path, self._limit = path, limit
+        self._ends_mid_line = False
+        self.lost_lines = 0
+
+    def __call__(self, batch: bytes) -> None:
+        try:
+            self._write_batch(batch)
+        except OSError as error:
+            if not self.lost_lines:  # logged once, because the same error may recur for every line
+                log.error("lines.lost file=%s: %s", self._path, error.strerror)  # noqa: TRY400
+            line_count = batch.count(b"\n")
+            self.lost_lines += line_count
+            PROCESS_JOURNAL.dropped += line_count  # which `/metrics` shows
+
+    def _write_batch(self, batch: bytes) -> None:
+        size = self._rotatable_bytes()
+        if size and size + len(batch) > self._limit:
+            self._rotate_files()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        file = os.open(self._path, flags, 0o600)
+        try:
+            view = memoryview(b"\n" + batch if self._ends_mid_line else batch)
+            self._ends_mid_line = True  # until all of it is there
+            while view:
+                view = view[os.write(file, view) :]
+            self._ends_mid_line = False
+        finally:
+            os.close(file)
+
+    def _rotatable_bytes(self) -> int:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return 0
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+    def _rotate_files(self) -> None:
+        for number in range(MAX_OLD_FILES - 1, 0, -1):
+            older = self._numbered_path(number)
+            if older.exists():
+                older.replace(self._numbered_path(number + 1))
+        self._path.replace(self._numbered_path(1))
+        self._ends_mid_line = False
+
+    def _numbered_path(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+
+def open_outlet(destination: str, limit: int) -> LineSink | None:
+    """Return the outlet that a setting names: None, `stderr` or a file."""
+    if destination in ("", "stderr"):
+        return write_to_stderr if destination else None
+    return RotatingLineFile(Path(destination).expanduser().absolute(), limit)
+
+
+def build_writer(outlet: LineSink | None) -> WriteRecord | None:
+    """Return a function that writes timestamped records to an outlet; None without an outlet."""
+    if outlet is None:
+        return None
+
+    def write_record(facts: Mapping[str, Any]) -> None:
+        PROCESS_JOURNAL.add_line(outlet, _encode({"time": format_timestamp(time()), **facts}) + b"\n")
+
+    return write_record
+
+
+_SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
+
+
+def clean_text(text: object) -> str:
+    """Return a text from outside, shortened and without invalid Unicode."""
+    return _SURROGATE_PATTERN.sub("\N{REPLACEMENT CHARACTER}", str(text)[:MAX_TEXT_CHARS])

@@ -1,58 +1,43 @@
-"""The API as OpenAPI 3.1, generated from the registry and the table of routes."""
+"""The documentation of the API, from the registry and the table of routes: as OpenAPI 3.1, and as one static page."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 
 import msgspec
 
-from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.payload import ENVELOPE, ENVELOPE_SCHEMA, FLAT, build_envelope_schema
+from cleats.contract.errors import ErrorCode
+from cleats.contract.payload import ENVELOPE_SCHEMA, build_envelope_schema
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.transports.http.path_access import REPOSITORY_ARGUMENT
-from cleats.transports.http.routes import API_ROUTES, ApiRoute
-from cleats.transports.http.toolset_routes import build_operations
+from cleats.transports.http.caller_access import REPOSITORY_ARGUMENT
+from cleats.transports.http.routes import API_ROUTES, MCP_PATH, ApiRoute, build_operations
 
 MEDIA_TYPE = "application/vnd.oai.openapi+json;version=3.1"
 JSON_MEDIA_TYPE = "application/json"
 
-_CONTENT_SCHEMA = {
-    "type": "object",
-    "required": ["content"],
-    "properties": {"content": {"type": "array", "items": {"type": "object"}}},
-}
+
+def _object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
 _ANY_OBJECT_SCHEMA = {"type": "object"}
-_EVENT_SCHEMA = {
-    "type": "object",
-    "description": "One event of the stream.",
-    "required": ["event", "data"],
-    "properties": {
-        "event": {"enum": ["start", "progress", "result", "error", "done"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
+_OBJECT_LIST_SCHEMA = {"type": "array", "items": _ANY_OBJECT_SCHEMA}
+_CONTENT_SCHEMA = _object_schema(content=_OBJECT_LIST_SCHEMA)
+_EVENT_SCHEMA = _object_schema(
+    event={"enum": ["start", "progress", "result", "error", "done"]},
+    data={"type": "string", "contentMediaType": "application/json"},
+) | {"description": "One event of the stream."}
 
 _RESULT_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
-    "/health": {
-        "type": "object",
-        "required": ["uptimeMs"],
-        "properties": {"uptimeMs": {"type": "integer", "minimum": 0}},
-    },
-    "/ready": {
-        "type": "object",
-        "required": ["ready"],
-        "properties": {"ready": {"const": True}},
-    },
+    "/health": _object_schema(uptimeMs={"type": "integer", "minimum": 0}),
+    "/ready": _object_schema(ready={"const": True}),
     "/capabilities": {
         "type": "object",
         "required": ["schemaVersion", "toolingVersion", "transport", "capabilities", "tools"],
     },
-    "/tools": {
-        "type": "object",
-        "required": ["tools"],
-        "properties": {"tools": {"type": "array", "items": {"type": "object"}}},
-    },
+    "/tools": _object_schema(tools=_OBJECT_LIST_SCHEMA),
 }
 _MEDIA_TYPES = {"/metrics": "text/plain", "/docs": "text/html", "/openapi.json": MEDIA_TYPE}
 
@@ -76,7 +61,7 @@ def describe_tool(registry: Registry, tool: Tool) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.current_description,
         "inputSchema": dict(tool.input),
-        "outputSchema": _output_schema(tool),
+        "outputSchema": build_envelope_schema(_result_schema(tool)),
         "schemaVersion": tool.version,
         "toolingVersion": TOOLING_VERSION,
         "annotations": tool.hints.as_json(),
@@ -124,12 +109,7 @@ def build_document(registry: Registry, *, secured: bool) -> dict[str, Any]:
 
 
 def _find_route_tool(registry: Registry, row: ApiRoute) -> Tool | None:
-    for name in row.tools:
-        try:
-            return registry.find(name)
-        except ToolError:
-            continue
-    return None
+    return next((registry.find(name) for name in row.tools if registry.has_tool(name)), None)
 
 
 def _server_operation(row: ApiRoute) -> dict[str, Any]:
@@ -137,15 +117,9 @@ def _server_operation(row: ApiRoute) -> dict[str, Any]:
         content = {JSON_MEDIA_TYPE: {"schema": build_envelope_schema(_RESULT_SCHEMAS[row.path])}}
     else:
         content = {_MEDIA_TYPES[row.path]: {"schema": {"type": ["string", "object"]}}}
-    return {
-        "operationId": row.endpoint,
-        "summary": row.about,
-        "tags": ["server"],
-        "responses": {
-            "200": {"description": "Done.", "content": content},
-            **_failure_responses([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ()),
-        },
-    }
+    failures = _failure_responses([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ())
+    responses = {"200": {"description": "Done.", "content": content}, **failures}
+    return {"operationId": row.endpoint, "summary": row.about, "tags": ["server"], "responses": responses}
 
 
 def _tool_operation(registry: Registry, row: ApiRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -172,11 +146,7 @@ def _tool_operation(registry: Registry, row: ApiRoute, tool: Tool, schemas: dict
 def _route_operation(row: ApiRoute, method: str, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the operation of a route that calls a tool: the same arguments, a different result."""
     key = row.path.split("/")[1]
-    result = {
-        "type": "object",
-        "required": ["repo", key],
-        "properties": {"repo": {"type": "string"}, key: _result_schema(tool)},
-    }
+    result = _object_schema(repo={"type": "string"}, **{key: _result_schema(tool)})
     arguments = _add_repo_argument(tool.input)
     operation: dict[str, Any] = {
         "operationId": f"{row.endpoint}_{method.lower()}",
@@ -204,39 +174,23 @@ def _add_repo_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _query_parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     required = schema.get("required", ())
     for name, rule in schema.get("properties", {}).items():
-        yield {
-            "name": name,
-            "in": "query",
-            "required": name in required,
-            "description": rule.get("description", ""),
-            "schema": rule,
-        }
+        about = rule.get("description", "")
+        yield {"name": name, "in": "query", "required": name in required, "description": about, "schema": rule}
 
 
 def _success_response(row: ApiRoute, result: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> dict[str, Any]:
     if row.response_kind == "stream":
         description = "Events start, progress, result or error, done; the data of each is an envelope."
-        return {
-            "description": description,
-            "content": {"text/event-stream": {"schema": _EVENT_SCHEMA}},
-        }
+        return {"description": description, "content": {"text/event-stream": {"schema": _EVENT_SCHEMA}}}
     schema = _hoist_definitions(build_envelope_schema(result), f"{name}_answer", schemas)
     return {"description": "Done.", "content": {JSON_MEDIA_TYPE: {"schema": schema}}}
 
 
 def _result_schema(tool: Tool) -> Mapping[str, Any]:
-    """Return the schema of `result`: the tool's payload."""
-    if tool.payload in (ENVELOPE, FLAT):
-        return tool.output or _ANY_OBJECT_SCHEMA
     return _CONTENT_SCHEMA if tool.payload.name == "content" else tool.output or _ANY_OBJECT_SCHEMA
 
 
-def _output_schema(tool: Tool) -> dict[str, Any]:
-    return build_envelope_schema(_result_schema(tool))
-
-
 def _failure_responses(codes: Sequence[ErrorCode] | frozenset[ErrorCode]) -> dict[str, Any]:
-    """Return every status besides 200, with the codes that occur with it."""
     by_status: dict[int, set[str]] = {status: {ErrorCode.INVALID_REQUEST.name} for status in (400, 413, 415)}
     for code in (*_GUARD_ERRORS, *codes):
         by_status.setdefault(code.http, set()).add(code.name)
@@ -248,21 +202,13 @@ def _failure_responses(codes: Sequence[ErrorCode] | frozenset[ErrorCode]) -> dic
 
 
 def _error_schema() -> dict[str, Any]:
-    properties = {**ENVELOPE_SCHEMA["properties"]}
-    del properties["result"]
-    return {
-        "type": "object",
-        "required": ["ok", "error", "_meta"],
-        "properties": {**properties, "ok": {"const": False}},
-        "additionalProperties": False,
-    }
+    parts = ENVELOPE_SCHEMA["properties"]
+    schema = _object_schema(ok={"const": False}, error=parts["error"], _meta=parts["_meta"])
+    return schema | {"additionalProperties": False}
 
 
 def _hoist_definitions(schema: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> Any:
-    """Return the schema with local references that are valid in the document.
-
-    In a document `#` is the document, so `$defs` move to the components under the schema's name.
-    """
+    """Move `$defs` to the components under the schema's name, because in a document `#` is the document."""
     local = schema.get("$defs")
     if not local:
         return schema
@@ -281,3 +227,97 @@ def _move_references(value: Any, prefix: str) -> Any:
             for key, item in value.items()
         }
     return [_move_references(item, prefix) for item in value] if isinstance(value, list | tuple) else value
+
+
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
+
+_STYLE_SHEET = """
+:root { color-scheme: light dark; --edge: color-mix(in srgb, currentColor 22%, transparent) }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem } h3 { margin: 2rem 0 .25rem }
+table { border-collapse: collapse; width: 100%; font-size: .92rem }
+th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
+  border-bottom: 1px solid var(--edge) }
+code, pre { font: .88rem/1.45 ui-monospace, monospace }
+pre { padding: .7rem .9rem; border: 1px solid var(--edge); border-radius: 6px; overflow-x: auto }
+h3 code { font-size: 1.1rem; font-weight: 600 } .quiet { opacity: .7 } nav { columns: 18rem }
+@media (max-width: 40rem) {
+  th { display: none } tr { border-bottom: 1px solid var(--edge) }
+  td { display: block; border: 0; padding: 0; overflow-wrap: anywhere }
+  td:first-child { padding-top: .6rem }
+}
+"""
+
+
+def render_page(registry: Registry, routes: Sequence[ApiRoute]) -> str:
+    """Render the page."""
+    return "".join(_render_parts(registry, routes))
+
+
+def _render_parts(registry: Registry, routes: Sequence[ApiRoute]) -> Iterator[str]:
+    yield (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'><title>Cleats API</title>"
+        f"<style>{_STYLE_SHEET}</style><h1>Cleats API</h1>"
+        f"<p class=quiet>Contract {SCHEMA_VERSION}, build {TOOLING_VERSION}. "
+        "<a href=/openapi.json>openapi.json</a></p>"
+        "<p>Every JSON answer is one envelope: <code>{ok, result | error, _meta}</code>. "
+        "Streams send the events <code>start</code>, <code>progress</code>, "
+        "<code>result</code> or <code>error</code>, and <code>done</code>, each with an envelope "
+        "as its data. A client that disconnects cancels its call.</p>"
+        "<h2>Routes</h2><table><tr><th>Method<th>Path<th></tr>"
+    )
+    for row in routes:
+        yield (
+            f"<tr><td>{escape(', '.join(row.methods))}<td><code>{escape(row.path)}</code><td>{escape(row.about)}</tr>"
+        )
+    for route in (toolset_route for toolset in registry.toolsets for toolset_route in toolset.routes):
+        yield (f"<tr><td>{route.method}<td><code>{escape(route.path)}</code><td>{escape(route.about)}</tr>")
+    yield f"<tr><td>any<td><code>{MCP_PATH}</code><td>MCP over streamable HTTP.</tr></table>"
+    yield "<h2>Tools</h2><nav>"
+    for tool in registry:
+        yield f"<div><a href='#{escape(tool.name)}'>{escape(tool.name)}</a></div>"
+    yield "</nav>"
+    for tool in registry:
+        yield from _render_tool(registry, tool)
+
+
+def _render_tool(registry: Registry, tool: Tool) -> Iterator[str]:
+    name = escape(tool.name)
+    description = escape(tool.current_description.partition("\n\n")[0])
+    yield (
+        f"<h3 id='{name}'><code>{name}</code></h3>"
+        f"<p class=quiet>{escape(registry.find_toolset_name(tool))}, version {tool.version}</p><p>{description}</p>"
+    )
+    properties: Mapping[str, Mapping[str, Any]] = tool.input.get("properties", {})
+    if properties:
+        yield "<table><tr><th>Argument<th>Type<th></tr>"
+        required = tool.input.get("required", ())
+        for argument, rule in properties.items():
+            required_mark = " (required)" if argument in required else ""
+            yield (
+                f"<tr><td><code>{escape(argument)}</code>{required_mark}<td>{escape(_describe_type(rule))}"
+                f"<td>{escape(str(rule.get('description', '')))}</tr>"
+            )
+        yield "</table>"
+    arguments = tool.examples[0].get("arguments", {}) if tool.examples else {}
+    body = msgspec.json.encode(arguments).decode().replace("'", "'\\''")
+    yield (
+        f"<pre>curl -s $URL/tools/{name} -H 'content-type: application/json' "
+        f"-d '{escape(body)}'</pre>"
+        f"<p class=quiet>Fails with: {', '.join(sorted(code.name for code in tool.codes))}</p>"
+    )
+
+
+def _describe_type(rule: Mapping[str, Any]) -> str:
+    if "enum" in rule:
+        return " | ".join(map(str, rule["enum"]))
+    kind = rule.get("type")
+    if kind is None:
+        branches = (*rule.get("oneOf", ()), *rule.get("anyOf", ()))
+        return " | ".join(dict.fromkeys(map(_describe_type, branches))) or "any"
+    return kind if isinstance(kind, str) else " | ".join(kind)

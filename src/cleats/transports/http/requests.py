@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from cleats.contract.violations import Violation, make_type_violation
 from cleats.transports.http.responses import ApiError, invalid_request
-from cleats.transports.json_text import InvalidJsonError, decode_json
+from cleats.transports.jsonrpc import InvalidJsonError, decode_json
 
 _REQUEST_ID_PATTERN = re.compile(r"[!-~]{1,128}")
 """A correlation id that may go into logs and answers unchanged."""
@@ -43,16 +43,21 @@ async def read_json_value(request: Request, limit: int) -> Any:
     Raises:
         ApiError: 415, 413 or 400.
     """
-    if "application/json" not in request.headers.get("content-type", "").lower():
-        raise invalid_request("The body must be JSON: send Content-Type: application/json.", status=415)
-    raw = await _read_body(request, limit)
+    raw = await read_json_body(request, limit)
     try:
         return decode_json(raw)
     except InvalidJsonError as error:
         raise invalid_request(f"The body is not JSON: {error}.") from None
 
 
-async def _read_body(request: Request, limit: int) -> bytes:
+async def read_json_body(request: Request, limit: int) -> bytes:
+    """Read the body of a request that says it is JSON, at most `limit` bytes, without decoding it.
+
+    Raises:
+        ApiError: 415, 413, or 400 if it ends too early.
+    """
+    if "application/json" not in request.headers.get("content-type", "").lower():
+        raise invalid_request("The body must be JSON: send Content-Type: application/json.", status=415)
     declared = request.headers.get("content-length")
     if declared is not None and declared.isdecimal() and int(declared) > limit:
         raise _body_too_large(limit)
@@ -77,8 +82,7 @@ def _body_too_large(limit: int) -> ApiError:
 def parse_query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Parse the query string into arguments, each strictly by the types in its schema.
 
-    A repeated name is a list. Names that the schema does not have are kept, so that it refuses
-    them.
+    A repeated name is a list. Names that the schema does not have are kept, so that it refuses them.
 
     Raises:
         ApiError: 400, with every value of a wrong type.
@@ -101,12 +105,8 @@ def parse_query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _allowed_types(rule: Mapping[str, Any]) -> frozenset[str]:
-    """Return the types that a property may have, however its schema declares them."""
-    kind = rule.get("type")
-    if isinstance(kind, str):
-        return frozenset([kind])
-    if isinstance(kind, list):
-        return frozenset(kind)
+    if kind := rule.get("type"):
+        return frozenset([kind] if isinstance(kind, str) else kind)
     branches = (*rule.get("oneOf", ()), *rule.get("anyOf", ()))
     if branches:
         return frozenset().union(*map(_allowed_types, branches))
@@ -125,7 +125,10 @@ def _parse_value(texts: Sequence[str], kinds: frozenset[str]) -> Any:
         if kind in kinds and pattern.fullmatch(text):
             return convert(text)
     if "object" in kinds:
-        return _parse_json(text)
+        try:
+            return decode_json(text.encode())
+        except InvalidJsonError as error:
+            raise ValueError(f"not JSON: {error}") from None
     if "array" in kinds:
         return [text]
     raise ValueError(f"expected {' or '.join(sorted(kinds))}, not {text[:80]!r}")
@@ -138,10 +141,3 @@ _SCALAR_PARSERS: Sequence[tuple[str, "re.Pattern[str]", Callable[[str], Any]]] =
     ("number", _INTEGER_PATTERN, int),
     ("number", re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float),
 )
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return decode_json(text.encode())
-    except InvalidJsonError as error:
-        raise ValueError(f"not JSON: {error}") from None

@@ -1,33 +1,24 @@
 """HTTP responses. Every JSON body is the envelope; every status comes from the error table."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Done, Failed, Outcome
 from cleats.contract.payload import ENVELOPE, AnswerMeta, get_outcome_error
-
-log = logging.getLogger(__name__)
-
-_encode = msgspec.json.Encoder(enc_hook=str).encode
+from cleats.transports.jsonrpc import encode_answer, render_encodable
 
 
 class ApiError(Exception):
     """A request refused before any tool runs. `status` overrides that of the error table."""
 
     def __init__(
-        self,
-        error: ToolError,
-        *,
-        status: int | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, error: ToolError, *, status: int | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -37,30 +28,23 @@ class ApiError(Exception):
         """False if the connection cannot be reused, because an unread body is left in it."""
 
 
-def invalid_request(message: str, *, hint: str = "", status: int = 400, details: Any = None) -> ApiError:
+def invalid_request(message: str, *, status: int = 400, details: Any = None) -> ApiError:
     """Return the error for an invalid request."""
-    error = ToolError(ErrorCode.INVALID_REQUEST, message, hint=hint, details=details)
-    return ApiError(error, status=status)
+    return ApiError(ToolError(ErrorCode.INVALID_REQUEST, message, details=details), status=status)
 
 
 def missing_route(method: str, path: str) -> ApiError:
     """Return the error for an unknown route or method."""
-    error = ToolError(
-        ErrorCode.NOT_FOUND,
-        f"There is no {method} {path}.",
-        hint="GET /docs lists the routes.",
-    )
-    return ApiError(error)
+    return ApiError(ToolError(ErrorCode.NOT_FOUND, f"There is no {method} {path}.", hint="GET /docs lists the routes."))
 
 
 def seal_outcome(outcome: Outcome, meta: AnswerMeta) -> tuple[bytes, ToolError | None]:
     """Return the envelope of an outcome and its error; a result that is not JSON is an error."""
-    try:
-        return _encode(ENVELOPE.render_outcome(outcome, meta).body), get_outcome_error(outcome)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        log.exception("answer.unspeakable")
-        internal_error = ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")
-        return _encode(ENVELOPE.render_outcome(Failed(internal_error), meta).body), internal_error
+
+    def seal(outcome: Outcome) -> tuple[bytes, ToolError | None]:
+        return encode_answer(ENVELOPE.render_outcome(outcome, meta).body), get_outcome_error(outcome)
+
+    return render_encodable(seal, outcome)
 
 
 def encode_outcome(outcome: Outcome, meta: AnswerMeta) -> bytes:
@@ -96,15 +80,13 @@ LINGER_SECONDS = 1.0
 class ClosingResponse(Response):
     """A response after which the connection is closed, whatever the client is still sending.
 
-    Closing at once would make the kernel answer the unread bytes with a reset, and a client that
-    sends its whole body first would never see the reason. So the answer is sent in full, and
-    incoming bytes are discarded for a moment.
+    Closing at once would make the kernel answer the unread bytes with a reset, and a client that sends its whole body
+    first would never see the reason. So the answer is sent in full, and incoming bytes are discarded for a moment.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         headers = [*self.raw_headers, (b"connection", b"close")]
-        start = {"type": "http.response.start", "status": self.status_code, "headers": headers}
-        await send(start)
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
@@ -151,8 +133,7 @@ class EventStream:
             while True:
                 await asyncio.sleep(KEEP_ALIVE_SECONDS)
                 if loop.time() - last_sent >= KEEP_ALIVE_SECONDS:
-                    comment = b": still here\n\n"
-                    await send({"type": "http.response.body", "body": comment, "more_body": True})
+                    await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
 
         await send({"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS})
         keep_alive_task = asyncio.ensure_future(send_keep_alives())

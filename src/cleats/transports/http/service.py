@@ -1,11 +1,15 @@
-"""The assembled HTTP API, served until it is asked to stop."""
+"""The assembled HTTP API, served by uvicorn (without its signal handling and draining) until it is asked to stop."""
 
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,53 +18,97 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Toolset
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.server_status import ServerStatus
 from cleats.runtime.shutdown import Shutdown
 from cleats.settings import Settings
-from cleats.transports.http import access_log, server
-from cleats.transports.http.api import HttpApi
+from cleats.transports.http import monitoring
+from cleats.transports.http.api import CallRunner, HttpApi
 from cleats.transports.http.caller_access import CallerAccess
-from cleats.transports.http.calls import CallRunner
 from cleats.transports.http.guard import RequestGuard
 from cleats.transports.http.monitoring import HttpTraffic, ReadinessCheck, ReadinessChecker
-from cleats.transports.http.policy import AccessPolicy
 from cleats.transports.http.requests import read_request_id
 from cleats.transports.http.responses import ApiError, error_response, missing_route
-from cleats.transports.http.routes import MCP_PATH
-from cleats.transports.http.tokens import ANONYMOUS_TOKEN
-from cleats.transports.http.toolset_routes import ToolsetRouteIndex, build_endpoint, collect_routes
+from cleats.transports.http.routes import MCP_PATH, ToolsetRouteIndex, build_endpoint, collect_routes
+from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessPolicy
+
+CLEANUP_TIMEOUT_SECONDS = 5.0
+"""The time that cancelled calls may take to clean up; those that ignore it are abandoned."""
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 is any free one.
+
+    Raises:
+        OSError: The host is unknown, or the address is in use or not local.
+    """
+    [family, _, _, _, address] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address[:2], family=family, backlog=2048)
+
+
+def base_url(listener: socket.socket) -> str:
+    """Return the URL for a client on this machine."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def run_server(
+    app: ASGIApp, listener: socket.socket, *, stop: Awaitable[object], drain: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve until asked to stop, wait for `drain`, and close what is open `CLEANUP_TIMEOUT_SECONDS` later."""
+    quiet: dict[str, Any] = {"log_config": None, "log_level": "warning", "access_log": False}
+    bare: dict[str, Any] = {"ws": "none", "lifespan": "off", "proxy_headers": False, "server_header": False}
+    server = _SignalFreeServer(uvicorn.Config(app, http=select_protocol(), **quiet, **bare))
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    stopping = asyncio.ensure_future(stop)
+    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    server.should_exit = True
+    await drain()
+    try:
+        async with asyncio.timeout(CLEANUP_TIMEOUT_SECONDS):
+            await asyncio.shield(serving)
+    except TimeoutError:
+        for task in list(server.server_state.tasks):
+            task.cancel()
+        server.force_exit = True
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
+class _SignalFreeServer(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        # The runtime handles signals. uvicorn would raise the signal again at the end, and the process would end by the
+        # signal instead of with exit code 0.
+        yield
+
+
+def select_protocol() -> Any:
+    """Return the fastest HTTP protocol that is installed."""
+    if find_spec("httptools") is None:
+        return "h11"
+    from cleats.transports.http.connection import HttpConnection  # noqa: PLC0415
+
+    return HttpConnection
 
 
 def build_application(api: HttpApi, mcp: ASGIApp | None = None, caller: str = "") -> ASGIApp:
     """Build the application of one caller; `mcp` answers at `/mcp`."""
     routes: list[BaseRoute] = [Route(row.path, handler, methods=row.methods) for row, handler in api.list_endpoints()]
-    routes += [
-        Route(
-            toolset_route.path,
-            build_endpoint(toolset_route, limit=api.body_limit, caller=caller),
-            methods=[toolset_route.method],
-        )
-        for toolset_route in collect_routes(api.registry.toolsets)
-    ]
+    for toolset_route in collect_routes(api.registry.toolsets):
+        endpoint = build_endpoint(toolset_route, limit=api.body_limit, caller=caller)
+        routes.append(Route(toolset_route.path, endpoint, methods=[toolset_route.method]))
     routes.append(Route("/", _redirect_home, methods=["GET"]))
     if mcp is not None:
         routes.append(Route(MCP_PATH, mcp))
-    app = Starlette(
-        routes=routes,
-        exception_handlers={
-            ApiError: _handle_api_error,
-            HTTPException: _handle_missing_route,
-            Exception: _handle_crash,
-        },
-    )
+    handlers = {ApiError: _handle_api_error, HTTPException: _handle_missing_route, Exception: _handle_crash}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
 
 
 async def _redirect_home(_request: Request) -> Response:
-    """Redirect from the root path to the documentation."""
     return RedirectResponse("/docs")
 
 
@@ -70,14 +118,13 @@ async def _handle_api_error(request: Request, api_error: Exception) -> Response:
 
 
 async def _handle_missing_route(request: Request, _error: Exception) -> Response:
-    """Answer an unknown route or method; to a caller they are the same."""
     return error_response(missing_route(request.method, request.url.path), read_request_id(request))
 
 
 async def _handle_crash(request: Request, crash: Exception) -> Response:
     details = {"cause_class": type(crash).__name__}
-    error = ToolError(ErrorCode.INTERNAL, "The request failed unexpectedly.", details=details)
-    return error_response(ApiError(error), read_request_id(request))
+    error = ApiError(ToolError(ErrorCode.INTERNAL, "The request failed unexpectedly.", details=details))
+    return error_response(error, read_request_id(request))
 
 
 log = logging.getLogger(__name__)
@@ -95,26 +142,20 @@ class CallerApp:
     mcp: ASGIApp
 
 
-def collect_ready_checks(toolsets: Sequence[Toolset]) -> Mapping[str, ReadinessCheck]:
-    """Return the readiness checks of the toolsets, by toolset name."""
-    return {toolset.name: toolset.ready for toolset in toolsets if toolset.ready is not None}
-
-
 async def serve_api(
     settings: Settings,
     caller_apps: Sequence[CallerApp],
     listener: socket.socket,
+    close_sessions: Callable[[], Awaitable[None]],
+    shutdown: Shutdown,
     *,
     vitals: ServerStatus,
     ready_checks: Mapping[str, ReadinessCheck],
-    close_sessions: Callable[[], Awaitable[None]],
-    shutdown: Shutdown,
 ) -> None:
     """Serve until the shutdown, then let calls finish for `drain` seconds and cancel the rest.
 
-    Before that, the server goes on for `http_linger` seconds and reports that it will stop.
-    `close_sessions` is called when no call is left that could be answered, and ends the MCP
-    sessions. `ready_checks` are what `/ready` runs.
+    Before that, the server goes on for `http_linger` seconds and reports that it will stop. `close_sessions` is called
+    when no call is left that could be answered, and ends the MCP sessions. `ready_checks` are what `/ready` runs.
     """
     readiness = ReadinessChecker(ready_checks)
     runners = [CallRunner(caller_app.dispatcher) for caller_app in caller_apps]
@@ -157,16 +198,11 @@ async def serve_api(
         )
         for caller_app, runner in zip(caller_apps, runners, strict=True)
     }
-    policy = AccessPolicy(
-        host=listener.getsockname()[0],
-        tokens=tokens,
-        origins=settings.http.origins,
-        hosts=settings.http.hosts,
-        open_probes=settings.http.probes == "open",
-    )
+    host, http = listener.getsockname()[0], settings.http
+    open_probes = http.probes == "open"
+    policy = AccessPolicy(host=host, tokens=tokens, origins=http.origins, hosts=http.hosts, open_probes=open_probes)
     toolsets_by_name = {item.name: item for caller_app in caller_apps for item in caller_app.access.toolsets}
-    write_access = access_log.build_writer(access_log.open_outlet(settings.http.access_log, settings.http.log_bytes))
-    guard = RequestGuard(
-        apps, policy, traffic, ToolsetRouteIndex(collect_routes(toolsets_by_name.values())), write_access
-    )
-    await server.run_server(guard, listener, stop=wait_for_stop(), drain=drain_calls)
+    write_access = monitoring.build_writer(monitoring.open_outlet(settings.http.access_log, settings.http.log_bytes))
+    toolset_routes = ToolsetRouteIndex(collect_routes(toolsets_by_name.values()))
+    guard = RequestGuard(apps, policy, traffic, toolset_routes, write_access)
+    await run_server(guard, listener, stop=wait_for_stop(), drain=drain_calls)

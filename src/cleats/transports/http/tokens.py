@@ -1,6 +1,6 @@
-"""Access tokens of the API: the file that defines their rights, and the check of a request.
+"""Access to the API: tokens, the file that defines their rights, and the policy that a request is checked against.
 
-The file is TOML. It holds no token, only the SHA-256 of each, so that reading it gives no access:
+The file of tokens is TOML. It holds no token, only the SHA-256 of each, so that reading it gives no access:
 
     [[token]]
     name = "ci"
@@ -17,12 +17,16 @@ import hmac
 import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 from secrets import token_urlsafe
+from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 
 from cleats.contract.violations import Validator
 from cleats.settings import SettingError
@@ -32,6 +36,7 @@ TOKEN_PREFIX = "cleats_"
 
 _TOKEN_NAME_PATTERN = "^[A-Za-z0-9_.@-]{1,64}$"
 
+_ABSOLUTE_PATH_SCHEMA = {"type": "string", "pattern": "^[/~]|^[A-Za-z]:"}
 _TOKENS_FILE_SCHEMA = {
     "type": "object",
     "required": ["token"],
@@ -48,11 +53,7 @@ _TOKENS_FILE_SCHEMA = {
                     "name": {"type": "string", "pattern": _TOKEN_NAME_PATTERN},
                     "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                     "toolsets": {"type": "array", "items": {"type": "string"}},
-                    "repositories": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {"type": "string", "pattern": "^[/~]|^[A-Za-z]:"},
-                    },
+                    "repositories": {"type": "array", "minItems": 1, "items": _ABSOLUTE_PATH_SCHEMA},
                     "per_minute": {"type": "number", "exclusiveMinimum": 0},
                     "burst": {"type": "integer", "minimum": 1},
                 },
@@ -98,36 +99,30 @@ def generate_token() -> str:
 
 def format_entry(token: AccessToken) -> str:
     """Format a token as an entry of the file."""
-    lines = ["[[token]]", f'name = "{token.name}"', f'sha256 = "{token.sha256}"']
-    if token.toolsets is not None:
-        lines.append(f"toolsets = {_format_list(token.toolsets)}")
-    if token.repositories is not None:
-        lines.append(f"repositories = {_format_list(map(str, token.repositories))}")
-    if token.per_minute is not None:
-        lines.append(f"per_minute = {token.per_minute:g}")
-    if token.burst is not None:
-        lines.append(f"burst = {token.burst}")
-    return "\n".join(lines) + "\n"
+    values = {field.name: getattr(token, field.name) for field in fields(token)}
+    lines = [f"{name} = {_format_value(value)}" for name, value in values.items() if value is not None]
+    return "\n".join(["[[token]]", *lines]) + "\n"
 
 
-def _format_list(texts: Any) -> str:
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
-    return f"[{', '.join(quoted)}]"
+def _format_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_format_value, value))}]"
+    if isinstance(value, str | Path):
+        return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def load_tokens(single: str, file: str, served_names: Sequence[str]) -> tuple[AccessToken, ...]:
     """Return every token that grants access; an empty tuple means that anyone may call.
 
     Raises:
-        SettingError: The file cannot be read or is invalid, names a toolset that is not among
-            `served_names`, or can be written by others than its owner.
+        SettingError: The file cannot be read or is invalid, names a toolset that is not among `served_names`, or can be
+            written by others than its owner.
     """
-    single_tokens = [AccessToken(name=SINGLE_TOKEN_NAME, sha256=hash_token(single))] if single else []
-    return (
-        (*single_tokens, *_read_tokens_file(Path(file).expanduser().absolute(), served_names))
-        if file
-        else tuple(single_tokens)
-    )
+    tokens = [AccessToken(name=SINGLE_TOKEN_NAME, sha256=hash_token(single))] if single else []
+    if file:
+        tokens += _read_tokens_file(Path(file).expanduser().absolute(), served_names)
+    return tuple(tokens)
 
 
 def _read_tokens_file(path: Path, served_names: Sequence[str]) -> list[AccessToken]:
@@ -141,33 +136,24 @@ def _read_tokens_file(path: Path, served_names: Sequence[str]) -> list[AccessTok
         raise SettingError(f"http_tokens: {path} is no TOML: {error}") from None
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingError(f"http_tokens: others can write {path}; run: chmod go-w {path}")
-    if (problem := _find_problem(document)) is not None:
-        raise SettingError(f"http_tokens: {path}: {problem}")
+    try:
+        violations = Validator(_TOKENS_FILE_SCHEMA).find_violations(document)
+    except (TypeError, ValueError):  # TOML has dates, JSON does not
+        raise SettingError(f"http_tokens: {path}: there is a value that no entry can have") from None
+    if violations:
+        raise SettingError(f"http_tokens: {path}: {violations[0].path or 'the file'}: {violations[0].message}")
     tokens = [_parse_token(row) for row in document["token"]]
     _check_tokens(path, tokens, served_names)
     return tokens
 
 
-def _find_problem(document: Mapping[str, Any]) -> str | None:
-    try:
-        violations = Validator(_TOKENS_FILE_SCHEMA).find_violations(document)
-    except (TypeError, ValueError):  # TOML has dates, JSON does not
-        return "there is a value that no entry can have"
-    return f"{violations[0].path or 'the file'}: {violations[0].message}" if violations else None
-
-
 def _parse_token(row: Mapping[str, Any]) -> AccessToken:
-    toolsets, repositories = row.get("toolsets"), row.get("repositories")
-    return AccessToken(
-        name=row["name"],
-        sha256=row["sha256"],
-        toolsets=None if toolsets is None else tuple(toolsets),
-        repositories=None
-        if repositories is None
-        else tuple(Path(folder).expanduser().resolve() for folder in repositories),
-        per_minute=row.get("per_minute"),
-        burst=row.get("burst"),
-    )
+    values = dict(row)
+    if "toolsets" in values:
+        values["toolsets"] = tuple(values["toolsets"])
+    if "repositories" in values:
+        values["repositories"] = tuple(Path(folder).expanduser().resolve() for folder in values["repositories"])
+    return AccessToken(**values)
 
 
 def _check_tokens(path: Path, tokens: Sequence[AccessToken], served_names: Sequence[str]) -> None:
@@ -194,3 +180,89 @@ def match_bearer_token(tokens: Sequence[AccessToken], header: str) -> AccessToke
         if hmac.compare_digest(digest, token.sha256.encode()):
             matched = token
     return matched if scheme.lower() == "bearer" else None
+
+
+PROBE_PATHS = frozenset({"/health", "/ready"})
+"""Routes that reveal only the health of the server."""
+
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def is_local_host(host: str) -> bool:
+    """Return whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessPolicy:
+    """The operator's decisions about callers.
+
+    `origins` are full origins or bare hosts, `*` for any. `hosts` are the names of the server. Without any, a local
+    server accepts local names only, because a page of a foreign site can make its own name resolve to this machine; a
+    server for the network has its token against that.
+    """
+
+    host: str
+    tokens: Sequence[AccessToken] = ()
+    origins: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    open_probes: bool = False
+    """True if probes need no token; a load balancer often has none."""
+
+    def find_caller(self, authorization: str) -> AccessToken | None:
+        """Return the caller's token, or None if it is unknown."""
+        return match_bearer_token(self.tokens, authorization) if self.tokens else ANONYMOUS_TOKEN
+
+    def allows_anonymous(self, method: str, path: str) -> bool:
+        """Return whether a request is answered without a token and under any host name."""
+        return self.open_probes and path in PROBE_PATHS and method in {"GET", "HEAD"}
+
+    def knows_host(self, header: str) -> bool:
+        """Return whether a Host header names this server."""
+        if not self.hosts and not is_local_host(self.host):
+            return True
+        name, colon, port = header.lower().rpartition(":")
+        return (name if colon and port.isdecimal() else header.lower()) in self._host_names
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        return LOCAL_NAMES | {self.host.lower(), *map(str.lower, self.hosts)}
+
+    def allows_origin(self, origin: str, host: str) -> bool:
+        """Return whether a page of this origin may call the API; our own pages always may."""
+        if "*" in self.origins or origin in self.origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+            name = parts.hostname
+        except ValueError:
+            return False
+        if name is not None and name in self.origins:
+            return True
+        return bool(parts.netloc) and parts.netloc == host and self.knows_host(host)
+
+
+class RateLimiter:
+    """A limit of `burst` requests at once and `per_minute` in the long run."""
+
+    def __init__(self, per_minute: float, burst: int | None = None, clock: Callable[[], float] = monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._capacity = float(burst if burst is not None else max(1, int(per_minute)))
+        self._available = self._capacity
+        self._clock = clock
+        self._updated_at = clock()
+
+    def take(self) -> float:
+        """Take one request and return 0, or return the seconds until one is available."""
+        now = self._clock()
+        self._available = min(self._capacity, self._available + (now - self._updated_at) * self._per_second)
+        self._updated_at = now
+        if self._available >= 1:
+            self._available -= 1
+            return 0.0
+        return (1 - self._available) / self._per_second

@@ -31,6 +31,7 @@ from pydantic import ValidationError
 
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
 from cleats.system.processes import process
+from cleats.transports.mcp.tool_api import VENDOR_META_PREFIX
 
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 """The time limit for the whole exchange. Interpreted servers take seconds to start."""
@@ -134,6 +135,8 @@ async def _take_snapshot(connect: OpenTransport, mode: Literal["legacy", "auto"]
             if tool.name in tools:
                 raise ServerFaultError(f"it lists two tools called {tool.name!r}")
             tools[tool.name] = _describe_tool(tool)
+            if isinstance(version := (tool.meta or {}).get(VENDOR_META_PREFIX + "contractVersion"), str):
+                snapshot["schemaVersion"] = version
     return snapshot
 
 
@@ -154,6 +157,8 @@ def _describe_tool(tool: Tool) -> dict[str, Any]:
         "description": tool.description or "",
         "inputSchema": tool.input_schema,
     }
+    if isinstance(version := (tool.meta or {}).get(VENDOR_META_PREFIX + "schemaVersion"), int):
+        entry["schemaVersion"] = version
     if tool.title is not None:
         entry["title"] = tool.title
     if tool.output_schema is not None:

@@ -1,9 +1,8 @@
 """The SDK's `Dispatcher` over our own wire.
 
-Owns request ids, the one answer to each request, cancellation and the drain at the end. It replaces
-the SDK's stream dispatcher because that one drops malformed lines, loses answers at the end of
-input and spends most of a call's time in memory streams. The SDK's runner above still defines what
-each method means.
+Owns request ids, the one answer to each request, cancellation and the drain at the end. It replaces the SDK's stream
+dispatcher because that one drops malformed lines, loses answers at the end of input and spends most of a call's time in
+memory streams. The SDK's runner above still defines what each method means.
 """
 
 import asyncio
@@ -14,26 +13,72 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from mcp.shared.dispatcher import (
-    CallOptions,
-    Dispatcher,
-    OnNotify,
-    OnNotifyIntercept,
-    OnRequest,
-    run_notify_intercept,
-)
+from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
 from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data, progress_token_from_params
 from mcp.shared.transport_context import TransportContext
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import INTERNAL_ERROR, ErrorCode, ToolError
+from cleats.contract.violations import make_type_violation
 from cleats.runtime.call import InFlightRequests, ToolCall
 from cleats.runtime.shutdown import Shutdown
 from cleats.transports import jsonrpc, lifecycle
 from cleats.transports.framing import LineFramer, OversizedFrame
-from cleats.transports.mcp import messages
-from cleats.transports.mcp.messages import add_error_code, error_from_exception
 from cleats.transports.stdio import Wire
+
+log = logging.getLogger(__name__)
+
+
+def parse_message(body: bytes) -> jsonrpc.RpcMessage:
+    """Parse one body into one message, by JSON-RPC's rules, but for ids: a fraction is not valid. Never raises."""
+    message = jsonrpc.parse_message(body)
+    if isinstance(message, jsonrpc.Request) and isinstance(message.id, float):
+        return malformed_request('"id" must be a string or an integer')
+    return message
+
+
+def malformed_request(reason: str, request_id: jsonrpc.RequestId | None = None) -> jsonrpc.MalformedMessage:
+    """Return a malformed message for JSON that is not a valid request."""
+    return jsonrpc.MalformedMessage(jsonrpc.INVALID_REQUEST, f"Invalid request: {reason}", request_id)
+
+
+def protocol_error(error: ToolError) -> MCPError:
+    """Return the error of a call that never ran as a JSON-RPC error."""
+    return MCPError(error.code.rpc, error.explanation, error.as_json())
+
+
+def invalid_request_error(message: str, details: Any = None) -> MCPError:
+    """Return the error for a request that is invalid before any tool is involved."""
+    return protocol_error(ToolError(ErrorCode.INVALID_REQUEST, message, details=details))
+
+
+def mistyped_param_error(name: str, expected: str) -> MCPError:
+    """Return the error for a param of the wrong type, like a violation of a tool's schema."""
+    mismatch = make_type_violation(name, f"expected {expected}")
+    return invalid_request_error(f"{mismatch.path}: {mismatch.message}", [mismatch.as_json()])
+
+
+def add_error_code(number: int, data: Any) -> dict[str, Any]:
+    """Return error data with its string code, whatever the SDK put there."""
+    if isinstance(data, dict) and "code" in data:
+        return data
+    code = ErrorCode.INTERNAL if number == INTERNAL_ERROR else ErrorCode.INVALID_REQUEST
+    if isinstance(data, dict):
+        return {**data, "code": code.name}
+    return {"code": code.name, "details": data} if data else {"code": code.name}
+
+
+def error_from_exception(crash: Exception, method: str) -> MCPError:
+    """Return an exception of an SDK handler as a wire error. Unknown ones reveal no internals."""
+    if isinstance(crash, ToolError):  # from a toolset's resource or prompt
+        return protocol_error(crash)
+    error_data = handler_exception_to_error_data(crash)
+    if error_data is not None:
+        return MCPError(error_data.code, error_data.message, add_error_code(error_data.code, error_data.data))
+    log.error("request.crash what=%s", method, exc_info=crash)
+    data = {"code": ErrorCode.INTERNAL.name, "details": {"cause_class": type(crash).__name__}}
+    return MCPError(INTERNAL_ERROR, "Internal error", data)
+
 
 _TRANSPORT_CONTEXT = TransportContext(kind="stdio", can_send_request=False)
 
@@ -45,12 +90,7 @@ class NotificationSender(ABC):
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Send a notification."""
 
-    async def send_raw_request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,  # noqa: ARG002 - the SDK's signature
-        opts: CallOptions | None = None,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    async def send_raw_request(self, method: str, *_options: Any, **_named_options: Any) -> dict[str, Any]:
         raise NoBackChannelError(method)
 
 
@@ -64,11 +104,8 @@ class InboundMessage(NotificationSender):
     def __init__(self, channel: NotificationSender, request_id: Any, params: Mapping[str, Any] | None) -> None:
         self.request_id = request_id
         self.task: asyncio.Task[None] | None = None
-        self.running = False
-        self.cancelled = False
-        self.closed = False
-        self._channel = channel
-        self._params = params
+        self.running = self.cancelled = self.closed = False
+        self._channel, self._params = channel, params
         self._call: ToolCall | None = None
         self._cancel_requested: anyio.Event | None = None
 
@@ -94,7 +131,6 @@ class InboundMessage(NotificationSender):
         self.stop_work()
 
     def stop_work(self) -> None:
-        """Stop the work."""
         if self._call is not None:
             self._call.cancel()
         elif self.task is not None and self.running:
@@ -108,18 +144,17 @@ class InboundMessage(NotificationSender):
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         token = progress_token_from_params(self._params)
         if token is not None:
-            params = {"progressToken": token, "progress": progress}
-            optional = {"total": total, "message": message}
-            present = {key: value for key, value in optional.items() if value is not None}
-            await self.notify("notifications/progress", {**params, **present})
+            params = {"progressToken": token, "progress": progress, "total": total, "message": message}
+            present = {key: value for key, value in params.items() if value is not None}
+            await self.notify("notifications/progress", present)
 
 
-log = logging.getLogger(__name__)
-
-_SHUTDOWN_ERROR = MCPError(
-    -32000,
-    "The server is shutting down and could not finish this in time.",
-    {"code": ErrorCode.CANCELLED.name, "hint": "Raise CLEATS_DRAIN to give calls longer."},
+_SHUTDOWN_ERROR = protocol_error(
+    ToolError(
+        ErrorCode.CANCELLED,
+        "The server is shutting down and could not finish this in time.",
+        hint="Raise CLEATS_DRAIN to give calls longer.",
+    )
 )
 
 
@@ -135,11 +170,9 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         shutdown: Shutdown,
         on_stopping: Callable[[], None] = lambda: None,
     ) -> None:
-        self._wire = wire
+        self._wire, self._shutdown, self._on_stopping = wire, shutdown, on_stopping
         self._framer = LineFramer(limit)
         self._drain_seconds = drain
-        self._shutdown = shutdown
-        self._on_stopping = on_stopping
         self._open_requests: InFlightRequests[InboundMessage] = InFlightRequests()
         self._notification_tasks: set[asyncio.Task[None]] = set()
         self._pending_writes: list[bytes] = []
@@ -157,15 +190,17 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Serve until the input ends or a shutdown is requested, then drain."""
-        self._on_request = on_request
-        self._on_notify = on_notify
-        self._intercept = on_notify_intercept
+        self._on_request, self._on_notify, self._intercept = on_request, on_notify, on_notify_intercept
         task_status.started()
         self._wire.receive(self._receive_chunk)
         await self._shutdown.requested.wait()
         self._wire.stop()
         self._on_stopping()
-        await self._drain_requests()
+        await lifecycle.finish_work(
+            self._wire, self._list_tasks, self._stop_requests, timeout_seconds=self._drain_seconds
+        )
+        self._flush_writes()
+        await lifecycle.flush_wire(self._wire, timeout_seconds=self._drain_seconds)
 
     async def notify(
         self,
@@ -176,12 +211,11 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         self._queue_write(jsonrpc.encode_notification(method, params))
 
     def _receive_chunk(self, chunk: bytes) -> None:
-        frames = self._framer.feed(chunk) if chunk else self._framer.close()
-        for frame in frames:
+        for frame in self._framer.feed(chunk) if chunk else self._framer.close():
             if isinstance(frame, OversizedFrame):
-                self._handle_message(messages.malformed_request(f"over the limit of {frame.limit} bytes"))
+                self._handle_message(malformed_request(f"over the limit of {frame.limit} bytes"))
             else:
-                self._handle_message(messages.parse_message(frame))
+                self._handle_message(parse_message(frame))
         if not chunk:
             self._shutdown.request("end of input")
 
@@ -192,10 +226,10 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
             case jsonrpc.Notification():
                 self._start_notification(message)
             case jsonrpc.MalformedMessage():
-                self._queue_write(messages.encode_refusal(message))
+                self._queue_write(jsonrpc.encode_refusal(message))
             case jsonrpc.Response():
-                # We send no requests, so this answers none. It is dropped rather than refused, so
-                # that two confused peers cannot exchange errors for ever.
+                # We send no requests, so this answers none. It is dropped rather than refused, so that two confused
+                # peers cannot exchange errors for ever.
                 log.debug("response.dropped id=%r", message.id)
 
     def _start_request(self, request: jsonrpc.Request) -> None:
@@ -203,7 +237,7 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         try:
             self._open_requests.add(request.id, inbound)
         except ToolError as error:
-            self._handle_message(messages.malformed_request(error.message, request.id))
+            self._handle_message(malformed_request(error.message, request.id))
             return
         inbound.task = self._loop.create_task(self._run_request(inbound, request))
 
@@ -213,8 +247,8 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
             if jsonrpc.is_request_id(request_id):
                 self._open_requests.cancel(request_id)
         if not run_notify_intercept(self._intercept, message.method, message.params):
-            work = self._run_notification(InboundMessage(self, None, message.params), message)
-            task = self._loop.create_task(work)
+            inbound = InboundMessage(self, None, message.params)
+            task = self._loop.create_task(self._run_notification(inbound, message))
             self._notification_tasks.add(task)
             task.add_done_callback(self._notification_tasks.discard)
 
@@ -254,14 +288,6 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         if self._pending_writes:
             self._wire.write(b"".join(self._pending_writes))
             self._pending_writes = []
-
-    async def _drain_requests(self) -> None:
-        """Finish open requests, answer those that do not finish in time, and flush the output."""
-        await lifecycle.finish_work(
-            self._wire, self._list_tasks, self._stop_requests, timeout_seconds=self._drain_seconds
-        )
-        self._flush_writes()
-        await lifecycle.flush_wire(self._wire, timeout_seconds=self._drain_seconds)
 
     def _stop_requests(self) -> None:
         for request in self._open_requests:

@@ -1,4 +1,7 @@
-"""The `resources/*` methods: resources that toolsets offer."""
+"""The MCP methods for resources, prompts and skills that toolsets offer.
+
+Skills follow the official extension (SEP-2640); their files are ordinary resources.
+"""
 
 import base64
 import binascii
@@ -13,8 +16,18 @@ from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.resources import ListPage, Prompt, PromptProvider, Resource, ResourceContents, ResourceProvider
-from cleats.transports.mcp.messages import invalid_request_error
+from cleats.contract.resources import (
+    ListPage,
+    Prompt,
+    PromptProvider,
+    Resource,
+    ResourceContents,
+    ResourceProvider,
+    SkillEntry,
+    SkillProvider,
+    slice_page,
+)
+from cleats.transports.mcp.dispatcher import invalid_request_error
 
 if TYPE_CHECKING:
     from cleats.transports.mcp.server import McpServer
@@ -23,20 +36,15 @@ ItemT = TypeVar("ItemT")
 PageLister = Callable[[str, int], Awaitable[ListPage[ItemT]]]
 
 
-def read_cursor(params: PaginatedRequestParams | None) -> str | None:
-    """Return the requested cursor, or None for the first page."""
-    return None if params is None else params.cursor
-
-
 async def collect_page(
-    listers: Sequence[PageLister[ItemT]], cursor: str | None, size: int
+    listers: Sequence[PageLister[ItemT]], params: PaginatedRequestParams | None, size: int
 ) -> tuple[list[ItemT], str | None]:
-    """Return one page and the cursor of the next.
+    """Return the requested page, or the first without params, and the cursor of the next.
 
     Raises:
         MCPError: The cursor is invalid.
     """
-    lister_index, after = _decode_cursor(cursor, len(listers))
+    lister_index, after = _decode_cursor(None if params is None else params.cursor, len(listers))
     items: list[ItemT] = []
     while lister_index < len(listers):
         page = await listers[lister_index](after, size - len(items))
@@ -91,49 +99,35 @@ class ResourceHandlers:
         self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         listers = [provider.list for provider in self._providers]
-        resources, cursor = await collect_page(listers, read_cursor(params), RESOURCES_PER_PAGE)
-        return types.ListResourcesResult(
-            resources=[types.Resource(**render_resource(resource)) for resource in resources], next_cursor=cursor
-        )
+        resources, cursor = await collect_page(listers, params, RESOURCES_PER_PAGE)
+        rows = [types.Resource(**render_resource(resource)) for resource in resources]
+        return types.ListResourcesResult(resources=rows, next_cursor=cursor)
 
     async def list_templates(
         self, _ctx: SdkContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(uri_template=template.uri, name=template.name, description=template.description)
-                for provider in self._providers
-                for template in provider.templates
-            ]
-        )
+        rows = [
+            types.ResourceTemplate(uri_template=template.uri, name=template.name, description=template.description)
+            for provider in self._providers
+            for template in provider.templates
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=rows)
 
     async def read_resource(self, ctx: SdkContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         for provider in self._providers:
             if (contents := await provider.read(uri)) is not None:
                 return types.ReadResourceResult(contents=[_render_contents(contents)])
-        raise not_found_error(ctx, uri)
-
-
-def not_found_error(ctx: SdkContext, uri: str) -> MCPError:
-    """Return the error for a URI without a resource."""
-    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    code = types.INVALID_PARAMS if is_modern else HANDSHAKE_NOT_FOUND_CODE
-    return MCPError(code, f"There is no resource at {uri}", {"code": ErrorCode.NOT_FOUND.name, "uri": uri})
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        code = types.INVALID_PARAMS if is_modern else HANDSHAKE_NOT_FOUND_CODE
+        raise MCPError(code, f"There is no resource at {uri}", {"code": ErrorCode.NOT_FOUND.name, "uri": uri})
 
 
 def render_resource(resource: Resource) -> dict[str, Any]:
     """Return a resource as MCP lists it."""
-    fields: dict[str, Any] = {
-        "uri": resource.uri,
-        "name": resource.name,
-        "mimeType": resource.mime_type,
-    }
-    if resource.description:
-        fields["description"] = resource.description
-    if resource.size is not None:
-        fields["size"] = resource.size
-    return fields
+    optional = {"description": resource.description or None, "size": resource.size}
+    fields = {"uri": resource.uri, "name": resource.name, "mimeType": resource.mime_type}
+    return fields | {name: value for name, value in optional.items() if value is not None}
 
 
 def _render_contents(contents: ResourceContents) -> types.TextResourceContents | types.BlobResourceContents:
@@ -163,10 +157,9 @@ class PromptHandlers:
         self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         listers = [provider.list for provider in self._providers]
-        prompts, cursor = await collect_page(listers, read_cursor(params), PROMPTS_PER_PAGE)
-        return types.ListPromptsResult(
-            prompts=[types.Prompt(**_render_prompt(prompt)) for prompt in prompts], next_cursor=cursor
-        )
+        prompts, cursor = await collect_page(listers, params, PROMPTS_PER_PAGE)
+        rows = [types.Prompt(**_render_prompt(prompt)) for prompt in prompts]
+        return types.ListPromptsResult(prompts=rows, next_cursor=cursor)
 
     async def get_prompt(self, _ctx: SdkContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         for provider in self._providers:
@@ -178,11 +171,92 @@ class PromptHandlers:
 
 
 def _render_prompt(prompt: Prompt) -> dict[str, Any]:
+    arguments = [
+        {"name": argument.name, "description": argument.description, "required": argument.required}
+        for argument in prompt.arguments
+    ]
+    return {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+
+
+EXTENSION_ID = "io.modelcontextprotocol/skills"
+SKILLS_PER_PAGE = 50
+"""The page size of listings. Each skill is read and hashed for it, with all of its files."""
+
+CHILDREN_PER_PAGE = 500
+
+
+class UriParams(types.RequestParams):
+    """Params that name one resource."""
+
+    uri: str
+
+
+class DirectoryParams(types.PaginatedRequestParams):
+    """Params that name a folder and a page of it."""
+
+    uri: str
+
+
+class SkillsExtension:
+    """The handlers, over the toolsets that publish skills and all that have resources."""
+
+    def __init__(self, providers: Sequence[SkillProvider], resources: Sequence[ResourceProvider]) -> None:
+        self._providers = providers
+        self._resources = resources
+
+    def register(self, server: "McpServer") -> None:
+        add = server.add_request_handler
+        add("skills/list", types.PaginatedRequestParams, self.list_skills)
+        add("skills/get", UriParams, self.get_skill)
+        add("resources/directory/read", DirectoryParams, self.read_directory)
+        server.extensions[EXTENSION_ID] = {"directoryRead": True}
+
+    async def list_skills(self, ctx: SdkContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        listers = [provider.list for provider in self._providers]
+        entries, cursor = await collect_page(listers, params, SKILLS_PER_PAGE)
+        result: dict[str, Any] = {"skills": [_render_entry(entry) for entry in entries]}
+        return result | ({} if cursor is None else {"nextCursor": cursor}) | _cache_fields(ctx)
+
+    async def get_skill(self, ctx: SdkContext, params: UriParams) -> dict[str, Any]:
+        for provider in self._providers:
+            if (entry := await provider.get(params.uri)) is not None:
+                return {"skill": _render_entry(entry)} | _cache_fields(ctx)
+        raise _not_found_error("skill is served", params.uri)
+
+    async def read_directory(self, _ctx: SdkContext, params: DirectoryParams) -> dict[str, Any]:
+        for provider in self._resources:
+            children = await provider.list_children(params.uri)
+            if children is not None:
+                resources, cursor = await collect_page([_build_lister(children)], params, CHILDREN_PER_PAGE)
+                result: dict[str, Any] = {"resources": [render_resource(resource) for resource in resources]}
+                return result | ({} if cursor is None else {"nextCursor": cursor})
+        raise _not_found_error("directory resource is", params.uri)
+
+
+def _build_lister(children: Sequence[Resource]) -> Any:
+    ordered = sorted(children, key=lambda child: child.uri)
+    uris = [child.uri for child in ordered]
+
+    async def list_children(after: str, limit: int) -> ListPage[Resource]:
+        return slice_page(ordered, uris, after, limit)
+
+    return list_children
+
+
+def _render_entry(entry: SkillEntry) -> dict[str, Any]:
     return {
-        "name": prompt.name,
-        "description": prompt.description,
-        "arguments": [
-            {"name": argument.name, "description": argument.description, "required": argument.required}
-            for argument in prompt.arguments
-        ],
+        "uri": entry.uri,
+        "frontmatter": dict(entry.front_matter),
+        "resources": [{"uri": file.uri, "digest": f"sha256:{file.sha256}", "size": file.size} for file in entry.files],
     }
+
+
+def _cache_fields(ctx: SdkContext) -> dict[str, Any]:
+    """Return the caching fields for stateless clients: files may change at any time."""
+    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return {"ttlMs": 0, "cacheScope": "private"} if is_modern else {}
+
+
+def _not_found_error(subject: str, uri: str) -> MCPError:
+    data = {"code": ErrorCode.NOT_FOUND.name, "uri": uri}
+    return MCPError(types.INVALID_PARAMS, f"No {subject} at {uri}", data)

@@ -1,12 +1,19 @@
-"""The official SDK's low-level server with our tools and our capability block."""
+"""The official SDK's low-level server with our tools and our capability block, and one connection to it over a wire.
+
+The first request selects the protocol era of a connection: `initialize` the handshake era (2025-11-25), any request
+with the 2026-07-28 envelope the stateless one. The rules are the SDK's; `tools/call` and `tools/list` go straight to
+our surface, every other method through the SDK's runner.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any, Literal, cast
 
 import mcp_types as types
-from mcp.server.connection import Connection
+from mcp.server.connection import Connection, NotifyOnlyOutbound
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.runner import ServerRunner, aclose_shielded, serve_one
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -16,16 +23,20 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
+from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.resources import ListName
 from cleats.contract.tools import Toolset
-from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
+from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.dispatcher import Dispatcher
-from cleats.transports.mcp.messages import error_from_exception
-from cleats.transports.mcp.resources import PromptHandlers, ResourceHandlers
-from cleats.transports.mcp.skills_extension import SkillsExtension
+from cleats.runtime.shutdown import Shutdown
+from cleats.transports.mcp.dispatcher import InboundMessage, WireDispatcher, error_from_exception
+from cleats.transports.mcp.resources import PromptHandlers, ResourceHandlers, SkillsExtension
 from cleats.transports.mcp.tool_api import ToolSurface, ValidationMode
+from cleats.transports.stdio import Wire
 
 SERVER_NAME = "cleats"
 CAPABILITY_BLOCK_NAME = "pairofcleats"
@@ -58,15 +69,11 @@ class McpServer(Server[None]):
             instructions=instructions,
             on_list_tools=cast("Any", self._handle_tools),
             on_call_tool=cast("Any", self._handle_tools),
-            get_tool_input_schema=self._find_input_schema,
+            get_tool_input_schema=lambda name: self.tools.find_input_schema(name),  # noqa: PLW0108 - they come next
         )
         self.tools = ToolSurface(dispatcher, server_info=self.server_info_stamp, validation=validation)
-        self._capability_block = {
-            "schemaVersion": SCHEMA_VERSION,
-            "toolingVersion": TOOLING_VERSION,
-            "transport": "sdk",
-            "capabilities": dict(capabilities),
-        }
+        versions = {"schemaVersion": SCHEMA_VERSION, "toolingVersion": TOOLING_VERSION}
+        self._capability_block = {**versions, "transport": "sdk", "capabilities": dict(capabilities)}
         # A span per message is the dispatcher's job here, and it is cheaper at it.
         self.middleware = [self._handle_message]
         self._connections: set[Connection] = set()
@@ -122,18 +129,16 @@ class McpServer(Server[None]):
                     await connection.notify(f"notifications/{name}/list_changed", None)
             await self.bus.publish(_LIST_CHANGED_EVENTS[name]())
 
-    def _find_input_schema(self, name: str) -> Mapping[str, Any] | None:
-        return self.tools.find_input_schema(name)
-
     def close_streams(self) -> None:
         """End the open subscription streams, each with its final message."""
         if self.streams is not None:
             self.streams.close()
 
     async def _handle_message(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Handle a message that the SDK dispatches; errors leave with their code."""
         try:
-            if ctx.method in {"tools/call", "tools/list"} and _is_ready(ctx):
+            # Before the handshake is done, the SDK's own gate refuses the request.
+            is_ready = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.client_params is not None
+            if ctx.method in {"tools/call", "tools/list"} and is_ready:
                 return await self._handle_tools(ctx, None)
             if ctx.method == "notifications/initialized":
                 self._add_connection(ctx.session)
@@ -142,9 +147,8 @@ class McpServer(Server[None]):
             raise error_from_exception(crash, ctx.method) from crash
 
     def _add_connection(self, session: ServerSession) -> None:
-        """Register the client of a handshake connection for change notifications."""
-        # The SDK has no public way from a session to its connection, and no other hook that every
-        # transport runs; the dependency is pinned below the next minor version for this reason.
+        # The SDK has no public way from a session to its connection, and no other hook that every transport runs; the
+        # dependency is pinned below the next minor version for this reason.
         connection = session._connection  # noqa: SLF001
         if connection not in self._connections:
             self._connections.add(connection)
@@ -155,17 +159,8 @@ class McpServer(Server[None]):
         if ctx.method == "tools/list":
             return self.tools.list_tools(ctx.params, modern=is_modern)
         return await self.tools.call_tool(
-            ctx.params,
-            request_id=str(ctx.request_id),
-            channel=SessionChannel(ctx),
-            modern=is_modern,
-            raw=False,
+            ctx.params, request_id=str(ctx.request_id), channel=SessionChannel(ctx), modern=is_modern, raw=False
         )
-
-
-def _is_ready(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Return whether the handshake is done; if not, the SDK's own gate refuses the request."""
-    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.client_params is not None
 
 
 class SessionChannel:
@@ -177,3 +172,93 @@ class SessionChannel:
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         if method == "notifications/progress" and params is not None:
             await self.ctx.session.report_progress(params["progress"], params.get("total"), params.get("message"))
+
+
+ProtocolMode = Literal["pin", "negotiate"]
+"""Answer every handshake with our one version (`pin`), or with the client's if we know it."""
+
+MessageParams = Mapping[str, Any] | None
+
+
+async def serve_client(
+    server: McpServer, wire: Wire, *, shutdown: Shutdown, limit: int, drain: float, protocol: ProtocolMode = "pin"
+) -> None:
+    """Serve one client until it leaves or the server is asked to stop."""
+    dispatcher = WireDispatcher(wire, limit=limit, drain=drain, shutdown=shutdown, on_stopping=server.close_streams)
+    mcp_connection = McpConnection(server, dispatcher, protocol)
+    try:
+        await dispatcher.run(mcp_connection.on_request, mcp_connection.on_notify)
+    finally:
+        await aclose_shielded(mcp_connection.connection)
+
+
+class McpConnection:
+    """One client's connection, served by the rules of its protocol era."""
+
+    def __init__(self, server: McpServer, dispatcher: WireDispatcher, protocol: ProtocolMode) -> None:
+        self.connection = Connection.for_loop(dispatcher)
+        self._server = server
+        self._pins_version = protocol == "pin"
+        self._open_envelope = partial(Connection.from_envelope, outbound=NotifyOnlyOutbound(dispatcher))
+        self._runner = ServerRunner(server, self.connection, None)
+        self._is_modern: bool | None = None
+
+    async def on_request(self, inbound: Any, method: str, params: MessageParams) -> dict[str, Any]:
+        """Answer one request."""
+        meta = params.get("_meta") if params else None
+        has_envelope = method != "initialize" and isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
+        if self._is_modern is None:
+            self._is_modern = has_envelope
+        if self._is_modern:
+            return await self._answer_stateless_era(inbound, method, params)
+        if has_envelope:
+            raise MCPError(
+                INVALID_REQUEST,
+                "This connection began with a handshake; requests with the 2026-07-28 envelope are not accepted on it.",
+            )
+        return await self._answer_handshake_era(inbound, method, params)
+
+    async def on_notify(self, inbound: Any, method: str, params: MessageParams) -> None:
+        """Handle one notification."""
+        if not self._is_modern:
+            await self._runner.on_notify(inbound, method, params)
+            return
+        connection = self._open_envelope(LATEST_MODERN_VERSION, None, None)
+        await ServerRunner(self._server, connection, None).on_notify(inbound, method, params)
+
+    async def _answer_handshake_era(
+        self, inbound: InboundMessage, method: str, params: MessageParams
+    ) -> dict[str, Any]:
+        if self.connection.initialize_accepted:
+            if method == "tools/call":
+                return await self._call_tool(inbound, params, modern=False)
+            if method == "tools/list":
+                return self._server.tools.list_tools(params, modern=False)
+        elif method == "initialize" and self._pins_version and params and "protocolVersion" in params:
+            params = {**params, "protocolVersion": PROTOCOL_VERSION}
+        return await self._runner.on_request(inbound, method, params)
+
+    async def _answer_stateless_era(
+        self, inbound: InboundMessage, method: str, params: MessageParams
+    ) -> dict[str, Any]:
+        if method == "initialize":
+            raise MCPError(
+                UNSUPPORTED_PROTOCOL_VERSION,
+                "This connection serves 2026-07-28; the initialize handshake is not part of it.",
+                {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": str((params or {}).get("protocolVersion"))},
+            )
+        route = classify_inbound_request({"method": method, "params": params})
+        if isinstance(route, InboundLadderRejection):
+            raise MCPError(route.code, route.message, route.data)
+        if method == "tools/call":
+            return await self._call_tool(inbound, params, modern=True)
+        if method == "tools/list":
+            return self._server.tools.list_tools(params, modern=True)
+        connection = self._open_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+        return await serve_one(self._server, inbound, method, params, connection=connection, lifespan_state=None)
+
+    async def _call_tool(self, inbound: InboundMessage, params: MessageParams, *, modern: bool) -> dict[str, Any]:
+        request_id, on_begin = str(inbound.request_id), inbound.begin_call
+        return await self._server.tools.call_tool(
+            params, request_id=request_id, channel=inbound, modern=modern, raw=True, on_begin=on_begin
+        )

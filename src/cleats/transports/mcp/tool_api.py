@@ -1,10 +1,9 @@
 """Our tools over MCP: `tools/list` from a cache, `tools/call` through the dispatcher.
 
-One instance serves every connection of both protocol eras, over stdio and over HTTP; the
-differences are arguments of two methods.
+One instance serves every connection of both protocol eras, over stdio and over HTTP; the differences are arguments of
+two methods.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -14,16 +13,15 @@ from mcp_types import methods as mcp_methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.outcome import Failed, Outcome, Rejected
+from cleats.contract.outcome import Outcome, Rejected
 from cleats.contract.payload import AnswerMeta
 from cleats.contract.tools import Tool
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
-from cleats.transports.mcp.messages import invalid_request_error, mistyped_param_error, protocol_error
-
-log = logging.getLogger(__name__)
+from cleats.transports.jsonrpc import encode_answer, render_encodable
+from cleats.transports.mcp.dispatcher import invalid_request_error, mistyped_param_error, protocol_error
 
 VENDOR_META_PREFIX = "pairofcleats/"
 """The namespace of our keys in the `_meta` of a tool definition."""
@@ -39,18 +37,11 @@ class NotificationChannel(Protocol):
         """Send a notification about the request, unless it has ended."""
 
 
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
 class ToolSurface:
     """The methods `tools/list` and `tools/call`."""
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        *,
-        server_info: Mapping[str, Any],
-        validation: ValidationMode = "protocol",
+        self, dispatcher: Dispatcher, *, server_info: Mapping[str, Any], validation: ValidationMode = "protocol"
     ) -> None:
         self.dispatcher = dispatcher
         self._validation = validation
@@ -69,10 +60,9 @@ class ToolSurface:
         """
         if params and params.get("cursor") is not None:
             raise invalid_request_error("There is no such page: the list is whole.")
-        listing = self._listings.get(modern)
-        if listing is None:
-            listing = self._listings[modern] = self._build_listing(modern=modern)
-        return listing
+        if modern not in self._listings:
+            self._listings[modern] = self._build_listing(modern=modern)
+        return self._listings[modern]
 
     async def call_tool(
         self,
@@ -95,15 +85,12 @@ class ToolSurface:
         if on_begin is not None:
             on_begin(call)
         outcome = await self.dispatcher.dispatch(call)
-        if isinstance(outcome, Rejected) and not self._is_tool_result(outcome):
-            raise protocol_error(outcome.error)
-        try:
-            tool = self.dispatcher.registry.find(call.tool)
-            result = _render_result(tool, outcome, call.meta, raw=raw)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            log.exception("answer.unspeakable tool=%s", call.tool)
-            internal_error = ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")
-            result = _render_result(tool, Failed(internal_error), call.meta, raw=raw)
+        if isinstance(outcome, Rejected):
+            is_tool_result = self._validation == "tool" and outcome.error.code is ErrorCode.INVALID_REQUEST
+            if not is_tool_result:
+                raise protocol_error(outcome.error)
+        tool = self.dispatcher.registry.find(call.tool)
+        result = render_encodable(lambda outcome: _render_result(tool, outcome, call.meta, raw=raw), outcome, tool.name)
         if modern:
             result["resultType"] = "complete"
             result["_meta"] = self._server_stamp
@@ -115,9 +102,6 @@ class ToolSurface:
             return self.dispatcher.registry.find(name).input
         except ToolError:
             return None
-
-    def _is_tool_result(self, outcome: Rejected) -> bool:
-        return self._validation == "tool" and outcome.error.code is ErrorCode.INVALID_REQUEST
 
     def _build_listing(self, *, modern: bool) -> dict[str, Any]:
         result: dict[str, Any] = {"tools": [describe_tool(tool) for tool in self.dispatcher.registry]}
@@ -146,43 +130,34 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
     }
     if tool.title:
         fields["title"] = tool.title
+        fields["annotations"]["title"] = tool.title  # where clients of 2025 look for it
+    if tool.search_hint:
+        fields["_meta"]["anthropic/searchHint"] = tool.search_hint
+    if tool.always_load:
+        fields["_meta"]["anthropic/alwaysLoad"] = True
     if tool.listed_schema is not None:
         fields["outputSchema"] = dict(tool.listed_schema)
     return fields
 
 
 def _parse_call(params: Mapping[str, Any] | None, request_id: str, channel: NotificationChannel) -> ToolCall:
-    """Return the call in the params of `tools/call`.
-
-    Raises:
-        MCPError: The params are invalid.
-    """
     params = params or {}
-    name = params.get("name")
-    arguments = params.get("arguments")
-    meta = params.get("_meta")
+    name, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
     if not isinstance(name, str):
         raise mistyped_param_error("name", "string")
     if arguments is not None and not isinstance(arguments, dict):
         raise mistyped_param_error("arguments", "object")
     if meta is not None and not isinstance(meta, dict):
         raise mistyped_param_error("_meta", "object")
-    reporter = traceparent = None
+    call = ToolCall(tool=name, arguments=arguments or {}, id=request_id, surface="mcp")
+    call.meta.request_id = request_id
     if meta:
         token = meta.get("progressToken")
         if isinstance(token, str | int) and not isinstance(token, bool):
-            reporter = ProgressReporter(_build_reporter(name, token, channel))
+            call.reporter = ProgressReporter(_build_reporter(name, token, channel))
         if isinstance(parent := meta.get("traceparent"), str):
-            traceparent = parent
-    return ToolCall(
-        tool=name,
-        arguments=arguments or {},
-        id=request_id,
-        surface="mcp",
-        reporter=reporter,
-        traceparent=traceparent,
-        meta=AnswerMeta(request_id=request_id),
-    )
+            call.traceparent = parent
+    return call
 
 
 def _build_reporter(
@@ -200,13 +175,12 @@ def _build_reporter(
 
 def _render_result(tool: Tool, outcome: Outcome, meta: AnswerMeta, *, raw: bool) -> dict[str, Any]:
     answer = tool.payload.render_outcome(outcome, meta)
-    result: dict[str, Any] = {"isError": not answer.ok}
-    encoded = None if answer.body is None else _encode(answer.body)
-    if answer.content is not None:
-        result["content"] = list(answer.content)
-    else:
-        text = "" if encoded is None else encoded.decode()
-        result["content"] = [{"type": "text", "text": text}]
+    encoded = None if answer.body is None else encode_answer(answer.body)
+    text = {"type": "text", "text": (encoded or b"").decode()}
+    result: dict[str, Any] = {
+        "isError": not answer.ok,
+        "content": [text] if answer.content is None else list(answer.content),
+    }
     if encoded is not None:
         result["structuredContent"] = msgspec.Raw(encoded) if raw else msgspec.json.decode(encoded)
     return result
