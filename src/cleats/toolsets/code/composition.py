@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from cleats.settings import Settings
-from cleats.toolsets.code.index.remote import RemoteIndexPort
-from cleats.toolsets.code.index.service import Indexes
+from cleats.toolsets.code.index.service import Indexes, RemoteIndexPort
 from cleats.toolsets.code.repository import Repository
 
 

@@ -60,7 +60,8 @@ class Repository(Struct, frozen=True):
                 hint="Name the folder of a project. If all of it is meant, make it a git "
                 f"repository, or put an empty {CONFIG_FILE_NAME} there.",
             )
-        if _is_bare_repository(root):
+        # Git looks for the same three entries.
+        if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"{root} is a bare git repository, which has no files.",
@@ -92,7 +93,8 @@ def _resolve_folder(path: str | None, default: Path) -> Path:
     try:
         folder = (default / Path(path or ".").expanduser()).resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise _build_not_found_error(path, default) from error
+        hint = f"Give the path of a folder, absolute or from {default}."
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"Repo path not found: {path or default}", hint=hint) from error
     if not folder.is_dir():
         raise ToolError(ErrorCode.INVALID_REQUEST, f"{path} is a file.", hint=f"Give its folder: {folder.parent}.")
     if not os.access(folder, os.X_OK):
@@ -102,22 +104,6 @@ def _resolve_folder(path: str | None, default: Path) -> Path:
     return folder
 
 
-def _build_not_found_error(path: str | None, default: Path) -> ToolError:
-    return ToolError(
-        ErrorCode.INVALID_REQUEST,
-        f"Repo path not found: {path or default}",
-        hint=f"Give the path of a folder, absolute or from {default}.",
-    )
-
-
-def _is_bare_repository(folder: Path) -> bool:
-    """Return whether the folder is a bare repository; git looks for the same three entries."""
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
-
-
 def _find_root(folder: Path) -> Path:
-    for marker in ROOT_MARKERS:
-        for candidate in (folder, *folder.parents):
-            if (candidate / marker).exists():
-                return candidate
-    return folder
+    candidates = ((marker, candidate) for marker in ROOT_MARKERS for candidate in (folder, *folder.parents))
+    return next((candidate for marker, candidate in candidates if (candidate / marker).exists()), folder)

@@ -21,6 +21,7 @@ from cleats.toolsets.code.schema_atoms import (
     add_description,
     array_schema,
     object_schema,
+    repeat_schema,
 )
 from cleats.toolsets.code.search.tool import SearchTool
 from cleats.toolsets.code.triage.context_packs import ContextPackTool
@@ -38,11 +39,7 @@ STATUS_SCHEMA: Final = {
     "required": ["server", "queue", "calls", "tools", "capabilities"],
     "properties": {
         "server": object_schema(
-            name=TEXT_SCHEMA,
-            toolingVersion=TEXT_SCHEMA,
-            schemaVersion=TEXT_SCHEMA,
-            protocolVersion=TEXT_SCHEMA,
-            uptimeMs=_INTEGER_SCHEMA,
+            **repeat_schema(TEXT_SCHEMA, "name toolingVersion schemaVersion protocolVersion"), uptimeMs=_INTEGER_SCHEMA
         ),
         "queue": object_schema(
             running=add_description(_INTEGER_SCHEMA, "Calls that run now, this one included."),
@@ -71,6 +68,10 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
     """Build the toolset over the indexes of this machine and the status of this server."""
     indexes = open_indexes(settings)
     search_tool = SearchTool(indexes, demote_tests=settings.code.search_tests == "lower")
+    download_tools = DownloadTools(settings, indexes)
+    environment = MaintenanceEnvironment(
+        settings, indexes, search_tool.release_engines, download_tools.check_dictionaries
+    )
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
         return {
@@ -84,7 +85,7 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
             "queue": server_status.get_queue_load(),
             "calls": {"inFlight": server_status.list_open_calls(), "ended": server_status.count_outcomes()},
             "tools": server_status.list_tool_versions(),
-            "capabilities": capabilities.detect_capabilities(),
+            "capabilities": capabilities.detect_capabilities(capabilities.find_lint_root(settings)),
             **await describe_repository(indexes),
         }
 
@@ -94,13 +95,13 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
         tools=(
             *IndexTools(indexes).tools(),
             *search_tool.tools(),
-            *DownloadTools(settings, indexes).tools(),
-            *upkeep(MaintenanceEnvironment(settings, indexes, search_tool.release_engines)),
+            *download_tools.tools(),
+            *upkeep(environment),
             *TriageTools(indexes).tools(),
             *ContextPackTool(indexes, search_tool, settings.data_dir).tools(),
             Tool(
                 name="check_status",
-                version=2,
+                version=3,
                 title="Check server status",
                 description=(
                     "Report the health of this server: versions, uptime, calls in flight, which"

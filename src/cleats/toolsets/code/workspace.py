@@ -42,11 +42,13 @@ def _blank_token(match: re.Match[str], text: str) -> str:
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
+    if duplicates := _find_duplicates([name for name, _ in pairs]):
         raise ValueError(f"{duplicates[0]!r} is there twice")
     return dict(pairs)
+
+
+def _find_duplicates(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 def _reject_constant(name: str) -> Any:
@@ -145,9 +147,9 @@ class Workspace:
         members = _parse_members(path, document)
         for member in members:
             _check_location(member.root, within)
-        return cls(
-            path=path, name=document.get("name", path.stem), members=members, manifest_hash=_hash_document(document)
-        )
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        manifest_hash = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        return cls(path, document.get("name", path.stem), members, manifest_hash)
 
 
 def _resolve_path(path_text: str, base: Path, error: ToolError) -> Path:
@@ -170,27 +172,19 @@ def _check_location(path: Path, within: Path | None) -> None:
 def _read_text(path: Path, base: Path) -> str:
     try:
         if not path.exists():
-            raise ToolError(
-                ErrorCode.NOT_FOUND,
-                f"There is no workspace file {path}.",
-                hint=f"Give its path, absolute or from {base}.",
-            )
+            hint = f"Give its path, absolute or from {base}."
+            raise ToolError(ErrorCode.NOT_FOUND, f"There is no workspace file {path}.", hint=hint)
         if not path.is_file() or path.stat().st_size > MAX_WORKSPACE_BYTES:
             raise _build_error(path, "it is no file of a usual size")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise _build_error(path, reason) from None
+        raise _build_error(path, getattr(error, "strerror", None) or "it is not text") from None
 
 
 def _parse_members(path: Path, document: Mapping[str, Any]) -> tuple[WorkspaceMember, ...]:
     members = [_parse_member(path, {**document.get("defaults", {}), **repo}) for repo in document["repos"]]
-    for key, names in (
-        ("alias", [member.alias for member in members]),
-        ("root", [str(member.root) for member in members]),
-    ):
-        duplicates = sorted({name for name in names if names.count(name) > 1})
-        if duplicates:
+    for key in ("alias", "root"):
+        if duplicates := _find_duplicates([str(getattr(member, key)) for member in members]):
             raise _build_error(path, f"the {key} {duplicates[0]!r} is there twice")
     return tuple(sorted(members, key=lambda member: -member.priority))
 
@@ -209,13 +203,7 @@ def _parse_member(path: Path, entry: Mapping[str, Any]) -> WorkspaceMember:
 
 
 def _resolve_folder(path: Path, path_text: str) -> Path:
-    """Resolve a folder of a workspace against the folder of the file."""
     return _resolve_path(path_text, path.parent, _build_error(path, f"{path_text!r} is no usable path"))
-
-
-def _hash_document(document: Any) -> str:
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _build_error(path: object, reason: str, details: Any = None) -> ToolError:

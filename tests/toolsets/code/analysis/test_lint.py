@@ -157,11 +157,11 @@ def test_linters_of_a_repository_are_not_run_unless_its_code_may(checkout: Path)
     )
 
 
-def test_what_is_missing_is_named_with_its_remedy(checkout: Path) -> None:
+def test_a_linter_that_is_missing_has_no_program(checkout: Path) -> None:
     trusted = Linters.discover(checkout, run_repository_code=True)
 
-    assert Linters.discover(checkout).list_missing().keys() == {"ruff", "eslint"}
-    assert trusted.list_missing() == {}
+    assert Linters.discover(checkout).programs == {"ruff": None, "eslint": None}
+    assert None not in trusted.programs.values()
 
 
 def test_a_linter_is_found_in_a_folder_that_is_named(checkout: Path, tmp_path: Path) -> None:

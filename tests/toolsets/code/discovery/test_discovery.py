@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cleats.toolsets.code.discovery.files import Discovery, DiscoveryLimits, discover_files
-from cleats.toolsets.code.discovery.tree import SKIP_REASONS
 
 GIT_OPTIONS = ("-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always")
 
@@ -334,7 +333,3 @@ def test_a_name_alone_may_be_a_reason(tmp_path: Path, name: str, reason: str) ->
     write_files(tmp_path, name)
 
     assert collect_reasons(discover_files(tmp_path)) == {name: reason}
-
-
-def test_every_reason_has_a_sentence() -> None:
-    assert all(sentence.endswith(".") for sentence in SKIP_REASONS.values())

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cleats.toolsets.code.discovery import git_files
+from cleats.toolsets.code.discovery import files
+from cleats.toolsets.code.discovery.content import DiscoveryLimits
 from cleats.toolsets.code.discovery.files import add_walked_files, discover_files
 from cleats.toolsets.code.discovery.ignore_rules import IgnoreTree, parse_pattern
-from cleats.toolsets.code.discovery.tree import DiscoveredTree, DiscoveryLimits
+from cleats.toolsets.code.discovery.tree import DiscoveredTree
 
 
 def walk_paths(root: Path) -> list[str]:
@@ -86,7 +87,7 @@ def test_a_walk_finds_what_git_finds(files: list[str], ignores: dict[str, str]) 
 def user_ignore_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Return the path of a user's ignore file, so that the one of this machine does not matter."""
     path = tmp_path / "global"
-    monkeypatch.setattr(git_files, "find_excludes_file", lambda _: path)
+    monkeypatch.setattr(files, "find_excludes_file", lambda _: path)
     return path
 
 
@@ -125,11 +126,11 @@ def test_git_says_where_the_ignore_file_of_a_user_lies(monkeypatch: pytest.Monke
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert git_files.find_excludes_file() == tmp_path / "mine"
+    assert files.find_excludes_file() == tmp_path / "mine"
 
     config.write_text("")
 
-    assert git_files.find_excludes_file() == tmp_path / ".config" / "git" / "ignore"
+    assert files.find_excludes_file() == tmp_path / ".config" / "git" / "ignore"
 
 
 @pytest.mark.parametrize("line", ["", "   ", "# note", "/", "!", "a[", "a\\", "[[:what:]]"])

@@ -1,6 +1,7 @@
 """`download_models` and `download_dictionaries` as a server runs them."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,10 +52,19 @@ def test_the_model_has_a_short_name_too_and_another_is_refused(world: DownloadCl
     assert error.hint
 
 
-def test_a_folder_for_models_is_checked_and_said_to_be_unused(world: DownloadClient) -> None:
-    world.expect_result("download_models", cacheDir=str(world.cache / "models"))
+def test_a_folder_is_looked_at_for_a_copy_of_the_model(world: DownloadClient) -> None:
+    folder = world.cache / "models"
+    without = world.expect_result("download_models", cacheDir=str(folder))
+    warnings = world.warnings
+    shutil.copytree(world.expect_result("download_models")["output"], folder)
 
-    assert world.warnings == ["nothing_downloaded"]
+    copied = world.expect_result("download_models", cacheDir=str(folder))
+    (folder / "words.txt").write_text("changed")
+    changed = world.expect_result("download_models", cacheDir=str(folder))
+
+    assert (without["available"], without["output"], warnings) == (False, str(folder), ["model_elsewhere"])
+    assert copied["available"]
+    assert not changed["available"]
     assert world.expect_error("download_models", cacheDir="/etc").code is ErrorCode.FORBIDDEN
 
 
@@ -103,7 +113,7 @@ def test_a_list_without_a_source_is_refused(world: DownloadClient) -> None:
 def test_several_lists_come_in_one_call_and_progress_only_rises(world: DownloadClient, files: ServedFiles) -> None:
     urls = [f"de={files.build_url('/de.txt')}", f"fr={files.build_url('/fr.txt')}"]
 
-    result = world.expect_result("download_dictionaries", url=urls, lang="en")
+    result = world.expect_result("download_dictionaries", url=urls, lang="en,de,fr")
 
     assert [entry["name"] for entry in result["downloaded"]] == ["de", "fr"]
     assert [entry["name"] for entry in result["skipped"]] == ["en"]
@@ -233,3 +243,16 @@ def test_a_folder_that_is_a_file_is_said_to_be(world: DownloadClient) -> None:
     error = world.expect_error("download_dictionaries", dir="file/below")
 
     assert error.code is ErrorCode.INVALID_REQUEST
+
+
+def test_only_the_wanted_lists_of_several_are_downloaded(world: DownloadClient) -> None:
+    for name in ("nl", "pt"):
+        (world.root / f"{name}.txt").write_text(f"{name}\n")
+    urls = ["nl=nl.txt", "pt=pt.txt"]
+
+    chosen = world.expect_result("download_dictionaries", url=urls, lang="pt")
+    both = world.expect_result("download_dictionaries", url=urls)
+
+    assert [item["name"] for item in chosen["downloaded"]] == ["pt"]
+    assert [item["name"] for item in both["downloaded"]] == ["nl"]
+    assert [item["name"] for item in both["skipped"]] == ["pt"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode
-from cleats.toolsets.code.downloads import libraries, verification
+from cleats.toolsets.code.downloads import libraries
 from tests.support.downloads import DownloadClient, compute_sha256
 from tests.support.file_server import ServedFiles, serve_files
 from tests.support.hostile_archives import ZipEntry, build_zip
@@ -257,7 +257,7 @@ def test_a_bad_library_takes_only_its_own_process_along(
 def test_a_library_that_hangs_is_given_up(
     world: DownloadClient, compile_library: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "TRIAL_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(libraries, "TRIAL_TIMEOUT_SECONDS", 1.0)
     world.cache.mkdir()
     shutil.copy(compile_library("for (;;) sleep(1);"), world.cache / "slow.so")
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.locks import FileLock, try_exclusive_lock
+from cleats.system.atomic_files import FileLock, try_exclusive_lock
 from cleats.toolsets.code.downloads import dictionaries, sources, targets
 from cleats.toolsets.code.downloads.fetching import DownloadRequest, download_file
 from cleats.toolsets.code.downloads.sources import DownloadPolicy

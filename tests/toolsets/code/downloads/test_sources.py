@@ -8,7 +8,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
 from cleats.system.http_client import is_public_address
-from cleats.toolsets.code.downloads import sources, web
+from cleats.toolsets.code.downloads import sources
 from cleats.toolsets.code.downloads.sources import DownloadPolicy
 from tests.support.shell import Shell
 
@@ -109,11 +109,11 @@ def test_a_redirect_never_leaves_encryption() -> None:
     source = sources.parse_source("https://example.org/a", Path("/"))
 
     with pytest.raises(ToolError) as refused:
-        web._resolve_redirect(source.url, "http://example.org/a", source)
+        sources._resolve_redirect(source.url, "http://example.org/a", source)
 
     assert "https to http" in refused.value.message
-    assert web._resolve_redirect(source.url, "/b?c#d", source) == "https://example.org/b?c"
-    assert web._resolve_redirect("http://example.org/", "https://example.net", source) == "https://example.net/"
+    assert sources._resolve_redirect(source.url, "/b?c#d", source) == "https://example.org/b?c"
+    assert sources._resolve_redirect("http://example.org/", "https://example.net", source) == "https://example.net/"
 
 
 def test_a_repository_cannot_say_where_downloads_come_from(shell: Shell) -> None:

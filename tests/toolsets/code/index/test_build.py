@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from cleats.toolsets.code.analysis.history import log_reader as history
+from cleats.toolsets.code.analysis.history import replay as history
 from cleats.toolsets.code.analysis.history.line_authors import BlameLedger
-from cleats.toolsets.code.index import authorship, build_inputs, catalogue_schema, changes
+from cleats.toolsets.code.index import catalogue_schema, changes, ingest
 from tests.support.indexes import IndexedRepository
 
 
@@ -189,7 +189,7 @@ def test_facts_made_by_another_version_are_made_again(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.build_index()
-    monkeypatch.setattr(build_inputs, "hash_program", lambda: "another")
+    monkeypatch.setattr(changes, "hash_program", lambda: "another")
 
     report = world.build_index()
 
@@ -197,15 +197,15 @@ def test_facts_made_by_another_version_are_made_again(
 
 
 def test_every_maker_of_facts_that_is_named_exists() -> None:
-    code = Path(build_inputs.__file__).parents[1]
+    code = Path(changes.__file__).parents[1]
 
-    assert [name for name in build_inputs.FACT_SOURCES if not (code / name).exists()] == []
+    assert [name for name in changes.FACT_SOURCES if not (code / name).exists()] == []
 
 
 def test_a_source_that_does_not_exist_is_an_error_and_not_an_empty_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_inputs, "FACT_SOURCES", ("discovery", "records/gone.py"))
+    monkeypatch.setattr(changes, "FACT_SOURCES", ("discovery", "records/gone.py"))
     with pytest.raises(FileNotFoundError, match=r"records/gone\.py"):
-        build_inputs.hash_program.__wrapped__()
+        changes.hash_program.__wrapped__()
 
 
 def test_an_index_of_another_form_is_replaced(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +315,7 @@ def test_a_history_that_is_read_beside_the_files_is_the_same(
         return complete(*args)
 
     monkeypatch.setattr(history, "read_full_history", read_history)
-    monkeypatch.setattr(authorship, "MIN_PARALLEL_FILES", 1)
+    monkeypatch.setattr(ingest, "MIN_PARALLEL_HISTORY_FILES", 1)
 
     world.build_index(incremental=False)
 

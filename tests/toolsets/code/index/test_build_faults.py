@@ -11,8 +11,8 @@ from cleats.system import worker_pool
 from cleats.system.worker_pool import LostTask, ProcessPool
 from cleats.toolsets.code.analysis.extract import extract_facts
 from cleats.toolsets.code.analysis.facts import Chunk, FileFacts, Mode
+from cleats.toolsets.code.discovery.content import DiscoveryLimits
 from cleats.toolsets.code.discovery.files import Discovery, discover_files
-from cleats.toolsets.code.discovery.tree import DiscoveryLimits
 from cleats.toolsets.code.index import build, changes, file_reader
 from cleats.toolsets.code.index.build import build_index
 from cleats.toolsets.code.index.file_reader import FileContent, read_content
@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_the_last_index_and_says_so(
     def fail_full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cleats.toolsets.code.index.writer.write_search_parts", fail_full_disk)
+    monkeypatch.setattr("cleats.toolsets.code.index.shard_writer.write_shards", fail_full_disk)
     with pytest.raises(ToolError) as failed:
         world.build_index()
 

@@ -1,5 +1,6 @@
 """`build_index` and `index_status` as a server runs them, and their reports of freshness."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from cleats import app
 from cleats.contract.errors import ErrorCode, ToolError
@@ -26,6 +28,7 @@ from cleats.toolsets.code.index import freshness, portable
 from cleats.toolsets.code.index.freshness import Freshness
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
+from tests.support.hanging_commands import COMMAND_PROCESS_COUNT, HangingCommands
 from tests.support.indexes import IndexedRepository
 from tests.support.requirements import requirement
 
@@ -193,7 +196,7 @@ def test_status_tells_what_is_in_the_index_and_what_has_changed_since(world: Ind
 def test_freshness_is_looked_up_again_when_a_file_or_a_folder_has_changed(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cleats.toolsets.code.index.freshness_watch.FRESHNESS_CACHE_SECONDS", 0.0)
+    monkeypatch.setattr("cleats.toolsets.code.index.freshness.FRESHNESS_CACHE_SECONDS", 0.0)
     indexes = open_indexes(make_settings(world))
     assert read_freshness(indexes, world) is None
     name = world.build_index().generation
@@ -228,7 +231,7 @@ def test_a_second_look_asks_nobody_when_nothing_has_moved(
 def test_a_recent_look_holds_until_another_generation_is_there(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cleats.toolsets.code.index.freshness_watch.FRESHNESS_CACHE_SECONDS", 600.0)
+    monkeypatch.setattr("cleats.toolsets.code.index.freshness.FRESHNESS_CACHE_SECONDS", 600.0)
     indexes = open_indexes(make_settings(world))
     world.build_index()
     first = read_freshness(indexes, world)
@@ -422,3 +425,64 @@ def test_an_exported_index_of_another_version_is_left_alone(world: IndexedReposi
     assert not report.restored_artifacts
     assert report.files.added == 2
     assert "another version" in report.warnings[0]
+
+
+# Checks that hang
+
+
+def count_checks(commands: HangingCommands) -> int:
+    return len(commands.find_living()) // COMMAND_PROCESS_COUNT
+
+
+@pytest.fixture
+def hanging_git(world: IndexedRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HangingCommands:
+    world.run_git("init", "-q")
+    world.commit()
+    world.build_index()
+    commands = HangingCommands(tmp_path / "bin")
+    commands.hang("git")
+    monkeypatch.setenv("PATH", commands.environ["PATH"])
+    return commands
+
+
+@requirement("a:cancel:stops-the-work", "a:kill:all-descendants")
+def test_a_check_that_two_calls_wait_for_ends_with_the_second(
+    world: IndexedRepository, hanging_git: HangingCommands
+) -> None:
+    indexes = open_indexes(make_settings(world, grace=0.1))
+
+    async def cancel_both() -> None:
+        check = partial(indexes.check_freshness, Repository(world.root))
+        first, second = asyncio.create_task(check()), asyncio.create_task(check())
+        await to_thread.run_sync(hanging_git.wait_until_hanging)
+        first.cancel()
+        await asyncio.wait({first})
+
+        assert not second.done()
+        assert count_checks(hanging_git) == 1
+
+        second.cancel()
+        await to_thread.run_sync(hanging_git.wait_until_gone)
+
+    anyio.run(cancel_both)
+
+
+@requirement("a:kill:all-descendants")
+@pytest.mark.parametrize("ending", ["limit", "stop", "wait"])
+def test_a_check_that_nobody_waits_for_ends_by_itself_with_the_server_or_for_a_removal(
+    world: IndexedRepository, hanging_git: HangingCommands, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    if ending == "limit":
+        monkeypatch.setattr(freshness, "MAX_CHECK_SECONDS", 1.0)
+    indexes = open_indexes(make_settings(world, grace=0.1))
+
+    async def leave_check() -> None:
+        assert await indexes.check_freshness(Repository(world.root), max_wait=0.0) is None
+        await to_thread.run_sync(hanging_git.wait_until_hanging)
+        if ending == "stop":
+            indexes.stop_checks()
+        elif ending == "wait":
+            await indexes.wait_for_checks()
+        await to_thread.run_sync(hanging_git.wait_until_gone)
+
+    anyio.run(leave_check)

@@ -91,13 +91,7 @@ def test_several_processes_make_what_one_makes(tmp_path: Path) -> None:
     one = build_generation(tmp_path / "one", make_files(200))
     several = build_generation(tmp_path / "several", make_files(200), parts=False)
 
-    write_shards(
-        several / "catalogue.db",
-        several,
-        None,
-        lambda _, done=0, total=0: progress.append((done, total)),
-        workers=3,
-    )
+    write_shards(several, None, lambda step: progress.append((step.done, step.total)), workers=3)
 
     assert read_shards(one) == read_shards(several)
     assert collect_answers(SearchEngine.open(one)) == collect_answers(SearchEngine.open(several))
@@ -116,7 +110,7 @@ def test_a_shard_whose_process_dies_is_made_all_the_same(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(segments, "write_segment", abort_in_worker)
 
-    write_shards(several / "catalogue.db", several, None, lambda *_: None, workers=2)
+    write_shards(several, None, lambda *_: None, workers=2)
 
     assert read_shards(one) == read_shards(several)
     assert collect_answers(SearchEngine.open(one)) == collect_answers(SearchEngine.open(several))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.locks import FileLock
+from cleats.system.atomic_files import FileLock
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue, KnownFile
 from cleats.toolsets.code.index.catalogue_schema import ChunkRow, FileRow

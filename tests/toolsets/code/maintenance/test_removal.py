@@ -10,7 +10,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Done
-from cleats.system import locks
+from cleats.system import atomic_files
 from cleats.toolsets.code.index import cache, generations
 from cleats.toolsets.code.index.generations import BUILDING_PREFIX, LOCK_FILE_NAME, GenerationLease, GenerationStore
 from cleats.toolsets.code.repository import Repository
@@ -308,12 +308,12 @@ def test_a_reader_who_comes_while_an_index_goes_gets_nothing(
     upkeep: MaintenanceClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = generations.bury_generation
-    locks_taken: list[locks.FileLock | None] = []
+    locks_taken: list[atomic_files.FileLock | None] = []
     threads: list[Thread] = []
 
     def bury(generation: Path) -> Path:
         threads.append(
-            Thread(target=lambda: locks_taken.append(locks.acquire_shared_lock(generation / LOCK_FILE_NAME)))
+            Thread(target=lambda: locks_taken.append(atomic_files.acquire_shared_lock(generation / LOCK_FILE_NAME)))
         )
         threads[-1].start()
         return real(generation)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode
-from cleats.toolsets.code.maintenance import excerpt, file_access
+from cleats.toolsets.code.maintenance import excerpt
 from tests.support.maintenance import MODULE_SOURCE, MaintenanceClient, create_maintenance_client
 from tests.support.requirements import requirement
 from tests.support.shell import LAW_SETTINGS
@@ -157,12 +157,12 @@ def test_links_and_paths_that_stay_inside_are_followed(upkeep: MaintenanceClient
 
 def test_a_link_that_appears_after_the_check_is_not_followed(upkeep: MaintenanceClient) -> None:
     root = upkeep.repository.root
-    path = file_access.resolve_file(root, "app/core.py")
+    path = excerpt.resolve_file(root, "app/core.py")
     (root / "app").rename(upkeep.repository.folder / "moved")
     (root / "app").symlink_to(upkeep.repository.folder / "moved")
 
     with pytest.raises(Exception, match=r"link|folder|no file"):
-        file_access.open_file(root, path)
+        excerpt.open_file(root, path)
 
 
 def test_a_file_that_is_not_there_is_not_found_and_others_are_suggested(upkeep: MaintenanceClient) -> None:
@@ -201,7 +201,7 @@ def test_a_file_that_may_not_be_read_is_forbidden(upkeep: MaintenanceClient, mon
     def refuse_open(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(file_access, "open_file_below", refuse_open)
+    monkeypatch.setattr(excerpt, "open_file_below", refuse_open)
 
     upkeep.expect_error("show_file", ErrorCode.FORBIDDEN, path="README.md")
 

@@ -89,11 +89,11 @@ def test_every_process_of_a_tool_has_the_grace_that_is_set(
 def test_one_that_is_there_stays_when_only_changes_count(upkeep: MaintenanceClient) -> None:
     first = upkeep.expect_result("build_sqlite_index")
 
-    same = upkeep.expect_result("build_sqlite_index", incremental=True, mode="code")
+    same = upkeep.expect_result("build_sqlite_index", incremental=True)
     second = upkeep.expect_result("build_sqlite_index", compact=True)
 
     assert (same["published"], same["generation"]) == (False, first["generation"])
-    assert set(same["outputPaths"]) == {"code"}
+    assert same["outputPaths"] == first["outputPaths"]
     assert (second["published"], second["compacted"]) == (True, True)
     assert second["generation"] != first["generation"]
     assert upkeep.expect_result("search", query="first", backend="sqlite")["code"]
@@ -109,6 +109,18 @@ def test_without_an_index_or_that_mode_there_is_nothing_to_make_it_from(tmp_path
 
         assert "without prose" in error.message
     assert not upkeep.repository.read_meta()["sqlite"]
+
+
+@pytest.mark.parametrize("tool", ["build_sqlite_index", "compact_sqlite_index"])
+def test_a_mode_is_refused_where_one_file_holds_others_too(tool: str, tmp_path: Path) -> None:
+    upkeep = create_maintenance_client(tmp_path)
+    upkeep.repository.build_index(modes=("code",))
+    upkeep.expect_result(tool, mode="code")
+    upkeep.repository.build_index()
+
+    error = upkeep.expect_error(tool, ErrorCode.INVALID_REQUEST, mode="code")
+
+    assert "cannot be done for code alone" in error.message
 
 
 def test_the_server_itself_does_not_keep_what_was_replaced(upkeep: MaintenanceClient) -> None:

@@ -170,7 +170,7 @@ def test_every_step_says_what_became_of_it(upkeep: MaintenanceClient) -> None:
     assert all(step["ok"] for step in steps.values())
     assert steps["install"]["skipped"]
     assert "Nothing is installed" in steps["install"]["reason"]
-    assert steps["tooling"]["found"]["mcp"] == {"sdk": True}
+    assert steps["tooling"]["found"]["mcp"] == {"sdk": True, "legacy": True}
     assert (steps["index"]["files"], steps["index"]["published"]) == (3, True)
     assert not steps["sqlite"]["skipped"]
     assert upkeep.repository.read_meta()["sqlite"]
@@ -188,7 +188,6 @@ def test_steps_can_be_skipped(upkeep: MaintenanceClient) -> None:
     assert upkeep.repository.generation_store.read_current_name() is None
 
 
-@requirement("a:arguments:none-ignored")
 @pytest.mark.parametrize(
     ("skip", "step"),
     [("skipInstall", "install"), ("skipDicts", "dictionaries"), ("skipTooling", "tooling")],
@@ -202,7 +201,24 @@ def test_a_step_that_is_skipped_because_of_an_argument_says_so(upkeep: Maintenan
     assert skipped["reason"] == "The caller asked to skip it."
 
 
-@requirement("a:arguments:none-ignored")
+def test_a_bootstrap_checks_the_dictionaries_and_names_the_package_manifests(upkeep: MaintenanceClient) -> None:
+    upkeep.repository.write_file("requirements.txt", "flask\n")
+    upkeep.repository.write_file("words.txt", "eins\n")
+    upkeep.expect_result("download_dictionaries", url="de=words.txt")
+
+    intact = upkeep.expect_result("bootstrap", skipIndex=True)["steps"]
+    (upkeep.repository.cache / "dictionaries" / "de.txt").write_text("zwei\n")
+    damaged = upkeep.expect_result("bootstrap", skipIndex=True)["steps"]["dictionaries"]
+    (upkeep.repository.cache / "dictionaries" / "dictionaries.json").write_text("{")
+    unreadable = upkeep.expect_result("bootstrap", skipIndex=True)["steps"]["dictionaries"]
+
+    assert intact["install"]["manifests"] == ["requirements.txt"]
+    assert intact["dictionaries"] == {"skipped": False, "ok": True, "lists": {"en": True, "de": True}}
+    assert (damaged["ok"], damaged["lists"]) == (False, {"en": True, "de": False})
+    assert not unreadable["ok"]
+    assert "dictionaries.json cannot be read" in unreadable["reason"]
+
+
 def test_an_index_from_elsewhere_is_taken_in_unless_it_is_not_wanted(upkeep: MaintenanceClient) -> None:
     upkeep.repository.build_index()
     upkeep.repository.write_file(".gitignore", "/ci-artifacts/\n")

@@ -15,7 +15,6 @@ from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Failed
 from cleats.settings import Settings
 from tests.support.maintenance import MaintenanceClient, create_maintenance_client
-from tests.support.requirements import requirement
 from tests.support.triage import TriageShop
 
 REQUIRED_ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -37,7 +36,6 @@ def upkeep(tmp_path: Path) -> MaintenanceClient:
     return create_maintenance_client(tmp_path)
 
 
-@requirement("a:arguments:none-ignored", "a:tests:arguments")
 def test_every_tool_is_about_the_repository_that_it_is_given(upkeep: MaintenanceClient) -> None:
     names = [tool.name for tool in app.build_registry(Settings(), ["code"]) if tool.name not in SERVER_TOOLS]
     nowhere = str(upkeep.repository.folder / "nowhere")
@@ -52,7 +50,6 @@ def test_every_tool_is_about_the_repository_that_it_is_given(upkeep: Maintenance
         assert "nowhere" in outcome.error.message, name
 
 
-@requirement("a:arguments:none-ignored", "a:tests:arguments")
 def test_a_build_makes_what_it_is_asked_to_make(upkeep: MaintenanceClient) -> None:
     bare = upkeep.expect_result("build_index", mode="code", stubEmbeddings=True, sqlite=True)
     full = upkeep.expect_result("build_index", mode="code", sqlite=False)
@@ -62,7 +59,25 @@ def test_a_build_makes_what_it_is_asked_to_make(upkeep: MaintenanceClient) -> No
     assert (upkeep.repository.read_meta()["vectors"], upkeep.repository.read_meta()["sqlite"]) == (True, False)
 
 
-@requirement("a:arguments:none-ignored", "a:tests:arguments")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "argument", "switch"),
+    [
+        ("build_index", {"artifactsDir": "there"}, "artifactsDir", "useArtifacts"),
+        ("triage_ingest", {"incremental": False}, "incremental", "buildIndex"),
+        ("triage_ingest", {"stubEmbeddings": True}, "stubEmbeddings", "buildIndex"),
+    ],
+)
+def test_an_argument_that_needs_another_is_refused_without_it(
+    tool: str, arguments: dict[str, Any], argument: str, switch: str, upkeep: MaintenanceClient
+) -> None:
+    arguments = {**REQUIRED_ARGUMENTS.get(tool, {}), **arguments}
+
+    error = upkeep.expect_error(tool, ErrorCode.INVALID_REQUEST, **arguments)
+
+    assert error.message == f"{argument} has no effect without {switch}=true."
+    assert [detail["instancePath"] for detail in error.details] == [f"/{argument}"]
+
+
 def test_only_changes_are_read_when_only_they_count(tmp_path: Path) -> None:
     shop = TriageShop.create(tmp_path)
     finding = {"cve": "CVE-2022-0001", "packageName": "p", "severity": "high"}
@@ -78,7 +93,6 @@ def test_only_changes_are_read_when_only_they_count(tmp_path: Path) -> None:
     assert published == [False, True, False, True]
 
 
-@requirement("a:arguments:none-ignored", "a:tests:arguments")
 def test_an_extension_is_kept_and_looked_for_where_and_as_it_is_said(upkeep: MaintenanceClient) -> None:
     arguments = {"provider": "sqlite-vec", "platform": "windows", "arch": "arm64", "dir": "own"}
     names = {"column": "vector", "encoding": "json"}
@@ -96,7 +110,6 @@ def test_an_extension_is_kept_and_looked_for_where_and_as_it_is_said(upkeep: Mai
         upkeep.expect_error(tool, ErrorCode.INVALID_REQUEST, provider="none")
 
 
-@requirement("a:arguments:none-ignored", "a:tests:arguments")
 def test_a_workspace_of_a_repository_is_a_file_of_it(upkeep: MaintenanceClient) -> None:
     text = json.dumps({"schemaVersion": 1, "repos": []})
     inside, outside = upkeep.repository.root / "all.jsonc", upkeep.repository.folder / "all.jsonc"

@@ -11,16 +11,16 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.records import postgres_records
-from cleats.toolsets.code.records.archive import RecordArchive
-from cleats.toolsets.code.records.model import TriageRecord, Vulnerability, compute_record_id
-from cleats.toolsets.code.records.postgres_records import DatabaseRecordStore, RecordDatabase
-from cleats.toolsets.code.records.record_store import (
+from cleats.toolsets.code.records.archive import (
+    RecordArchive,
     RecordChange,
     RecordStore,
     RecordWriter,
     copy_records,
     update_timestamps,
 )
+from cleats.toolsets.code.records.model import TriageRecord, Vulnerability, compute_record_id
+from cleats.toolsets.code.records.postgres_records import DatabaseRecordStore, RecordDatabase
 from cleats.toolsets.code.triage.ingest import SAVE_BATCH_FINDINGS, Documents, ingest_documents
 from tests.support.postgres import create_database, make_unreachable
 from tests.support.triage import RECORD_STORES, REPORTS_FOLDER, TriageShop

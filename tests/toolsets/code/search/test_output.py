@@ -188,10 +188,13 @@ def test_the_text_of_a_long_hit_ends_early_and_says_so(tmp_path: Path) -> None:
 def test_a_full_hit_has_the_lines_around_it_apart_from_its_text(engine: SearchEngine) -> None:
     lines = CART_SOURCE.splitlines()
 
+    none = find_first_hit(engine, "Cart.total", output="full", context=0)
     some = find_first_hit(engine, "Cart.total", output="full", context=2)
     all_of_it = find_first_hit(engine, "Cart.total", output="full", context=200)
 
     at = some["startLine"] - 1
+    assert none["preContext"] == none["postContext"] == []
+    assert none["text"] == some["text"]
     assert some["preContext"] == lines[at - 2 : at]
     assert some["text"].split("\n") == lines[at : some["endLine"]]
     assert some["postContext"] == lines[some["endLine"] : some["endLine"] + 2]

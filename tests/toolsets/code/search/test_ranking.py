@@ -1,16 +1,18 @@
 """The ranking: symbols, phrases and whole words come first, and the order never changes."""
 
 import random
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cleats.contract.errors import ToolError
+from cleats.system.processes import blocking
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
-from cleats.toolsets.code.search.retrieval import SearchCancelled, search_generation
+from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.requirements import requirement
 from tests.support.search import ShopFile, build_generation, build_shop_files, search_names
 
@@ -238,9 +240,28 @@ def test_a_strange_query_is_answered_or_refused(engine: SearchEngine, backend: s
         assert refused
 
 
-def test_a_search_that_nobody_waits_for_stops(engine: SearchEngine) -> None:
-    with pytest.raises(SearchCancelled):
-        search_generation(engine, parse_request({"query": "cart"}), is_cancelled=lambda: True)
+@requirement("a:cancel:stops-the-work")
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": " ".join(f'"the cart {number}"' for number in range(100))},
+        {"query": " OR ".join(f"cart{number}" for number in range(100))},
+        {"query": "cart", "path": [f"nowhere{number}" for number in range(100)], "name": "x"},
+    ],
+    ids=["phrases", "formula", "filters"],
+)
+def test_a_search_that_nobody_waits_for_stops_in_the_middle(
+    engine: SearchEngine, backend: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = parse_request({**arguments, "backend": backend})
+    looks = count()
+    monkeypatch.setattr(blocking, "is_stopped", lambda: next(looks) > 2)
+
+    with pytest.raises(blocking.WorkStopped):
+        search_generation(engine, request)
+
+    assert next(looks) == 4
 
 
 def test_tests_rank_lower_where_the_operator_wants_it(tmp_path: Path) -> None:

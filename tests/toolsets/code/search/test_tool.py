@@ -18,13 +18,14 @@ from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import make_settings
-from cleats.toolsets.code.index import freshness_watch
+from cleats.system.processes import blocking
+from cleats.toolsets.code.index import freshness
 from cleats.toolsets.code.index.build import build_index
 from cleats.toolsets.code.index.generations import GenerationLease, GenerationStore
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search import retrieval, tool
 from cleats.toolsets.code.search.engine import SearchEngine
-from cleats.toolsets.code.search.engine_cache import SearchEnginePool
+from cleats.toolsets.code.search.tool import SearchEnginePool
 from tests.support.indexes import QUICK_OPTIONS, IndexedRepository
 from tests.support.requirements import requirement
 from tests.support.search import build_generation, build_shop_files
@@ -77,11 +78,23 @@ async def test_without_an_index_the_answer_says_how_to_make_one(world: IndexedRe
     assert call.meta.repo == str(world.root)
 
 
+async def test_without_an_index_the_answer_names_repositories_that_have_one(world: IndexedRepository) -> None:
+    other = IndexedRepository(world.folder / "next", cache_name="../cache")
+    other.write_file("only.py", "def only():\n    return 1\n")
+    other.build_index()
+
+    async with open_dispatcher(world) as dispatcher:
+        _, outcome = await call_tool(dispatcher, "search", query="first")
+
+    assert isinstance(outcome, Failed)
+    assert outcome.error.hint.endswith(f"These have one, for repoPath: {other.root}.")
+
+
 @requirement("a:tools:search", "b:tools:required:search")
 async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freshness_watch, "FRESHNESS_CACHE_SECONDS", 0.0)
+    monkeypatch.setattr(freshness, "FRESHNESS_CACHE_SECONDS", 0.0)
     monkeypatch.setattr(tool, "FRESHNESS_TIMEOUT_SECONDS", 60.0)
     await asyncio.to_thread(world.build_index)
     async with open_dispatcher(world) as dispatcher:
@@ -131,7 +144,7 @@ async def test_refresh_keeps_to_the_modes_that_an_index_has(world: IndexedReposi
     assert outcome.result["prose"] == []
 
 
-@requirement("a:arguments:none-ignored", "b:search:ann")
+@requirement("b:search:ann")
 async def test_meaning_that_was_asked_for_and_is_not_in_the_index_is_said(world: IndexedRepository) -> None:
     await asyncio.to_thread(world.build_index, vectors=False)
     async with open_dispatcher(world) as dispatcher:
@@ -194,9 +207,9 @@ async def test_many_searches_at_once_while_the_index_is_replaced(world: IndexedR
 async def test_a_withdrawn_search_stops(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, stopped = threading.Event(), threading.Event()
 
-    def search_slowly(_engine: SearchEngine, _request: Any, given_up: Any) -> Any:
+    def search_slowly(_engine: SearchEngine, _request: Any) -> Any:
         begun.set()
-        wait_until(given_up)
+        wait_until(blocking.is_stopped)
         stopped.set()
 
     await asyncio.to_thread(world.build_index)

@@ -11,7 +11,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS
-from cleats.toolsets.code.query.patterns import compile_glob
+from cleats.toolsets.code.query.filters import compile_glob
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.retrieval import search_generation

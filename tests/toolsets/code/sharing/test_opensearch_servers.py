@@ -14,7 +14,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import SettingError, Settings
 from cleats.settings import make_settings as make_settings_flat
-from cleats.system.locks import try_exclusive_lock
+from cleats.system.atomic_files import try_exclusive_lock
 from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.index.progress import BuildProgress
 from cleats.toolsets.code.sharing.opensearch.remote_index import LOCK_FILENAME
@@ -90,7 +90,7 @@ def test_a_server_without_the_files_answers_from_the_cluster(world: IndexedRepos
             assert "hush" not in str(cluster.indexes)
             cluster.faults = [lambda _: (503, {})]
             gone = reader.call("search", query="cart")["error"]
-            assert (gone["code"], gone["retryable"]) == ("UNAVAILABLE", True)
+            assert (gone["code"], gone["details"]["retryable"]) == ("UNAVAILABLE", True)
 
 
 def list_locations(result: dict[str, Any]) -> list[tuple[str, int, str]]:

@@ -124,7 +124,7 @@ def test_what_one_server_learns_every_other_knows(tmp_path: Path) -> None:
         jobs = connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()
     assert jobs == (None,), "nothing was asked to drive runs"
     assert (refused.status, refused.error["code"]) == (503, "UNAVAILABLE")
-    assert refused.error["retryable"] is True
+    assert refused.error["details"]["retryable"] is True
 
 
 def open_record_archive(folder: Path, url: str) -> RecordArchive:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import atomic_files
 from cleats.toolsets.code.records.archive import RecordArchive
-from cleats.toolsets.code.records.model import RECORD_ID_PATTERN, encode_json
-from cleats.toolsets.code.records.record_page import extract_record_facts
+from cleats.toolsets.code.records.model import RECORD_ID_PATTERN, encode_json, extract_record_facts
 from cleats.toolsets.code.triage import ingest
 from cleats.toolsets.code.triage.ingest import Documents, NotAFinding, ingest_documents, parse_finding
 from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME

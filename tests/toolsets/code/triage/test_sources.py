@@ -7,8 +7,8 @@ import pytest
 from cleats.toolsets.code.records.model import Cvss, Location, Package
 from cleats.toolsets.code.triage import tool_schemas
 from cleats.toolsets.code.triage.ingest import parse_finding
-from cleats.toolsets.code.triage.sources.base import compute_base_score, parse_cvss
 from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME
+from cleats.toolsets.code.triage.values import compute_base_score, parse_cvss
 from tests.support.triage import REPORTS_FOLDER, TriageShop
 
 

@@ -9,9 +9,8 @@ import codecs
 from typing import Final
 
 from cleats.toolsets.code.analysis.facts import Chunk, FileFacts, Mode
-from cleats.toolsets.code.analysis.formats.comments import extract_prose
 from cleats.toolsets.code.analysis.formats.outline import SourceText, count_lines, split_blocks
-from cleats.toolsets.code.analysis.formats.registry import extract_nested, extract_structure
+from cleats.toolsets.code.analysis.formats.registry import extract_nested, extract_prose, extract_structure
 
 _WIDE_ENCODINGS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -85,13 +84,10 @@ def _parse_declarations(source: SourceText, facts: FileFacts) -> list[Chunk]:
     from cleats.toolsets.code.analysis.languages.engine import parse_declarations  # noqa: PLC0415
 
     parsed = parse_declarations(facts.lang, source.path, source.data)
-    facts.imports = parsed.imports
-    facts.exports = parsed.exports
+    facts.imports, facts.exports = parsed.imports, parsed.exports
     if parsed.problem:
         _add_problem(facts, parsed.problem)
-    if not parsed.chunks:
-        return []
-    return [*parsed.chunks, *extract_prose(parsed.comments, source.stem)]
+    return [] if not parsed.chunks else [*parsed.chunks, *extract_prose(parsed.comments, source.stem)]
 
 
 def _parse_embedded(source: SourceText, facts: FileFacts, lang: str) -> list[Chunk]:

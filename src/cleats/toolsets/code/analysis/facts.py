@@ -54,8 +54,8 @@ class Invocation(Struct, array_like=True, frozen=True, gc=False):
     """One call within a step."""
 
     callee: str
-    """As written: `cursor.execute`, `eval`, `new Function`. A chain keeps its calls without their
-    arguments: `db.query().filter`."""
+    """As written: `cursor.execute`, `eval`, `new Function`. A chain keeps its calls without their arguments:
+    `db.query().filter`."""
     arguments: list[CallArgument]
     line: int
 
@@ -65,8 +65,7 @@ class DataFlowStep(Struct, array_like=True, frozen=True, gc=False):
 
     line: int
     targets: list[str]
-    """The receivers of the value: `x`, `self.x`, `x[]`, or `return`. Empty for a bare
-    expression."""
+    """The receivers of the value: `x`, `self.x`, `x[]`, or `return`. Empty for a bare expression."""
     names: list[str]
     """Names that the value reads directly, except in calls."""
     calls: list[Invocation]
@@ -76,9 +75,8 @@ class DataFlowStep(Struct, array_like=True, frozen=True, gc=False):
     text: str = ""
     """Literal text of the value, except in calls, cut at 120 characters."""
     block: int = 0
-    """The innermost branch or loop body around it, counted from 1 in order of appearance; 0 where
-    the statement always runs. An assignment in one branch does not change the value in the
-    other."""
+    """The innermost branch or loop body around it, counted from 1 in order of appearance; 0 where the statement always
+    runs. An assignment in one branch does not change the value in the other."""
 
 
 class Chunk(Struct, omit_defaults=True, gc=False):
@@ -117,8 +115,7 @@ class Chunk(Struct, omit_defaults=True, gc=False):
 
     calls: list[str] = []
     uses: list[str] = []
-    """Every name it refers to: variables, attributes and types, but not the definitions of
-    locals."""
+    """Every name it refers to: variables, attributes and types, but not the definitions of locals."""
     reads: list[str] = []
     writes: list[str] = []
     mutates: list[str] = []
@@ -149,8 +146,7 @@ class CommentBlock(Struct, frozen=True):
     text: str
     kind: Literal["comment", "docstring"]
     owner: str
-    """The qualified name of the declaration that it is in or documents; empty for the file
-    itself."""
+    """The qualified name of the declaration that it is in or documents; empty for the file itself."""
 
 
 class FileFacts(Struct, omit_defaults=True, gc=False):
@@ -164,5 +160,4 @@ class FileFacts(Struct, omit_defaults=True, gc=False):
     """Modules as written: `os.path`, `./store`, `java.util.List`, `<stdio.h>` as `stdio.h`."""
     exports: list[str] = []
     problem: str = ""
-    """The reason why it was understood only in part: `syntax error near line 12`. Empty
-    otherwise."""
+    """The reason why it was understood only in part: `syntax error near line 12`. Empty otherwise."""

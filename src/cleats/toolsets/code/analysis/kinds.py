@@ -32,8 +32,7 @@ CHUNK_KINDS: Final[Mapping[str, str]] = {
 }
 
 PROTOTYPE_MODIFIER: Final = "prototype"
-"""The modifier of a function that its file only declares; without a body, it ranks below one that
-has a body."""
+"""The modifier of a function that its file only declares; without a body, it ranks below one that has a body."""
 
 _KINDS_BY_ALIASES: Final = {
     "functiondeclaration arrowfunction fn func": ("function",),

@@ -109,10 +109,6 @@ def parse_eslint_output(output: bytes, warn: WarnCallback) -> Iterator[tuple[str
             yield file.file_path, LintFinding(first, last, code, message.message, "eslint")
 
 
-INSTALL_HINTS: Mapping[LinterName, str] = {
-    "ruff": "pip install ruff",
-    "eslint": "npm install --save-dev eslint, in the repository",
-}
 SETTINGS_FILE_NAMES: Mapping[LinterName, tuple[str, ...]] = {
     "ruff": ("ruff.toml", ".ruff.toml", "pyproject.toml"),
     "eslint": (
@@ -146,10 +142,6 @@ class Linters(Struct, frozen=True):
     @property
     def programs(self) -> dict[LinterName, str | None]:
         return {"ruff": self.ruff, "eslint": self.eslint}
-
-    def list_missing(self) -> dict[LinterName, str]:
-        """Return the linters that are not available, with the way to install them."""
-        return {tool: INSTALL_HINTS[tool] for tool, program in self.programs.items() if program is None}
 
 
 def compute_fingerprint(root: Path, paths: Iterable[str] = (), *, linters: Linters | None = None) -> str:
@@ -195,15 +187,11 @@ def is_empty_fingerprint(fingerprint: str) -> bool:
 
 
 def _has_ruff_settings(folder: Path) -> bool:
-    files = [folder / name for name in SETTINGS_FILE_NAMES["ruff"]]
-    return any(file.is_file() and (file.name != "pyproject.toml" or _mentions_ruff(file)) for file in files)
-
-
-def _mentions_ruff(file: Path) -> bool:
-    try:
-        return b"tool.ruff" in file.read_bytes()
-    except OSError:
-        return False
+    for file in (folder / name for name in SETTINGS_FILE_NAMES["ruff"]):
+        with suppress(OSError):
+            if file.is_file() and (file.name != "pyproject.toml" or b"tool.ruff" in file.read_bytes()):
+                return True
+    return False
 
 
 def _find_program(name: str, folders: Iterable[Path]) -> str | None:
@@ -226,8 +214,7 @@ def lint_files(
 ) -> dict[str, list[LintFinding]]:
     """Lint files; files without findings are not in the result.
 
-    A linter that fails has no findings, and `warn` receives the reason. The call blocks while
-    linters run.
+    A linter that fails has no findings, and `warn` receives the reason. The call blocks while linters run.
     """
     root = root.resolve()
     available = linters or Linters.discover(root)
@@ -247,14 +234,8 @@ def lint_files(
 
 
 _RUFF_ARGUMENTS = (
-    "check",
-    "--output-format=json-lines",
-    "--no-fix",  # a repository's settings may ask for it
-    "--no-fix-only",
-    "--no-cache",
-    "--force-exclude",
-    "--exit-zero",
-    "--quiet",
+    *("check", "--output-format=json-lines", "--no-cache", "--force-exclude", "--exit-zero", "--quiet"),
+    *("--no-fix", "--no-fix-only"),  # a repository's settings may ask for it
 )
 _ESLINT_ARGUMENTS = ("--format=json", "--no-color", "--no-error-on-unmatched-pattern", "--")
 
@@ -262,8 +243,8 @@ _ESLINT_ARGUMENTS = ("--format=json", "--no-color", "--no-error-on-unmatched-pat
 def _split_ruff_batches(root: Path, program: str, paths: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
     """Yield commands and the files to append to them.
 
-    A file without settings in the repository must not be judged by those of the user, or of the
-    folders above the repository.
+    A file without settings in the repository must not be judged by those of the user, or of the folders above the
+    repository.
     """
     has_settings = cache(lambda folder: _has_ruff_settings(root / folder))
     paths_by_option: dict[str, list[str]] = {"": [], "--isolated": []}
@@ -322,9 +303,6 @@ def _add_findings(
     findings_by_path: dict[str, list[LintFinding]], root: Path, findings: Iterable[tuple[str, LintFinding]]
 ) -> None:
     for name, finding in findings:
-        path = Path(name)
-        if path.is_absolute():
-            if not path.is_relative_to(root):
-                continue
-            path = path.relative_to(root)
-        findings_by_path.setdefault(path.as_posix(), []).append(finding)
+        path = root / name
+        if path.is_relative_to(root):
+            findings_by_path.setdefault(path.relative_to(root).as_posix(), []).append(finding)

@@ -1,22 +1,155 @@
-"""Classification of a file by its bytes: whether to index it, and in which language and mode.
+"""Classification of a file: whether to index it, and in which language and mode.
 
-It runs when a file is read, not when it is discovered, so that checking for changes costs only one
-stat per file.
+The name alone decides when a file is discovered, so that checking for changes costs only one stat per file; the bytes
+are examined when it is read.
 """
 
 import codecs
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.languages.language_names import (
     LANGUAGE_NAMES,
     UNKNOWN_LANGUAGE,
     detect_language_by_interpreter,
+    detect_language_by_path,
+    get_language_mode,
     resolve_language_ids,
 )
-from cleats.toolsets.code.discovery.file_names import classify_name, select_mode
-from cleats.toolsets.code.discovery.tree import DiscoveryLimits
+
+VERSION_CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn"})
+
+TOOL_OUTPUT_FOLDERS: Final[Mapping[str, str]] = {
+    "node_modules": "packages installed by npm and its like",
+    "bower_components": "packages installed by Bower",
+    "jspm_packages": "packages installed by jspm",
+    "__pycache__": "compiled Python",
+    "__pypackages__": "packages installed by PDM",
+    ".tox": "environments of tox",
+    ".nox": "environments of Nox",
+    ".eggs": "packages fetched by setuptools",
+    ".mypy_cache": "cache of mypy",
+    ".pytest_cache": "cache of pytest",
+    ".ruff_cache": "cache of Ruff",
+    ".hypothesis": "examples kept by Hypothesis",
+    ".ipynb_checkpoints": "copies kept by Jupyter",
+    ".gradle": "cache of Gradle",
+    ".terraform": "modules fetched by Terraform",
+    ".next": "output of Next.js",
+    ".nuxt": "output of Nuxt",
+    ".svelte-kit": "output of SvelteKit",
+    ".parcel-cache": "cache of Parcel",
+    ".turbo": "cache of Turborepo",
+    ".yarn": "packages kept by Yarn",
+    ".bundle": "packages installed by Bundler",
+    ".dart_tool": "cache of Dart",
+    ".stack-work": "output of Stack",
+    ".sass-cache": "cache of Sass",
+    ".serverless": "output of Serverless",
+}
+"""Folders that tools create. A folder with such a name is not skipped if a file in it is tracked."""
+
+TOOL_MARKER_FILES: Final[Mapping[str, str]] = {
+    "pyvenv.cfg": "a virtual environment",
+    "CACHEDIR.TAG": "marked as a cache by the tool that made it",
+}
+"""Files that mark their folder as tool output, whatever its name."""
+
+_LOCKFILE_NAMES_TEXT: Final = """
+    package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock cargo.lock
+    poetry.lock pipfile.lock pdm.lock uv.lock conda-lock.yml composer.lock gemfile.lock podfile.lock
+    package.resolved cartfile.resolved pubspec.lock mix.lock rebar.lock flake.lock gradle.lockfile
+    packages.lock.json project.assets.json module.bazel.lock renv.lock go.sum go.work.sum gopkg.lock
+    .terraform.lock.hcl
+"""
+_LOCKFILE_NAMES: Final = frozenset(_LOCKFILE_NAMES_TEXT.split())
+
+_GENERATED_SUFFIXES_TEXT: Final = """
+    .pb.go .pb.gw.go .pb.cc .pb.h .pb.swift _pb2.py _pb2.pyi _pb2_grpc.py _pb.js _pb.d.ts .g.dart
+    .freezed.dart .g.cs .designer.cs .generated.cs .js.map .css.map .mjs.map .ts.map
+"""
+_GENERATED_SUFFIXES: Final = tuple(_GENERATED_SUFFIXES_TEXT.split())
+
+_MINIFIED_SUFFIXES: Final = (".min.js", ".min.mjs", ".min.css", "-min.js", "-min.css")
+
+_BINARY_EXTENSIONS_TEXT: Final = """
+    7z a aac apk avi avif blend bmp bz2 cab class cur deb der dll dmg doc docx ear eot exe fbx flac
+    gif glb gz heic icns ico iso jar jks jp2 jpeg jpg keystore ko lz4 lzma mid mov mp3 mp4 mpeg mpg
+    msi npy npz o odp ods odt ogg opus otf p12 parquet pdb pdf pfx pkl png ppt pptx psd pyc pyd pyo
+    rar rlib rpm so sqlite sqlite3 stl swf tar tgz tif tiff ttf wasm wav webm webp whl wmv woff
+    woff2 xcf xls xlsx xz zip zst
+"""
+_BINARY_EXTENSIONS: Final = frozenset(_BINARY_EXTENSIONS_TEXT.split())
+"""Extensions that are never text; the bytes of a file decide for all ambiguous ones."""
+
+
+_DOCUMENT_FOLDERS: Final = frozenset({"doc", "docs", "documentation"})
+_DOCUMENT_OR_CODE_LANGUAGES: Final = frozenset({"html", ""})
+"""Formats that are documents when they are in a document folder."""
+
+
+_SECRET_NAMES_TEXT: Final = """
+    .env .netrc _netrc .npmrc .pypirc .pgpass .htpasswd .git-credentials .dockercfg id_rsa id_dsa id_ecdsa
+    id_ed25519
+"""
+_SECRET_NAMES: Final = frozenset(_SECRET_NAMES_TEXT.split())
+_SECRET_SUFFIXES: Final = (".pem", ".key", ".ppk", ".kdbx", ".tfstate", ".tfvars")
+_EXAMPLE_SUFFIXES: Final = ("example", "sample", "template", "dist", "default", "defaults", "test")
+"""Suffixes of names such as `.env.example`, which is meant to be read."""
+
+
+def _is_secret(name: str) -> bool:
+    if name.startswith(".env."):
+        return not name.endswith(_EXAMPLE_SUFFIXES)
+    return name in _SECRET_NAMES or name.endswith(_SECRET_SUFFIXES)
+
+
+class NameVerdict(NamedTuple):
+    """A file classified by name: a skip reason, or a language (empty: unknown) and a mode."""
+
+    reason: str
+    lang: str
+    mode: Mode
+
+
+def classify_name(path: str) -> NameVerdict:
+    """Classify a file by its name, without reading it."""
+    name = path.rsplit("/", 1)[-1].lower()
+    if _is_secret(name):
+        return NameVerdict("secret", "", "code")
+    if name in _LOCKFILE_NAMES:
+        return NameVerdict("lockfile", "", "code")
+    if name.endswith(_GENERATED_SUFFIXES):
+        return NameVerdict("generated", "", "code")
+    if name.endswith(_MINIFIED_SUFFIXES):
+        return NameVerdict("minified", "", "code")
+    dot = name.rfind(".")
+    if dot > 0 and name[dot + 1 :] in _BINARY_EXTENSIONS:
+        return NameVerdict("binary", "", "code")
+    lang = detect_language_by_path(name)
+    return NameVerdict("", lang, select_mode(path, lang))
+
+
+def select_mode(path: str, lang: str) -> Mode:
+    """Return the mode of a file: that of its language, or prose if it is in a document folder."""
+    if lang in _DOCUMENT_OR_CODE_LANGUAGES and not _DOCUMENT_FOLDERS.isdisjoint(path.lower().split("/")[:-1]):
+        return "prose"
+    return get_language_mode(lang or UNKNOWN_LANGUAGE)
+
+
+class DiscoveryLimits(Struct, frozen=True):
+    """Limits for files and lines. A limit of 0 means unlimited."""
+
+    max_file_bytes: int = 5 * 1024 * 1024
+    max_lines: int = 200_000
+    """Far above what people write; data and logs of that length would crowd out everything else."""
+    max_line_bytes: int = 512 * 1024
+    max_files: int = 0
+
 
 SNIFF_BYTES: Final = 8 * 1024
 """Bytes that are inspected to tell text from binary data. Git inspects as many."""
@@ -28,8 +161,9 @@ _MINIFIED_LINE_BYTES: Final = 300
 """Average bytes per line above which a script or style sheet counts as minified."""
 
 _MINIFIABLE_LANGUAGES: Final = frozenset({"javascript", "typescript", "css"})
-_COMMENT_START_PATTERN = rb"(?m)^[ \t]*(?://|/\*|\*|#|--|;|%|<!--|\(\*|\"\"\"|'''|@rem|REM)[^\n]{0,200}?"
-_GENERATED_PATTERN = re.compile(
+# Patterns are compiled on first use: checking for changes imports this module and needs none of them.
+_COMMENT_START_PATTERN: Final = rb"(?m)^[ \t]*(?://|/\*|\*|#|--|;|%|<!--|\(\*|\"\"\"|'''|@rem|REM)[^\n]{0,200}?"
+_GENERATED_PATTERN: Final = (
     _COMMENT_START_PATTERN + rb"(?:@generated\b|<auto-?generated\b"
     rb"|[Gg]enerated by [^\n]{1,200}(?:DO NOT (?:EDIT|MODIFY)|[Dd]o not (?:edit|modify))"
     rb"|(?:[Cc]ode|[Ff]ile|[Cc]lass) (?:is |was |has been )?(?:automatically |auto-?)?generated"
@@ -37,11 +171,10 @@ _GENERATED_PATTERN = re.compile(
     rb"|(?:file|code|source) (?:is|was|has been) (?:automatically |auto-?|machine[- ])generated"
     rb"|A(?:UTO|uto)-?(?:GENERATED|[Gg]enerated) (?:FILE|CODE|[Ff]ile|[Cc]ode|by)\b)"
 )
-_MODELINE_PATTERN = re.compile(
+_MODELINE_PATTERN: Final = (
     r"-\*-[^\n]{0,100}?(?:mode:[ \t]*)?([\w+#-]+)[ \t]*(?:;[^\n]{0,100})?-\*-"
     r"|\b(?:vim?|ex):[^\n]{0,100}?\b(?:ft|filetype|syntax)=([\w+#-]+)"
 )
-# Patterns that few files need are compiled on first use: compiling takes longer than matching.
 _CPP_PATTERN: Final = (
     rb"(?m)^[ \t]*(?:class\s+\w+\s*(?:[:{;]|final\b)|namespace\s*(?:\w[\w:]*\s*)?\{|template\s*<"
     rb"|using\s+(?:namespace|std|\w+\s*=)|(?:public|private|protected)[ \t]*:|constexpr\b"
@@ -115,7 +248,7 @@ def _has_long_line(data: bytes, limit: int) -> bool:
 
 
 def _find_machine_reason(lang: str, data: bytes) -> str:
-    if _GENERATED_PATTERN.search(data, 0, SNIFF_BYTES // 2):
+    if re.search(_GENERATED_PATTERN, data[: SNIFF_BYTES // 2]):
         return "generated"
     if lang in _MINIFIABLE_LANGUAGES and len(data) >= _MIN_MINIFIED_BYTES:
         return "minified" if len(data) > _MINIFIED_LINE_BYTES * (data.count(b"\n") + 1) else ""
@@ -123,7 +256,6 @@ def _find_machine_reason(lang: str, data: bytes) -> str:
 
 
 def _refine_language(lang: str, head: bytes) -> str:
-    """Return the language where several share an extension."""
     if lang == "c" and re.search(_OBJECTIVE_C_PATTERN, head):
         return "objc"
     if lang == "c" and re.search(_CPP_PATTERN, head):
@@ -138,7 +270,7 @@ def _detect_by_content(head: bytes) -> str:
     if text.startswith("#!") and (lang := _detect_by_shebang(text.split("\n", 1)[0])):
         return lang
     lines = text.split("\n")
-    for match in _MODELINE_PATTERN.finditer("\n".join(lines[:5] + lines[-5:])):
+    for match in re.finditer(_MODELINE_PATTERN, "\n".join(lines[:5] + lines[-5:])):
         if langs := resolve_language_ids(match[1] or match[2]):
             return langs[0]
     start = text.lstrip()[:100].lower()
@@ -158,8 +290,6 @@ def _detect_by_shebang(line: str) -> str:
 def _is_log(head: bytes) -> bool:
     """Return whether a text consists of stamped entries or of stack frames."""
     lines = [line for line in head.decode("utf-8", "replace").split("\n")[:100] if line.strip()]
-    stamped_lines = sum(1 for line in lines if re.match(_TIMESTAMP_PATTERN, line))
-    frame_lines = sum(1 for line in lines if re.match(_STACK_FRAME_PATTERN, line))
-    return (stamped_lines >= 3 and stamped_lines * 5 >= len(lines) * 2) or (
-        frame_lines >= 2 and frame_lines * 4 >= len(lines)
-    )
+    stamped = sum(1 for line in lines if re.match(_TIMESTAMP_PATTERN, line))
+    frames = sum(1 for line in lines if re.match(_STACK_FRAME_PATTERN, line))
+    return (stamped >= 3 and stamped * 5 >= len(lines) * 2) or (frames >= 2 and frames * 4 >= len(lines))

@@ -1,9 +1,8 @@
 """Ignore files with git's semantics: patterns, the files that contain them, and the tree of files.
 
-A pattern is matched against a path itself, never against its parents. A walk checks each folder
-before its contents and does not enter an excluded one, which is also why nothing below such a
-folder can be included again. Libraries that match full paths instead differ from git in exactly
-these cases.
+A pattern is matched against a path itself, never against its parents. A walk checks each folder before its contents and
+does not enter an excluded one, which is also why nothing below such a folder can be included again. Libraries that
+match full paths instead differ from git in exactly these cases.
 """
 
 import re
@@ -33,8 +32,7 @@ class IgnorePattern(NamedTuple):
     negated: bool
     folders_only: bool
     anchored: bool
-    """True if it is matched against the full path below its ignore file, not against the last
-    name."""
+    """True if it is matched against the full path below its ignore file, not against the last name."""
 
 
 class IgnoreRules:
@@ -154,14 +152,10 @@ def _translate_pattern(text: str) -> str:
     block: list[str] = []
     for piece in _tokenize_pattern(text):
         if piece == _FOLDERS_REGEX:
-            pieces.append(_join_block(pieces, block))
+            pieces.append(f"(?>{_join_tokens(block)})" if pieces else _join_tokens(block))
             block = []
         block.append(piece)
     return "".join(pieces) + _join_tokens(block)
-
-
-def _join_block(previous_blocks: list[str], block: list[str]) -> str:
-    return f"(?>{_join_tokens(block)})" if previous_blocks else _join_tokens(block)
 
 
 def _join_tokens(tokens: list[str]) -> str:

@@ -6,45 +6,14 @@ treatment of a file does not depend on which of them saw it.
 
 import os
 import stat
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.languages.language_names import UNKNOWN_LANGUAGE
-from cleats.toolsets.code.discovery.file_names import classify_name
+from cleats.toolsets.code.discovery.content import DiscoveryLimits, classify_name
 from cleats.toolsets.code.discovery.ignore_rules import IgnoreTree
-
-SKIP_REASONS: Final[Mapping[str, str]] = {
-    "binary": "It is not text.",
-    "generated": "A program wrote it and will write it again.",
-    "ignored": "An ignore file excludes it. These are counted, not listed.",
-    "lockfile": "It pins versions for a package manager and says nothing a person wrote.",
-    "long_line": "It has a line that nobody can read.",
-    "minified": "It was squeezed by a program; its source is elsewhere.",
-    "secret": "By its name it holds passwords or keys, which no answer should repeat.",
-    "special": "It is a pipe, a socket or a device.",
-    "symlink": "It is a link. What it leads to is indexed if it is inside.",
-    "too_large": "It is larger than the limit for one file.",
-    "too_many_files": "There are more files than the limit allows.",
-    "too_many_lines": "It has more lines than the limit for one file.",
-    "tool_output": "A tool made this folder and can make it again.",
-    "unnameable": "Its name cannot be told from another's once it is written as text.",
-    "unreadable": "The system does not let it be read.",
-    "version_control": "It is the store of a version control system.",
-}
-
-
-class DiscoveryLimits(Struct, frozen=True):
-    """Limits for files and lines. A limit of 0 means unlimited."""
-
-    max_file_bytes: int = 5 * 1024 * 1024
-    max_lines: int = 200_000
-    """Far above what people write; data and logs of that length would crowd out everything else."""
-    max_line_bytes: int = 512 * 1024
-    max_files: int = 0
-
 
 IGNORE_FILE_NAME: Final = ".cleatsignore"
 
@@ -66,7 +35,7 @@ class DiscoveredFile(NamedTuple):
 
 
 class SkippedPath(NamedTuple):
-    """A file or folder that is not indexed. The reason is a key of `reasons.SKIP_REASONS`."""
+    """A file or folder that is not indexed."""
 
     path: str
     reason: str
@@ -106,14 +75,8 @@ class DiscoveredTree(Struct):
         if text_path in self.files:
             self.skip(path, "unnameable")
             return
-        self.files[text_path] = DiscoveredFile(
-            text_path,
-            status.st_size,
-            status.st_mtime_ns,
-            name_verdict.lang or UNKNOWN_LANGUAGE,
-            name_verdict.mode,
-            fs_path,
-        )
+        lang, size, mtime_ns = name_verdict.lang or UNKNOWN_LANGUAGE, status.st_size, status.st_mtime_ns
+        self.files[text_path] = DiscoveredFile(text_path, size, mtime_ns, lang, name_verdict.mode, fs_path)
 
     def read_ignore_file(self, path: str) -> str:
         """Return the text of an ignore file; empty if it cannot be read, which is reported."""

@@ -2,13 +2,12 @@
 
 Laws, which raise ARCHIVE_UNSAFE or ARCHIVE_TOO_LARGE:
 
-- A name is a path of plain parts below the target and means the same on every system: no `..`, no
-  root, no drive, no backslash, no character that a terminal or a file system interprets specially.
+- A name is a path of plain parts below the target and means the same on every system: no `..`, no root, no drive, no
+  backslash, no character that a terminal or a file system interprets specially.
 - No two names refer to the same file, even where case or Unicode normalization is ignored.
 - Limits apply to the extracted data, not to the sizes that an archive declares.
 - An archive that any rule rejects leaves no trace, inside the target or outside.
-- The written data is the checked data: the file stays open between the two passes, and every limit
-  is applied again.
+- The written data is the checked data: the file stays open between the two passes, and every limit is applied again.
 - The target appears with all its contents, or not at all.
 """
 
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from cleats.system.atomic_files import sync_path, sync_tree
+from cleats.system.safe_paths import CREATE_FLAGS
 from cleats.toolsets.code.downloads import tars, zips
 from cleats.toolsets.code.downloads.unpacking import (
     ArchiveLimits,
@@ -35,16 +35,13 @@ from cleats.toolsets.code.downloads.unpacking import (
 STAGING_FOLDER_PREFIX: Final = ".unpacking-"
 """Name prefix of the temporary folder that is renamed to the target."""
 
-_SAFE_OPEN_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-
 CancellationCheck = Callable[[], object]
 """Called at intervals; raises when the caller no longer waits for the result."""
 
 DEFAULT_ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 _FORBIDDEN_CHARS_PATTERN = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|]|[\ud800-\udfff]')
-"""Control characters, and the characters that Windows reserves for drives, streams and
-wildcards."""
+"""Control characters, and the characters that Windows reserves for drives, streams and wildcards."""
 
 _DEVICE_NAME_PATTERN = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE
@@ -233,9 +230,7 @@ def _write_entry(
             check_cancelled()
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_OPEN_FLAGS
-    descriptor = os.open(path, flags, 0o755 if entry.executable else 0o644)
-    with os.fdopen(descriptor, "wb") as file:
+    with os.fdopen(os.open(path, CREATE_FLAGS, 0o755 if entry.executable else 0o644), "wb") as file:
         for piece in content:
             file.write(piece)
             check_cancelled()

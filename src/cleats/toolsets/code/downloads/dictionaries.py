@@ -1,8 +1,7 @@
 """Word lists: downloaded, counted, and stored with a manifest that describes each of them.
 
-The manifest pins versions: a list that is downloaded again must have the recorded hash unless an
-update was requested. A manifest can therefore be committed to a repository so that everybody gets
-the same lists.
+The manifest pins versions: a list that is downloaded again must have the recorded hash unless an update was requested.
+A manifest can therefore be committed to a repository so that everybody gets the same lists.
 """
 
 import json
@@ -31,8 +30,8 @@ MODEL_FOLDER: Final = Path(embedding.__file__).parent / "data"
 _MODEL_FILENAMES: Final = ("table.json", "vectors.npy", "words.txt")
 
 
-def describe_model(model: str | None) -> dict[str, Any]:
-    """Return the facts about the built-in model.
+def describe_model(model: str | None, folder: Path = MODEL_FOLDER) -> dict[str, Any]:
+    """Return the facts about the built-in model, or about its copy in another folder.
 
     Raises:
         ToolError: INVALID_REQUEST, another model was requested.
@@ -47,10 +46,10 @@ def describe_model(model: str | None) -> dict[str, Any]:
         )
     return {
         "model": name,
-        "available": True,
+        "available": all(hash_file(folder / file) == hash_file(MODEL_FOLDER / file) for file in _MODEL_FILENAMES),
         "shipped": True,
         "downloaded": False,
-        "output": str(MODEL_FOLDER),
+        "output": str(folder),
         "dims": table["dims"],
         "words": table["words"],
         "bytes": sum((MODEL_FOLDER / file).stat().st_size for file in _MODEL_FILENAMES),
@@ -117,14 +116,14 @@ class DictionaryFolder:
     async def ensure_dictionaries(
         self, names: Sequence[str] | None, named_sources: dict[str, DownloadSource], report: DictionaryProgressCallback
     ) -> None:
-        """Download the named lists, or all lists of the manifest, unless they are up to date.
+        """Download the lists of these names, else all with a source, else all of the manifest, unless up to date.
 
         Raises:
             ToolError: a list cannot be downloaded; the lists before it are in place.
         """
         async with lock_folder(self.folder):
-            manifest = self._read_manifest()
-            requested_names = [*named_sources, *(name for name in names or () if name not in named_sources)]
+            manifest = read_manifest(self.folder)
+            requested_names = named_sources if names is None else names
             for name in requested_names or [BUILTIN_DICTIONARY, *manifest.dictionaries]:
                 source = named_sources.get(name) or self._find_source(name, manifest)
                 if source is None:
@@ -171,7 +170,6 @@ class DictionaryFolder:
     def _find_intact(
         self, name: str, record: DictionaryRecord | None, source: DownloadSource
     ) -> DictionaryRecord | None:
-        """Return the record if the list is intact and has the hash that the source requires."""
         if record is None or source.sha256 not in ("", record.sha256):
             return None
         return record if hash_file(self.folder / f"{name}.txt") == record.sha256 else None
@@ -192,23 +190,40 @@ class DictionaryFolder:
             }
         )
 
-    def _read_manifest(self) -> DictionaryManifest:
-        path = self.folder / MANIFEST_FILENAME
-        try:
-            return _decode_manifest(path.read_bytes())
-        except FileNotFoundError:
-            return DictionaryManifest()
-        except msgspec.MsgspecError as error:
-            raise ToolError(
-                ErrorCode.INVALID_REQUEST,
-                f"{path} cannot be read: {error}.",
-                hint="Correct it, or remove it and download the lists again.",
-            ) from None
-
     def _write_manifest(self, manifest: DictionaryManifest) -> None:
         ordered = dict(sorted(manifest.dictionaries.items()))
         data = msgspec.json.encode(DictionaryManifest(dictionaries=ordered))
         replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.format(data).decode() + "\n")
+
+
+def read_manifest(folder: Path) -> DictionaryManifest:
+    """Return the manifest of a folder, empty if there is none.
+
+    Raises:
+        ToolError: INVALID_REQUEST, it is damaged.
+    """
+    path = folder / MANIFEST_FILENAME
+    try:
+        return _decode_manifest(path.read_bytes())
+    except FileNotFoundError:
+        return DictionaryManifest()
+    except msgspec.MsgspecError as error:
+        raise ToolError(
+            ErrorCode.INVALID_REQUEST,
+            f"{path} cannot be read: {error}.",
+            hint="Correct it, or remove it and download the lists again.",
+        ) from None
+
+
+def check_dictionaries(folder: Path) -> dict[str, bool]:
+    """Return whether each list of a folder is as it was downloaded; the built-in one always is.
+
+    Raises:
+        ToolError: INVALID_REQUEST, the manifest is damaged.
+    """
+    records = read_manifest(folder).dictionaries
+    intact = {name: hash_file(folder / f"{name}.txt") == record.sha256 for name, record in records.items()}
+    return {BUILTIN_DICTIONARY: True, **intact}
 
 
 def parse_named_sources(specs: str | Sequence[str], base: Path) -> dict[str, DownloadSource]:

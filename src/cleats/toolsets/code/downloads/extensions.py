@@ -126,7 +126,6 @@ class ExtensionFolder:
         return manifest, self._describe_download(source, download, file_count), ""
 
     def _find_intact(self, manifest: ExtensionManifest | None, source: DownloadSource) -> ExtensionManifest | None:
-        """Return the manifest if the library is intact and has the required hash."""
         if manifest is None or source.sha256 not in ("", manifest.sha256):
             return None
         return manifest if is_intact(self.folder, manifest) else None
@@ -137,11 +136,8 @@ class ExtensionFolder:
             return
         foreign_names = [path.name for path in self.folder.iterdir() if not _is_own_file(path.name)]
         if foreign_names:
-            raise ToolError(
-                ErrorCode.INVALID_REQUEST,
-                f"{self.folder} has other files in it, such as {min(foreign_names)!r}.",
-                hint="Name a folder that is new or empty.",
-            )
+            message = f"{self.folder} has other files in it, such as {min(foreign_names)!r}."
+            raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Name a folder that is new or empty.")
 
     def _read_recorded_source(self, manifest: ExtensionManifest | None) -> DownloadSource:
         if manifest is not None:

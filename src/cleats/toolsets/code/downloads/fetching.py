@@ -1,14 +1,12 @@
 """Downloading a source to a verified file, within the size limit and with the expected hash.
 
-The caller receives the downloaded file, inspects it, and then moves it into place or drops it. A
-cancelled call or a broken connection keeps the bytes for the next attempt to resume; bytes that
-turn out to be wrong are removed.
+The caller receives the downloaded file, inspects it, and then moves it into place or drops it. A cancelled call or a
+broken connection keeps the bytes for the next attempt to resume; bytes that turn out to be wrong are removed.
 """
 
 import hashlib
 import os
 import re
-import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -21,8 +19,8 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.atomic_files import replace_text, sync_path
-from cleats.toolsets.code.downloads import web
-from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
+from cleats.system.safe_paths import NotRegularFileError, open_regular_file
+from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource, open_response
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -147,7 +145,6 @@ DownloadProgressCallback = Callable[[int, int], None]
 """Receives the bytes read so far and the total, or 0 if the total is unknown."""
 
 _CONTENT_RANGE_PATTERN = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
-_OPEN_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +215,6 @@ async def download_file(
 
 @dataclass(slots=True)
 class _DownloadTransfer:
-    """The transfer of bytes from a source to the partial file."""
-
     request: DownloadRequest
     policy: DownloadPolicy
     on_progress: DownloadProgressCallback
@@ -237,7 +232,7 @@ class _DownloadTransfer:
         return DownloadOrigin(self.request.source.url)
 
     def _copy_file(self, path: Path) -> None:
-        with _open_regular_file(path, self.request.source) as file:
+        with _open_local_file(path, self.request.source) as file:
             self._check_size(os.fstat(file.fileno()).st_size)
             self.partial.restart(DownloadOrigin(self.request.source.url))
             while block := file.read(READ_CHUNK_BYTES):
@@ -252,7 +247,7 @@ class _DownloadTransfer:
         if origin is not None:
             offset = self.partial.existing_bytes
             request_headers = {"range": f"bytes={offset}-", "if-range": origin.resume_validator}
-            async with web.open_response(source, self.policy, request_headers) as response:
+            async with open_response(source, self.policy, request_headers) as response:
                 if response.status_code == 206 and _can_resume(response, origin, offset):
                     await to_thread.run_sync(self.partial.resume)
                     self.resumed = offset
@@ -263,7 +258,7 @@ class _DownloadTransfer:
             self.partial.discard()
         conditions = {"if-none-match": self.request.etag, "if-modified-since": self.request.modified}
         request_headers = {name: value for name, value in conditions.items() if value}
-        async with web.open_response(source, self.policy, request_headers) as response:
+        async with open_response(source, self.policy, request_headers) as response:
             if response.status_code == 304 and request_headers:
                 return None
             if response.status_code != 200:
@@ -318,21 +313,17 @@ def _can_resume(response: "Response", origin: DownloadOrigin, offset: int) -> bo
     return same_total and bool(response.headers.get("etag", origin.etag) == origin.etag)
 
 
-def _open_regular_file(path: Path, source: DownloadSource) -> BinaryIO:
+def _open_local_file(path: Path, source: DownloadSource) -> BinaryIO:
     try:
-        descriptor = os.open(path, _OPEN_FLAGS)  # non-blocking: it may be a pipe
+        return open_regular_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no file {source.public_url}.", hint="Check the path.") from None
+    except NotRegularFileError:
+        message = f"{source.public_url} is no plain file."
+        raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Give the path of a file.") from None
     except OSError as error:
-        raise ToolError(
-            ErrorCode.FORBIDDEN, f"{source.public_url} cannot be read: {error.strerror}.", hint="Check who may read it."
-        ) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ToolError(
-            ErrorCode.INVALID_REQUEST, f"{source.public_url} is no plain file.", hint="Give the path of a file."
-        )
-    return os.fdopen(descriptor, "rb")
+        message = f"{source.public_url} cannot be read: {error.strerror}."
+        raise ToolError(ErrorCode.FORBIDDEN, message, hint="Check who may read it.") from None
 
 
 def _check_hash(request: DownloadRequest, sha256: str) -> None:

@@ -1,7 +1,6 @@
 """Download folders: in the cache or in the repository, and nowhere else."""
 
 import errno
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -9,10 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.locks import FileLock, try_exclusive_lock
+from cleats.system.atomic_files import FileLock, try_exclusive_lock
 from cleats.system.safe_paths import resolve_path
 from cleats.toolsets.code.index.generations import REPOSITORIES_FOLDER
 
@@ -76,7 +74,7 @@ async def lock_folder(folder: Path) -> AsyncIterator[None]:
         ToolError: it cannot be written.
     """
     with _wrap_os_errors(folder):
-        while (lock := await _claim_lock(folder)) is None:  # noqa: ASYNC110
+        while (lock := _try_lock(folder)) is None:  # noqa: ASYNC110
             await anyio.sleep(LOCK_POLL_SECONDS)  # another process holds it and cannot set an event
         try:
             yield
@@ -86,40 +84,9 @@ async def lock_folder(folder: Path) -> AsyncIterator[None]:
             lock.release()
 
 
-async def _claim_lock(folder: Path) -> FileLock | None:
-    attempt = _LockAttempt(folder)
-    try:
-        return await to_thread.run_sync(attempt.claim)
-    except BaseException:
-        attempt.abandon()
-        raise
-
-
-class _LockAttempt:
-    """A lock claim made in a thread, released at once if its caller was cancelled meanwhile."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock: FileLock | None = None
-        self._abandoned = False
-        self._mutex = threading.Lock()
-
-    def claim(self) -> FileLock | None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = try_exclusive_lock(self._folder / LOCK_FILENAME)
-        with self._mutex:
-            self._lock = lock
-            abandoned = self._abandoned
-        if abandoned:
-            self.abandon()
-        return lock
-
-    def abandon(self) -> None:
-        with self._mutex:
-            self._abandoned = True
-            lock = self._lock
-        if lock is not None:
-            lock.release()
+def _try_lock(folder: Path) -> FileLock | None:
+    folder.mkdir(parents=True, exist_ok=True)
+    return try_exclusive_lock(folder / LOCK_FILENAME)
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """A strict streaming reader of tar archives: plain files and folders in ustar, GNU or pax format.
 
-Everything that is not understood to the last field is rejected. `tarfile` tries to extract
-something from every archive and does not report what it skipped, which is the opposite of the
-purpose here.
+Everything that is not understood to the last field is rejected. `tarfile` tries to extract something from every archive
+and does not report what it skipped, which is the opposite of the purpose here.
 """
 
 from collections.abc import Iterator
@@ -107,7 +106,6 @@ def read_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[RawEntry]:
 
 
 def _parse_tar_header(block: bytes) -> tuple[bytes, int, int]:
-    """Return the name, the mode and the size of an entry."""
     if not _has_valid_checksum(block):
         raise unsafe_archive_error("the sum of a header is wrong")
     mode, size = _parse_octal(block[100:108]), _parse_octal(block[124:136])

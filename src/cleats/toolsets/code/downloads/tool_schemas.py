@@ -17,13 +17,15 @@ _FORCE_DESCRIPTION: Final = "Download also what is in place and unchanged."
 MODELS_ARGUMENTS: Final = {
     "repoPath": REPO_PATH_SCHEMA,
     "model": schemas.text_argument("The model that is wanted; without it, the one that searches use."),
-    "cacheDir": schemas.text_argument(f"Folder for a model that has to be downloaded, {_FOLDER_DESCRIPTION}."),
+    "cacheDir": schemas.text_argument(
+        f"Folder with a copy of the model to report on instead of the built-in one, {_FOLDER_DESCRIPTION}."
+    ),
 }
 
 MODELS_OUTPUT: Final = schemas.object_schema(
     repoPath=schemas.TEXT_SCHEMA,
     model=schemas.text_schema("What vectors are made with."),
-    available=schemas.flag_schema("Whether it can be used now."),
+    available=schemas.flag_schema("Whether the folder has all of it, unchanged."),
     shipped=schemas.flag_schema("Whether it comes with this program."),
     downloaded=schemas.flag_schema("Whether anything was downloaded."),
     output=schemas.text_schema("The folder that it is in."),
@@ -38,7 +40,7 @@ _NAMED_SOURCE_SCHEMA: Final = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9._
 DICTIONARIES_ARGUMENTS: Final = {
     "repoPath": REPO_PATH_SCHEMA,
     "lang": schemas.text_argument(
-        "Names of the lists that are wanted, with commas; by default those of url, or all that are known.",
+        "Names of the lists that are wanted, with commas; by default all of url, or all that are known.",
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}(,[a-z0-9][a-z0-9._-]{0,63})*$",
     ),
     "url": {

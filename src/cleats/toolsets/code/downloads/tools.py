@@ -34,14 +34,24 @@ class DownloadTools:
         context.about(str(repository.root))
         return repository, DownloadFolders(self.settings.cache_dir, repository.root)
 
+    def check_dictionaries(self) -> dict[str, bool]:
+        """Return whether each word list of the cache is as it was downloaded.
+
+        Raises:
+            ToolError: INVALID_REQUEST, their manifest is damaged.
+        """
+        from cleats.toolsets.code.downloads import dictionaries  # noqa: PLC0415
+
+        return dictionaries.check_dictionaries(self.settings.cache_dir / "dictionaries")
+
     async def download_models(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        from cleats.toolsets.code.downloads.dictionaries import describe_model  # noqa: PLC0415
+        from cleats.toolsets.code.downloads.dictionaries import MODEL_FOLDER, describe_model  # noqa: PLC0415
 
         repository, folders = self._begin_call(args, context)
-        if args.get("cacheDir"):
-            folders.resolve_folder(args["cacheDir"], "models")
-            context.warn("nothing_downloaded", "cacheDir is not used: the model is built in.")
-        model_facts = await to_thread.run_sync(describe_model, args.get("model"))
+        folder = folders.resolve_folder(args["cacheDir"], "models") if "cacheDir" in args else MODEL_FOLDER
+        model_facts = await to_thread.run_sync(describe_model, args.get("model"), folder)
+        if not model_facts["available"]:
+            context.warn("model_elsewhere", f"{folder} has no copy of the model; searches use the built-in one.")
         return {"repoPath": str(repository.root), **model_facts}
 
     async def download_dictionaries(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -103,9 +113,6 @@ class DownloadTools:
         }
 
     async def verify_extension(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        from cleats.toolsets.code.downloads import verification  # noqa: PLC0415
-        from cleats.toolsets.code.downloads.loading import ExtensionTrial  # noqa: PLC0415
-
         repository, folders = self._begin_call(args, context)
         platform = libraries.resolve_platform(args.get("platform"), args.get("arch"))
         module = args.get("module", libraries.LIBRARY_NAMES_BY_PROVIDER[args["provider"]])
@@ -123,12 +130,12 @@ class DownloadTools:
         if not exists:
             skip_reason = "there is no such library"
         if skip_reason:
-            steps = verification.report_skipped(skip_reason)
+            steps = libraries.report_skipped(skip_reason)
         else:
             context.progress(f"Loading {path.name}", phase="load")
             names = {name: args[name] for name in ("table", "column", "encoding", "options")}
-            trial = ExtensionTrial(path=str(path), module=module, **names)
-            steps = await verification.try_extension(trial, self.settings.grace)
+            trial = libraries.ExtensionTrial(path=str(path), module=module, **names)
+            steps = await libraries.try_extension(trial, self.settings.grace)
         return {"repoPath": str(repository.root), "config": config, "path": str(path), "exists": exists, **steps}
 
     def _locate_library(
@@ -141,11 +148,8 @@ class DownloadTools:
         if "path" in args:
             path = folders.resolve_path(args["path"])
             if not (path.is_relative_to(folders.repository) or self._is_trusted(path)):
-                raise ToolError(
-                    ErrorCode.FORBIDDEN,
-                    f"{args['path']!r} is neither in the cache nor in the repository.",
-                    hint="Leave out path, or name a library in the cache.",
-                )
+                message = f"{args['path']!r} is neither in the cache nor in the repository."
+                raise ToolError(ErrorCode.FORBIDDEN, message, hint="Leave out path, or name a library in the cache.")
         else:
             folder = _resolve_extension_folder(args, folders, platform)
             path = folder / (libraries.LIBRARY_NAMES_BY_PROVIDER[args["provider"]] + platform.library_suffix)
@@ -171,7 +175,7 @@ class DownloadTools:
         return (
             Tool(
                 name="download_models",
-                version=2,
+                version=3,
                 title="Get the embedding model",
                 description=(
                     "Say which model searches by meaning use, and where it is. It comes with this "
@@ -186,7 +190,7 @@ class DownloadTools:
             ),
             Tool(
                 name="download_dictionaries",
-                version=2,
+                version=3,
                 title="Download word lists",
                 description=(
                     "Download word lists and keep them, each checked and noted in dictionaries.json. Indexes use only "
@@ -205,7 +209,7 @@ class DownloadTools:
             ),
             Tool(
                 name="download_extensions",
-                version=2,
+                version=3,
                 title="Download a SQLite extension",
                 description=(
                     "Download an extension of SQLite for vectors and unpack it, after everything in it was checked. "
@@ -221,7 +225,7 @@ class DownloadTools:
             ),
             Tool(
                 name="verify_extensions",
-                version=2,
+                version=3,
                 title="Try a SQLite extension",
                 description=(
                     "Say whether an extension of SQLite is there, and load and try it in a process "

@@ -30,8 +30,7 @@ class ArchiveLimits:
     entry: int = 50 << 20
     entries: int = 2048
     ratio: int = 400
-    """Bytes out for one byte in, applied once more than `free` bytes were extracted: text seldom
-    exceeds 20."""
+    """Bytes out for one byte in, applied once more than `free` bytes were extracted: text seldom exceeds 20."""
     free: int = 4 << 20
 
 

@@ -15,8 +15,13 @@ from cleats.toolsets.code.index.options import BuildRequest
 from cleats.toolsets.code.index.progress import BuildReport, ProgressCallback
 from cleats.toolsets.code.repository import Repository
 
+BACKGROUND_NICENESS = 10
+"""Gives the calls of an agent about ten times the processor time of a build."""
+
 
 def _build_index(order: BuildRequest, report: ProgressCallback) -> BuildReport:
+    if order.in_background and hasattr(os, "nice"):
+        os.nice(BACKGROUND_NICENESS)
     repository = Repository(Path(order.root))
     store = GenerationStore(Path(order.cache_dir), repository)
     return build_index(repository.root, store, order.options, report)

@@ -14,19 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes.blocking import shared_supervisor
-from cleats.toolsets.code.index.build_inputs import BuildInputs
-from cleats.toolsets.code.index.changes import FileSurvey
+from cleats.toolsets.code.index.changes import BuildInputs, FileSurvey
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.index.progress import BuildProgress, BuildReport, ProgressCallback
 from cleats.toolsets.code.repository import Repository
 
 DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
 PERMISSION_ERRNOS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 MISSING_FOLDER_ERRNOS: Final = frozenset({errno.ENOTDIR, errno.ENOENT, errno.EEXIST})
 
@@ -60,8 +56,9 @@ def _explain_error(error: Exception, folder: Path) -> str | None:
     if isinstance(error, OSError):
         if error.errno in DISK_FULL_ERRNOS:
             return "the disk is full"
-        is_parent = isinstance(error.filename, str | Path) and folder.is_relative_to(error.filename)
-        if error.errno in PERMISSION_ERRNOS and (is_parent or _is_below(error.filename, folder)):
+        path = Path(error.filename) if isinstance(error.filename, str | Path) else None
+        is_parent = path is not None and folder.is_relative_to(path)
+        if error.errno in PERMISSION_ERRNOS and (is_parent or (path is not None and path.is_relative_to(folder))):
             return "that is not permitted"
         if error.errno in MISSING_FOLDER_ERRNOS and is_parent:
             return f"{error.filename}: {error.strerror}"
@@ -74,13 +71,8 @@ def _explain_error(error: Exception, folder: Path) -> str | None:
     return "the disk is full" if _DISK_FULL_PATTERN.search(message) else None
 
 
-def _is_below(name: object, folder: Path) -> bool:
-    return isinstance(name, str | Path) and Path(name).is_relative_to(folder)
-
-
 GC_THRESHOLDS: Final = (200_000, 20, 100)
-"""Thresholds of the garbage collector: nearly everything a build allocates is in use until it
-ends."""
+"""Of the garbage collector: nearly everything a build allocates is in use until it ends."""
 
 LOCK_RETRY_SECONDS: Final = 0.2
 """Seconds between two attempts to become the builder."""
@@ -102,7 +94,7 @@ def build_index(root: Path, store: GenerationStore, options: BuildOptions, repor
         store.remove_unused()
         restore_warning = _restore_artifacts(store, options)
         with BuildInputs.from_store(store, options) as inputs:
-            result = IndexBuild(root, store, options, report, inputs).run()
+            result = _build_generation(root, store, options, report, inputs)
         store.remove_unused()
     if options.artifacts:
         result.restored_artifacts = not restore_warning
@@ -145,33 +137,19 @@ def hold_build_lock(store: GenerationStore, report: ProgressCallback) -> Iterato
         lock.release()
 
 
-class IndexBuild(Struct, frozen=True):
-    """One build in progress."""
+def _build_generation(
+    root: Path, store: GenerationStore, options: BuildOptions, report: ProgressCallback, inputs: BuildInputs
+) -> BuildReport:
+    report(BuildProgress("look", "looking for files"))
+    survey = FileSurvey.from_folder(root, inputs.known_files, options)
+    if inputs.lease is not None and survey.is_unchanged(inputs, options):
+        return BuildReport.from_unchanged(inputs.meta, inputs.lease.name)
+    # A check that finds nothing to do must not wait for parsers and engines to load.
+    from cleats.toolsets.code.index.writer import GenerationWriter  # noqa: PLC0415
 
-    root: Path
-    store: GenerationStore
-    options: BuildOptions
-    report: ProgressCallback
-    inputs: BuildInputs
-
-    def run(self) -> BuildReport:
-        """Survey the files, and write a generation if anything has changed."""
-        self.report(BuildProgress("look", "looking for files"))
-        survey = FileSurvey.from_folder(self.root, self.inputs.known_files, self.options)
-        lease = self.inputs.lease
-        if lease is not None and survey.is_unchanged(self.inputs, self.options):
-            return BuildReport.from_unchanged(self.inputs.meta, lease.name)
-        return self._write_generation(survey)
-
-    def _write_generation(self, survey: FileSurvey) -> BuildReport:
-        # A check that finds nothing to do must not wait for parsers and engines to load.
-        from cleats.toolsets.code.index.writer import GenerationWriter  # noqa: PLC0415
-
-        with self.store.create_draft() as draft:
-            writing = GenerationWriter(self.root, self.options, self.report, self.inputs, survey, draft)
-            meta, files = writing.run()
-            self.report(BuildProgress("publish", "writing to the disk"))
-            generation = self.store.publish(draft)
-        return BuildReport.from_meta(
-            meta, generation=generation, published=True, files=files, warnings=writing.warnings
-        )
+    with store.create_draft() as draft:
+        writer = GenerationWriter(root, options, report, inputs, survey, draft)
+        meta, files = writer.run()
+        report(BuildProgress("publish", "writing to the disk"))
+        generation = store.publish(draft)
+    return BuildReport.from_meta(meta, generation=generation, published=True, files=files, warnings=writer.warnings)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from cleats.system.locks import FileLock, try_exclusive_lock
+from cleats.system.atomic_files import FileLock, try_exclusive_lock
 from cleats.toolsets.code.index.generations import (
     BUILD_LOCK_FILE_NAME,
     BUILDING_PREFIX,
@@ -161,12 +161,8 @@ def list_indexes(cache_dir: Path) -> list[StoredIndex]:
 
 def is_index_folder(folder: Path) -> bool:
     """Return whether a folder is an index that this program made."""
-    return (
-        bool(_INDEX_ID_PATTERN.fullmatch(folder.name))
-        and not folder.is_symlink()
-        and (folder / GENERATIONS_FOLDER).is_dir()
-        and not (folder / GENERATIONS_FOLDER).is_symlink()
-    )
+    folders = (folder, folder / GENERATIONS_FOLDER)
+    return bool(_INDEX_ID_PATTERN.fullmatch(folder.name)) and all(p.is_dir() and not p.is_symlink() for p in folders)
 
 
 @dataclass

@@ -6,7 +6,7 @@ never changes, so readers need no locks.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
@@ -32,6 +32,10 @@ def _make_insert_sql(table: str, columns: Sequence[str]) -> str:
 
 
 _INSERT_FILE_SQL = _make_insert_sql("files", FileRow.__struct_fields__[:-1])
+_DELETE_FILE_SQL = (
+    "DELETE FROM chunks WHERE file = (SELECT id FROM files WHERE path = :path);"
+    "DELETE FROM files WHERE path = :path; DELETE FROM skipped WHERE path = :path"
+)
 _INSERT_CHUNK_SQL = _make_insert_sql("chunks", ("file", "ordinal", *ChunkRow.__struct_fields__))
 
 
@@ -44,17 +48,13 @@ class KnownFile(NamedTuple):
 
 
 class CatalogueCounts(NamedTuple):
-    """The number of files, problems, chunks and skipped files in a catalogue."""
+    """The number of files, of partly understood ones, of chunks by mode, of files by language and skip reason."""
 
     files: int
     problems: int
-    """Files that were only partly understood."""
     chunks: dict[str, int]
-    """Chunks by mode."""
     languages: dict[str, int]
-    """Files by language."""
     skipped: dict[str, int]
-    """Files that were skipped because of their content, by reason."""
 
 
 class IndexCatalogue:
@@ -69,26 +69,22 @@ class IndexCatalogue:
         connection = apsw.Connection(os.fspath(path))
         connection.execute("PRAGMA page_size = 8192;" + _WRITER_PRAGMAS_SQL)
         connection.execute(f"PRAGMA user_version = {CATALOGUE_SCHEMA_VERSION};" + CREATE_TABLES_SQL)
-        return cls._begin_writing(connection)
+        connection.execute("BEGIN")  # one transaction: fewer writes, and no locks in between
+        return cls(connection)
 
     @classmethod
     def open_for_update(cls, path: Path) -> "IndexCatalogue":
         """Open a copy of an earlier catalogue for writing."""
         connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.execute(_WRITER_PRAGMAS_SQL)
-        return cls._begin_writing(connection)
+        connection.execute("BEGIN")
+        return cls(connection)
 
     @classmethod
     def open(cls, path: Path) -> "IndexCatalogue":
         """Open a published catalogue for reading."""
         uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return cls(apsw.Connection(uri, flags=flags))
-
-    @classmethod
-    def _begin_writing(cls, connection: apsw.Connection) -> "IndexCatalogue":
-        connection.execute("BEGIN")  # one transaction: fewer writes, and no locks in between
-        return cls(connection)
+        return cls(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI))
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +94,7 @@ class IndexCatalogue:
 
     def commit(self) -> None:
         """Write all changes, and begin the next transaction."""
-        self.connection.execute("COMMIT")
-        self.connection.execute("BEGIN")
+        self.connection.execute("COMMIT; BEGIN")
 
     def close(self) -> None:
         """Close the catalogue; uncommitted changes are lost. Safe to repeat."""
@@ -139,25 +134,18 @@ class IndexCatalogue:
     def remove_files(self, paths: Iterable[str]) -> None:
         """Delete files and their chunks."""
         for path in paths:
-            self.connection.execute("DELETE FROM chunks WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
-            self.connection.execute("DELETE FROM files WHERE path = ?", (path,))
-            self.connection.execute("DELETE FROM skipped WHERE path = ?", (path,))
+            self.connection.execute(_DELETE_FILE_SQL, {"path": path})
 
     def update_mtime(self, path: str, size: int, mtime_ns: int) -> None:
         """Record a new modification time for a file with the same content."""
         for table in ("files", "skipped"):
-            self.connection.execute(
-                f"UPDATE {table} SET size = ?, mtime_ns = ? WHERE path = ?",  # noqa: S608 - ours
-                (size, mtime_ns, path),
-            )
+            query = f"UPDATE {table} SET size = ?, mtime_ns = ? WHERE path = ?"  # noqa: S608 - ours
+            self.connection.execute(query, (size, mtime_ns, path))
 
     def list_problems(self, limit: int) -> list[tuple[str, str]]:
         """Return the first files that were only partly understood."""
-        return list(
-            self.connection.execute(
-                "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?", (limit,)
-            )
-        )
+        query = "SELECT path, problem FROM files WHERE problem != '' ORDER BY path LIMIT ?"
+        return list(self.connection.execute(query, (limit,)))
 
     def list_skipped_files(self) -> list[tuple[str, str, str]]:
         """Return the files that were skipped because of their content, with the reasons."""
@@ -166,20 +154,15 @@ class IndexCatalogue:
     def count_contents(self, records_folder: str = "") -> CatalogueCounts:
         """Count everything; files below `records_folder` count as records, not as a language."""
         prefix = f"{records_folder}/" if records_folder else ""
-        languages = self._query_groups(
-            "SELECT iif(?1 AND substr(path, 1, ?1) = ?2, 'records', lang), count(*) FROM files GROUP BY 1 ORDER BY 1",
-            (len(prefix), prefix),
-        )
+        language = "iif(?1 AND substr(path, 1, ?1) = ?2, 'records', lang)"
         return CatalogueCounts(
-            files=self._query_number("SELECT count(*) FROM files"),
-            problems=self._query_number("SELECT count(*) FROM files WHERE problem != ''"),
-            chunks=dict(self._query_groups("SELECT mode, count(*) FROM chunks GROUP BY 1 ORDER BY 1")),
-            languages=dict(languages),
-            skipped=dict(self._query_groups("SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 1")),
+            files=self.connection.execute("SELECT count(*) FROM files").get,
+            problems=self.connection.execute("SELECT count(*) FROM files WHERE problem != ''").get,
+            chunks=self._count_groups("mode", "chunks"),
+            languages=self._count_groups(language, "files", len(prefix), prefix),
+            skipped=self._count_groups("reason", "skipped"),
         )
 
-    def _query_groups(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[str, int]]:
-        yield from self.connection.execute(query, parameters)
-
-    def _query_number(self, query: str) -> int:
-        return int(self.connection.execute(query).get)
+    def _count_groups(self, group: str, table: str, *parameters: Any) -> dict[str, int]:
+        query = f"SELECT {group}, count(*) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608 - ours
+        return dict(self.connection.execute(query, parameters))

@@ -7,7 +7,7 @@ without the file (git, risk, lint) are in a second set of columns, rewritten wit
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -25,20 +25,15 @@ NO_IDS: Final[Ids] = np.zeros(0, np.int32)
 
 def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Map the arrays of a file into memory."""
-    mapped = np.memmap(path, dtype=np.uint8, mode="r")
     with path.open("rb") as file:
         header = file.readline()
-    return dict(_view_arrays(mapped, len(header), json.loads(header)))
-
-
-def _view_arrays(
-    mapped: NDArray[np.uint8], data_start: int, table: Mapping[str, tuple[str, list[int], int]]
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    plain_bytes = mapped.view(np.ndarray)  # slices of a memmap drag a slow class along
-    for name, (dtype_name, [count], offset) in table.items():
+    # Slices of a memmap drag a slow class along.
+    data = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)[len(header) :]
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (dtype_name, [count], offset) in json.loads(header).items():
         dtype = np.dtype(dtype_name)
-        start = data_start + offset
-        yield name, plain_bytes[start : start + count * dtype.itemsize].view(dtype)
+        arrays[name] = data[offset : offset + count * dtype.itemsize].view(dtype)
+    return arrays
 
 
 def group_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[Any]]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, compress, count, repeat
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
@@ -108,20 +108,15 @@ class FileAttributes(Struct, array_like=True, frozen=True):
     texts: list[ChunkTexts]
 
 
-class FileDigest(NamedTuple):
-    """The digest of a file that the catalogue stores for the index."""
-
-    attributes: bytes
-    vectors: bytes
-    """int8, one row per chunk; empty without a word table."""
-
-
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FileAttributes)
 
 
-def digest_file(path: str, facts: FileFacts, data: bytes) -> FileDigest:
-    """Return everything that filters and ranking need to know of a file's chunks, in order."""
+def digest_file(path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
+    """Return everything that filters and ranking need to know of a file's chunks, in order.
+
+    Returns: the packed attributes, and the vectors (int8, a row per chunk; empty without a word table).
+    """
     chunks = facts.chunks
     name_words = tokens.split_texts([chunk.name for chunk in chunks])
     text_words = tokens.split_texts([_read_own_text(chunk, data) for chunk in chunks])
@@ -135,7 +130,7 @@ def digest_file(path: str, facts: FileFacts, data: bytes) -> FileDigest:
         texts=_make_texts(chunks, name_streams, text_streams) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(file_attributes), 1)
-    return FileDigest(packed, _encode_vectors(path, name_words, text_words) if chunks else b"")
+    return packed, _encode_vectors(path, name_words, text_words) if chunks else b""
 
 
 def unpack_attributes(packed: bytes) -> FileAttributes:
@@ -238,8 +233,6 @@ class _WordRows(dict[str, bytes]):
 
 
 class _WordPartRows(dict[str, bytes]):
-    """The rows of each lower-case word that is not split further."""
-
     def __init__(self, table: "WordTable") -> None:
         super().__init__()
         self._table = table

@@ -21,8 +21,7 @@ from msgspec import Struct
 from cleats.toolsets.code.analysis.extract import convert_to_utf8, extract_facts
 from cleats.toolsets.code.analysis.facts import TRIAGE_RECORD_LANGUAGE, Chunk, FileFacts, Mode
 from cleats.toolsets.code.analysis.languages.language_names import UNKNOWN_LANGUAGE
-from cleats.toolsets.code.discovery.content import classify_content
-from cleats.toolsets.code.discovery.tree import DiscoveryLimits
+from cleats.toolsets.code.discovery.content import DiscoveryLimits, classify_content
 from cleats.toolsets.code.index.catalogue_schema import UNCERTAIN_MTIME_NS, ChunkRow, FileRow, Relations
 
 if TYPE_CHECKING:
@@ -101,8 +100,7 @@ def make_headline(chunk: Chunk, text: bytes) -> str:
 
 
 def _first_text_line(chunk: Chunk, text: bytes) -> str:
-    ranges = chunk.own or [(chunk.start, chunk.end)]
-    for start, end in ranges:
+    for start, end in chunk.own or [(chunk.start, chunk.end)]:
         for line in text[start : min(end, start + 4096)].decode(errors="replace").splitlines():
             if any(map(str.isalnum, line)):
                 return _shorten_line(line)
@@ -170,11 +168,8 @@ class FileReader(Struct):
         if content_verdict.skip_reason is None:
             judged_task = msgspec.structs.replace(task, lang=content_verdict.lang, mode=content_verdict.mode)
             return _pack(self._read_or_fall_back(judged_task, file_content, content_hash))
-        return _pack(
-            ReadOutcome(
-                "skipped", file_content.size, file_content.mtime_ns, content_hash, None, content_verdict.skip_reason
-            )
-        )
+        _, size, mtime_ns = file_content
+        return _pack(ReadOutcome("skipped", size, mtime_ns, content_hash, None, content_verdict.skip_reason))
 
     def _read_or_fall_back(self, task: ReadTask, file_content: FileContent, content_hash: bytes) -> ReadOutcome:
         try:
@@ -196,7 +191,9 @@ class FileReader(Struct):
         facts, text = _extract_facts(task, file_content.data)
         facts.chunks = [chunk for chunk in facts.chunks if chunk.mode in self.modes]
         facts.chunks.sort(key=lambda chunk: (chunk.start, -chunk.end))
-        attributes, vectors = self._digest_file(task.path, facts, text)
+        from cleats.toolsets.code.index.digest import digest_file  # noqa: PLC0415 - loads a word table
+
+        attributes, vectors = digest_file(task.path, facts, text)
         text = text if facts.chunks else b""
         return FileRow(
             path=task.path,
@@ -209,16 +206,10 @@ class FileReader(Struct):
             problem=facts.problem,
             facts=_pack(Relations(facts.imports, facts.exports)),
             text=zlib.compress(text, 1),
-            vectors=vectors,
+            vectors=vectors if self.vectors else b"",
             attributes=attributes,
             chunks=[self._make_chunk_row(chunk, facts, text) for chunk in facts.chunks],
         )
-
-    def _digest_file(self, path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]:
-        from cleats.toolsets.code.index.digest import digest_file  # noqa: PLC0415 - loads a word table
-
-        digested = digest_file(path, facts, data)
-        return digested.attributes, digested.vectors if self.vectors else b""
 
     def _make_chunk_row(self, chunk: Chunk, facts: FileFacts, text: bytes) -> ChunkRow:
         summary = self._assess_risk(chunk, facts)
@@ -255,7 +246,7 @@ def load_rules(files: tuple[Path, ...]) -> "RiskRules":
 def _extract_facts(task: ReadTask, data: bytes) -> tuple[FileFacts, bytes]:
     """Return the facts of a file, and the text that its chunks refer to."""
     if not task.plain and task.lang == TRIAGE_RECORD_LANGUAGE:
-        from cleats.toolsets.code.records.record_page import extract_record_facts  # noqa: PLC0415 - few have records
+        from cleats.toolsets.code.records.model import extract_record_facts  # noqa: PLC0415 - few have records
 
         return extract_record_facts(data)
     if not task.plain:

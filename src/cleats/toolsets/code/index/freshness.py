@@ -6,24 +6,31 @@ files, and the folders that hold them, whose times a new file changes. Changes t
 such as an ignore rule outside the repository, are found at the next full check.
 """
 
+import asyncio
+import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import anyio
 import msgspec
 from msgspec import Struct, field
 
+from cleats.system.processes import blocking
+from cleats.system.processes.command import GRACE_SECONDS
 from cleats.toolsets.code.analysis.history.head import GitHead, is_same_head, read_head
 from cleats.toolsets.code.discovery.files import DiscoveredFile
-from cleats.toolsets.code.index.build_inputs import IndexForm
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import UNCERTAIN_MTIME_NS
-from cleats.toolsets.code.index.changes import FileSurvey, describe_lint
+from cleats.toolsets.code.index.changes import FileSurvey, IndexForm, describe_lint
 from cleats.toolsets.code.index.generations import GenerationLease, GenerationStore
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.index.progress import BuildReport
+from cleats.toolsets.code.repository import Repository
+
+log = logging.getLogger(__name__)
 
 FULL_CHECK_SECONDS: Final = 60.0
 """Seconds after which a check is a full one again."""
@@ -70,9 +77,9 @@ def check_generation(
     same_sources = meta["git"] == options.git and meta["lint"] == describe_lint(options)
     fresh = Freshness(
         generation=lease.name,
-        added=len(survey.comparison.added),
-        changed=len(survey.changed_paths),
-        removed=len(survey.comparison.removed),
+        added=len(survey.added),
+        changed=len(survey.changed),
+        removed=len(survey.removed),
         head_moved=options.git and not is_same_head(meta["head"], survey.head),
         git=_describe_head_change(meta["head"], survey.head) if options.git else "",
         outgrown=not (same_sources and IndexForm.from_options(form_options, meta).matches_meta(meta)),
@@ -196,3 +203,146 @@ def _is_unchanged(file: DiscoveredFile) -> bool:
     except OSError:
         return False
     return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+
+
+FRESHNESS_CACHE_SECONDS: Final = 2.0
+"""Seconds for which the result of a freshness check is reused."""
+
+MAX_CHECK_SECONDS: Final = 60.0
+"""Seconds after which a check is given up: git lists a million files on a cold disk in fewer."""
+
+MAX_WATCHED_REPOSITORIES: Final = 16
+"""Repositories that are remembered; one costs about a kilobyte for each of its files."""
+
+
+class FreshnessWatch:
+    """The freshness of the indexes of repositories, checked in threads and shared by callers.
+
+    A check ends with the last call that waits for it. One that nobody waits for any more, because
+    an answer did not wait to its end, belongs to the server and ends after `MAX_CHECK_SECONDS`, or
+    with the server.
+    """
+
+    def __init__(
+        self,
+        options: BuildOptions,
+        open_store: Callable[[Repository], GenerationStore],
+        update_records: Callable[[Repository], object],
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self._options, self._open_store, self._update_records = options, open_store, update_records
+        self._grace = grace
+        self._watchers: dict[str, _FreshnessWatcher] = {}
+        self._checks: set[_RunningCheck] = set()
+
+    def get_checker(self, repository: Repository) -> FreshnessChecker:
+        """Return the checker of a repository, which remembers its last check."""
+        return self._get_watcher(repository).checker
+
+    async def check(
+        self, repository: Repository, current: str | None, max_wait: float | None = None
+    ) -> Freshness | None:
+        """Compare the current generation with its files; return None when there is no index.
+
+        A result that is not older than `FRESHNESS_CACHE_SECONDS` is returned again. With `max_wait`,
+        the answer comes after that many seconds at most; if the new check is not done by then, it
+        is the result of the last one, or None when that saw another generation.
+        """
+        watcher = self._get_watcher(repository)
+        if watcher.generation != current:
+            watcher.valid_until = 0.0
+        if time.monotonic() < watcher.valid_until:
+            return watcher.freshness
+        if watcher.running is None or watcher.running.is_over:
+            watcher.running = _RunningCheck(watcher, self._grace)
+            self._checks = {check for check in self._checks if not check.task.done()} | {watcher.running}
+        is_done = await watcher.running.wait(max_wait)
+        # The check before a build says nothing about the new index.
+        return watcher.freshness if is_done or watcher.generation == current else None
+
+    async def wait_for_checks(self) -> None:
+        """Wait until no check is running here, and stop those without a caller: a check holds its index."""
+        for check in list(self._checks):
+            if not check.waiting:
+                check.cancel()
+        if self._checks:
+            await asyncio.wait([check.task for check in self._checks])
+        while any(watcher.threads for watcher in self._watchers.values()):  # noqa: ASYNC110 - a thread sets it
+            await asyncio.sleep(0.01)
+
+    def stop(self) -> None:
+        """Stop all checks, when the server ends."""
+        for check in list(self._checks):
+            check.cancel()
+
+    def _get_watcher(self, repository: Repository) -> "_FreshnessWatcher":
+        watcher = self._watchers.pop(repository.id, None)
+        if watcher is None:
+            checker = FreshnessChecker(repository.root, self._open_store(repository), self._options)
+            watcher = _FreshnessWatcher(checker, lambda: self._update_records(repository))
+            if len(self._watchers) >= MAX_WATCHED_REPOSITORIES:
+                del self._watchers[next(iter(self._watchers))]
+        self._watchers[repository.id] = watcher  # at the end: the first is the longest unused
+        return watcher
+
+
+class _FreshnessWatcher(Struct):
+    checker: FreshnessChecker
+    update_records: Callable[[], object]
+    freshness: Freshness | None = None
+    generation: str | None = None
+    valid_until: float = 0.0
+    running: "_RunningCheck | None" = None
+    threads: int = 0
+    """Threads that are checking now; one whose check was cancelled is on its way out."""
+
+    async def refresh(self, grace: float) -> None:
+        with anyio.move_on_after(MAX_CHECK_SECONDS) as limit:
+            self.freshness = await blocking.run_in_thread(self._check, grace=grace)
+            self.generation = self.freshness.generation if self.freshness else None
+            self.valid_until = time.monotonic() + FRESHNESS_CACHE_SECONDS
+        if limit.cancelled_caught:
+            log.warning("freshness.timeout seconds=%g", MAX_CHECK_SECONDS)
+
+    def _check(self) -> Freshness | None:
+        self.threads += 1
+        try:
+            self.update_records()
+            return self.checker.check()
+        finally:
+            self.threads -= 1
+
+
+class _RunningCheck:
+    def __init__(self, watcher: _FreshnessWatcher, grace: float) -> None:
+        self.task = asyncio.create_task(watcher.refresh(grace))
+        self.waiting = 0
+        self._is_cancelled = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_cancelled or self.task.done()
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Wait for the check, at most so long; return whether it is done. Cancelling the last wait cancels it.
+
+        Raises:
+            OSError: it failed, as everything that it raised.
+        """
+        self.waiting += 1
+        try:
+            await asyncio.wait({self.task}, timeout=seconds)
+        except asyncio.CancelledError:
+            if self.waiting == 1:
+                self.cancel()
+            raise
+        finally:
+            self.waiting -= 1
+        if not self.task.done() or self.task.cancelled():
+            return False
+        self.task.result()
+        return True
+
+    def cancel(self) -> None:
+        self._is_cancelled = True  # the next caller starts another
+        self.task.cancel()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import apsw
+import msgspec
 
 from cleats.toolsets.code.index import catalogue_schema, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
@@ -20,7 +21,7 @@ from cleats.toolsets.code.index.shard_writer import list_shard_folders
 
 FTS_FILE_NAME: Final = "fts.db"
 
-TEXT_FIELDS: Final = (*("words", "cased", "stems", "whole", "name", "label", "own", "path", "signature", "doc"),)
+TEXT_FIELDS: Final = ("words", "cased", "stems", "whole", "name", "label", "own", "path", "signature", "doc")
 
 _CREATE_TABLE_SQL = (
     f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(TEXT_FIELDS)}, content='',"
@@ -36,32 +37,15 @@ def read_corpus(folder: Path, shards: Sequence[ShardColumns]) -> Iterator[tuple[
     with IndexCatalogue.open(folder / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
         for columns in shards:
             for path in columns.paths.values():
-                yield from _read_file_texts(catalogue, path)
-
-
-def _read_file_texts(catalogue: IndexCatalogue, path: str) -> Iterator[tuple[int, dict[str, str]]]:
-    rows = catalogue.connection.execute("SELECT attributes FROM files WHERE path = ?", (path,))
-    [(packed,)] = rows
-    file_attributes = unpack_attributes(packed)
-    stems = tokens.stem_text(path)
-    for mode, texts in zip(file_attributes.modes, file_attributes.texts, strict=True):
-        yield mode, map_field_texts(stems, texts)
+                packed = catalogue.connection.execute("SELECT attributes FROM files WHERE path = ?", (path,)).get
+                file_attributes, stems = unpack_attributes(packed), tokens.stem_text(path)
+                for mode, texts in zip(file_attributes.modes, file_attributes.texts, strict=True):
+                    yield mode, map_field_texts(stems, texts)
 
 
 def map_field_texts(path_stems: str, texts: ChunkTexts) -> dict[str, str]:
     """Return the text of each field of a chunk, from the stems of its path and its own texts."""
-    return {
-        "words": texts.cased.lower(),
-        "cased": texts.cased,
-        "stems": texts.stems,
-        "whole": texts.whole,
-        "name": texts.name,
-        "label": texts.label,
-        "own": texts.own,
-        "path": path_stems,
-        "signature": texts.signature,
-        "doc": texts.doc,
-    }
+    return {"words": texts.cased.lower(), "path": path_stems, **msgspec.structs.asdict(texts)}
 
 
 def write_fts_index(folder: Path) -> None:

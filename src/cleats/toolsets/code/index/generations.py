@@ -21,8 +21,14 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from cleats.system.atomic_files import replace_text, sync_path, sync_tree
-from cleats.system.locks import FileLock, acquire_shared_lock, try_exclusive_lock
+from cleats.system.atomic_files import (
+    FileLock,
+    acquire_shared_lock,
+    replace_text,
+    sync_path,
+    sync_tree,
+    try_exclusive_lock,
+)
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.repository import Repository
 

@@ -1,15 +1,22 @@
-"""The ingestion of files into the catalogue: read by workers, written here."""
+"""What fills the catalogue: files read by workers, their authors in git, linter findings, and risks."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from cleats.system.atomic_files import clone_file
+from cleats.system.processes import blocking
 from cleats.system.worker_pool import LostTask, ProcessPool
+from cleats.toolsets.code.analysis.history.head import GitState
+from cleats.toolsets.code.analysis.history.replay import FileHistory, History
 from cleats.toolsets.code.analysis.lint import (
     LINTERS_BY_LANGUAGE,
     Linters,
@@ -74,7 +81,6 @@ def _read_files(
 
 
 def _reread_plain(task: ReadTask, file_reader: FileReader) -> ReadOutcome:
-    """Read a file line by line after its parser failed."""
     plain_task = msgspec.structs.replace(task, plain=PARSER_FAILURE_REASON)
     for _, result in ProcessPool(file_reader, 1).map([plain_task], _weigh_task):
         if not isinstance(result, LostTask):
@@ -106,18 +112,13 @@ _SELECT_CHUNK_LINES_SQL = (
 )
 
 
-class LintResult(NamedTuple):
-    """The result of linting."""
-
-    linters_hash: str
-    """Changes with the linters and their settings: then all files are linted again."""
-    warnings: list[str]
-
-
 def add_findings(
     catalogue: IndexCatalogue, root: Path, linters: Linters, touched: Collection[str] | None, previous_hash: str | None
-) -> LintResult:
-    """Lint the files that were touched, or all files when the linters or settings have changed."""
+) -> tuple[str, list[str]]:
+    """Lint the files that were touched, or all files when the linters or settings have changed.
+
+    Returns: a hash of the linters and their settings, and warnings.
+    """
     files = [row for row in catalogue.connection.execute(_SELECT_LINTED_FILES_SQL) if row[1] in LINTERS_BY_LANGUAGE]
     linters_hash = compute_fingerprint(root, [path for path, _ in files], linters=linters)
     if touched is not None and linters_hash == previous_hash:
@@ -129,10 +130,9 @@ def add_findings(
         by_lang.setdefault(lang, []).append(path)
     warnings: list[str] = []
     if by_lang:
-        findings_by_path = lint_files(root, by_lang, linters=linters, warn=warnings.append)
-        for path, findings in findings_by_path.items():
+        for path, findings in lint_files(root, by_lang, linters=linters, warn=warnings.append).items():
             _write_findings(catalogue, path, findings)
-    return LintResult(linters_hash, warnings)
+    return linters_hash, warnings
 
 
 def clear_findings(catalogue: IndexCatalogue) -> None:
@@ -158,8 +158,6 @@ LINKS_FILE_NAME: Final = "links.bin"
 
 
 class _CalleeFacts(Struct):
-    """The facts of a chunk that linking needs."""
-
     params: list[str] = []
     lang: str = ""
 
@@ -176,14 +174,7 @@ _SELECT_SUMMARY_SQL = "SELECT summary FROM chunks WHERE id = ?"
 def add_risks(
     catalogue: IndexCatalogue, touched: Collection[str] | None, *, previous: Path | None, draft: Path
 ) -> None:
-    """Derive the risks of functions and write them to the catalogue.
-
-    Args:
-        catalogue: The catalogue being built.
-        touched: The files whose functions may have changed; None for all.
-        previous: The earlier generation, if any.
-        draft: The folder of the new generation.
-    """
+    """Derive the risks of functions in the touched files, or in all if None, and write them to the catalogue."""
     saved = previous / LINKS_FILE_NAME if previous and touched is not None else None
     links = CallGraph.load(saved.read_bytes()) if saved and saved.is_file() else None
     if saved and links is not None and not touched:
@@ -194,8 +185,11 @@ def add_risks(
     changed = list(_read_functions(catalogue, touched))
     summaries = {function.key: function.summary for function in changed}
 
+    def read_summary(key: int) -> FunctionSummary:
+        return summaries.get(key) or _decode_summary(catalogue.connection.execute(_SELECT_SUMMARY_SQL, (key,)).get)
+
     def read_summaries(keys: Sequence[int]) -> dict[int, FunctionSummary | None]:
-        return {key: summaries[key] if key in summaries else _read_summary(catalogue, key) for key in keys}
+        return {key: read_summary(key) for key in keys}
 
     risks = update_links(links, touched or (), changed, read_summaries)
     _write_risks(catalogue, risks.items())
@@ -213,12 +207,114 @@ def _read_functions(catalogue: IndexCatalogue, paths: Collection[str] | None) ->
             yield LinkableFunction(key, path, name, chunk_lang, imports, callee.params, _decode_summary(summary))
 
 
-def _read_summary(catalogue: IndexCatalogue, key: int) -> FunctionSummary:
-    return _decode_summary(next(catalogue.connection.execute(_SELECT_SUMMARY_SQL, (key,)))[0])
-
-
 def _write_risks(catalogue: IndexCatalogue, risks: Iterable[tuple[int, object | None]]) -> None:
     stored = dict(catalogue.connection.execute("SELECT id, risk FROM chunks WHERE risk IS NOT NULL"))
     packed = ((None if risk is None else _pack(risk), key) for key, risk in risks)
     changes = [(risk, key) for risk, key in packed if stored.get(key) != risk]
     catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", changes)
+
+
+HISTORY_FILE_NAME: Final = "history.bin"
+"""The saved history that the next build continues from."""
+
+MAILMAP_FILE_NAME: Final = ".mailmap"
+"""The file that maps several names of an author to one person."""
+
+MAX_FILE_LINES: Final = 1 << 30
+"""More lines than any file has."""
+
+MIN_PARALLEL_HISTORY_FILES: Final = 256
+"""Files from which on the history is read in parallel, because reading them takes long enough."""
+
+LoadHistory: TypeAlias = Callable[[], bytes | None]
+"""Returns a saved history to continue from; None when there is none."""
+
+_SELECT_FILES_SQL = "SELECT id, path, last_author, last_modified, last_commit, churn FROM files"
+_UPDATE_FILE_SQL = "UPDATE files SET last_author = ?, last_modified = ?, last_commit = ?, churn = ? WHERE id = ?"
+_SELECT_CHUNKS_SQL = "SELECT id, start_line, end_line FROM chunks WHERE file = ?"
+
+
+@contextmanager
+def prepare_history(root: Path, git: GitState | None, previous: Path | None, file_count: int) -> Iterator[LoadHistory]:
+    """Provide the history to continue from: that of an earlier generation.
+
+    Without one, and with enough files to read that it pays, the full history is read in another
+    process while the block runs; the returned function waits for it.
+    """
+    saved_path = previous / HISTORY_FILE_NAME if previous else None
+    if saved_path is not None and saved_path.is_file():
+        yield saved_path.read_bytes
+    elif git is None or git.commit is None or file_count < MIN_PARALLEL_HISTORY_FILES:
+        yield lambda: None
+    else:
+        from cleats.system.processes.fork import run_in_child_process  # noqa: PLC0415 - most builds are small
+
+        with run_in_child_process(partial(_read_full_history, root, git.commit)) as wait:
+            yield wait
+
+
+def _read_full_history(root: Path, commit: str) -> bytes:
+    with blocking.shared_supervisor():
+        return History.from_commit(root, commit).save()
+
+
+def add_authorship(
+    catalogue: IndexCatalogue,
+    root: Path,
+    git: GitState | None,
+    touched: Collection[str] | None,
+    *,
+    load_history: LoadHistory,
+    draft: Path,
+) -> list[str]:
+    """Write authors, dates and churn to the catalogue; return warnings.
+
+    A file that was not `touched` and has the same history as before keeps its values.
+    """
+    if git is None or git.commit is None:
+        _clear_authorship(catalogue)
+        return []
+    saved = load_history()
+    history = History.from_commit(root, git.commit, saved)
+    updated = saved if saved and history.is_unchanged else history.save()
+    (draft / HISTORY_FILE_NAME).write_bytes(updated)
+    affects_all = touched is None or MAILMAP_FILE_NAME in touched
+    for file, path, *stored_facts in list(catalogue.connection.execute(_SELECT_FILES_SQL)):
+        facts = _history_facts(history.find_file(path))
+        if affects_all or path in (touched or ()) or facts != stored_facts:
+            catalogue.connection.execute(_UPDATE_FILE_SQL, (*facts, file))
+            _write_chunk_authors(catalogue, history, file, path)
+    return history.warnings
+
+
+def _history_facts(known: FileHistory | None) -> list[Any]:
+    return [known.last_author or None, known.last_modified, known.last_commit, known.churn] if known else [None] * 4
+
+
+def _write_chunk_authors(catalogue: IndexCatalogue, history: History, file: int, path: str) -> None:
+    text = zlib.decompress(catalogue.connection.execute("SELECT text FROM files WHERE id = ?", (file,)).get)
+    # No authors at all, when the file has changed since git was asked.
+    is_same_text = history.find_authors(path, 1, MAX_FILE_LINES, text)
+    lines = history.list_line_authors(path) if is_same_text else []
+    rows = []
+    for chunk, start, end in catalogue.connection.execute(_SELECT_CHUNKS_SQL, (file,)):
+        authors = _rank_authors(history.authors, Counter(lines[start - 1 : end]))
+        rows.append((_pack(authors) if authors else None, chunk))
+    catalogue.connection.executemany("UPDATE chunks SET authors = ? WHERE id = ?", rows)
+
+
+def _rank_authors(names: Sequence[str], line_counts: Mapping[int, int]) -> list[str]:
+    """Return the names of authors by descending line count; two numbers may be one person."""
+    counts: Counter[str] = Counter()
+    for number, count in line_counts.items():
+        counts[names[number]] += count
+    del counts[""]
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def _clear_authorship(catalogue: IndexCatalogue) -> None:
+    catalogue.connection.execute(
+        "UPDATE files SET last_author = NULL, last_modified = NULL, last_commit = NULL,"
+        " churn = NULL WHERE last_commit IS NOT NULL OR last_author IS NOT NULL"
+    )
+    catalogue.connection.execute("UPDATE chunks SET authors = NULL WHERE authors IS NOT NULL")

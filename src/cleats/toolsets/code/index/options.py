@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 from msgspec import Struct, structs
 
 from cleats.toolsets.code.analysis.facts import Mode
-from cleats.toolsets.code.discovery.tree import DiscoveryLimits
+from cleats.toolsets.code.discovery.content import DiscoveryLimits
 
 if TYPE_CHECKING:
     from cleats.settings import Settings
@@ -61,6 +61,8 @@ class BuildRequest(Struct, frozen=True):
     root: str
     cache_dir: str
     options: BuildOptions
+    in_background: bool = False
+    """True if the build must leave the processor to everything else."""
 
 
 def expand_mode(choice: ModeChoice) -> tuple[Mode, ...]:

@@ -49,7 +49,7 @@ def export_generation(lease: GenerationLease, folder: Path) -> int:
             name = source.relative_to(lease.folder).as_posix()
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)
-            hashes[name] = _hash_file(folder / name)
+            hashes[name] = hash_file(folder / name)
     manifest = ExportManifest(
         format=EXPORT_FORMAT_VERSION, schema=catalogue_schema.CATALOGUE_SCHEMA_VERSION, files=hashes
     )
@@ -99,11 +99,12 @@ def _copy_verified(folder: Path, name: str, expected_hash: str, draft: Path) -> 
     target = draft / path
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / path, target, follow_symlinks=False)
-    if _hash_file(target) != expected_hash:  # of the copy, which nobody else can change any more
+    if hash_file(target) != expected_hash:  # of the copy, which nobody else can change any more
         raise _damaged_error(folder / path, "its hash is not that of the manifest")
 
 
-def _hash_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -88,8 +88,7 @@ def _make_document(place: int, path: str, mode: int, texts: ChunkTexts) -> Any:
 def find_segments(generation: Path | None) -> SegmentFiles:
     """Return the segments of a generation, if there is one."""
     files_by_segment: SegmentFiles = {}
-    index_folder = generation and generation / SEGMENTS_FOLDER
-    for path in index_folder.iterdir() if index_folder and index_folder.is_dir() else ():
+    for path in (generation / SEGMENTS_FOLDER).glob("*") if generation else ():
         files_by_segment.setdefault(path.stem, []).append(path)
     return files_by_segment
 
@@ -101,12 +100,9 @@ def has_all_segments(shard: Path, segments: SegmentFiles) -> bool:
 
 
 def join_segments(folder: Path, shards: Sequence[Path], segments: SegmentFiles) -> None:
-    """Join the segments of all shards to one index.
+    """Join the segments of all shards, in their order, to one index in the folder of a new generation.
 
-    Args:
-        folder: The generation that is being built.
-        shards: The shards in their order.
-        segments: The segments of the previous generation, for shards that were not just written.
+    Shards that were not just written have theirs among the `segments` of the previous generation.
     """
     index_folder = folder / SEGMENTS_FOLDER
     index_folder.mkdir()
@@ -137,5 +133,4 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _list_segment_names(meta: dict[str, Any]) -> list[str]:
-    """Return the base names of the files of each segment."""
     return [segment["segment_id"].replace("-", "") for segment in meta["segments"]]

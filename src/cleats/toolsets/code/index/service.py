@@ -4,6 +4,7 @@ Imported when a server starts, so modules that open an index are imported when t
 needed.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,15 +17,77 @@ from cleats.settings import Settings
 from cleats.toolsets.code.index.generations import GenerationLease, GenerationStore
 from cleats.toolsets.code.index.options import BuildOptions, BuildRequest, options_from_settings
 from cleats.toolsets.code.index.progress import BuildProgress, BuildReport
-from cleats.toolsets.code.index.remote import RemoteIndexPort
 from cleats.toolsets.code.records.store_selection import RecordStores
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.index.freshness import Freshness
-    from cleats.toolsets.code.index.freshness_watch import FreshnessWatch
+    from cleats.toolsets.code.index.freshness import Freshness, FreshnessWatch
     from cleats.toolsets.code.workspace import Workspace
 
+
+class RemoteIndexPort:
+    """The index of one repository in shared storage or in a search cluster, built here or on another machine.
+
+    `composition` makes the ones that the settings name.
+    """
+
+    name: str
+    """The name of the index, the same on every machine."""
+    publishes: bool
+    """Whether this server builds it, also for others."""
+    root: Path
+    """The repository of the index, on this machine."""
+
+    @property
+    @abstractmethod
+    def reader_activity(self) -> str:
+        """The activity of a server that does not build the index, as a verb phrase."""
+
+    @abstractmethod
+    async def publish(self, store: GenerationStore, on_progress: Callable[[BuildProgress], None]) -> str:
+        """Publish the current generation; return an error text, or an empty string on success."""
+
+    def is_index_of(self, repository: Repository) -> bool:
+        return repository.root == self.root
+
+    def is_read_only_for(self, repository: Repository) -> bool:
+        """Return whether this is the index of the repository, and another machine builds it."""
+        return self.is_index_of(repository) and not self.publishes
+
+    def reject_build(self, repository: Repository) -> None:
+        """Reject the build of an index that another machine builds.
+
+        Raises:
+            ToolError: FORBIDDEN.
+        """
+        if self.is_read_only_for(repository):
+            raise ToolError(
+                ErrorCode.FORBIDDEN,
+                f"This server {self.reader_activity}; it is built elsewhere.",
+                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
+                "publish on the machine that builds.",
+            )
+
+    async def ensure_available(self, store: GenerationStore) -> None:
+        """Wait for the generation that a first search needs, if it has to be fetched.
+
+        Raises:
+            ToolError: NO_INDEX, there is none to fetch.
+        """
+
+    async def follow(self, store: GenerationStore) -> None:
+        """Fetch every generation that is published, until cancelled, if it has to be fetched."""
+
+    async def check_reachable(self) -> None:
+        """Check that what searches need can be reached; a server keeps serving what it has fetched.
+
+        Raises:
+            OSError: it cannot.
+        """
+
+
+MAX_SUGGESTED_REPOSITORIES = 5
+"""Repositories with an index that are named when the one that was asked for has none."""
 BUILDER_MODULE = "cleats.toolsets.code.index"
 
 
@@ -32,12 +95,7 @@ class Indexes:
     """The index of each repository: its location, its freshness, and how to build it."""
 
     def __init__(self, settings: Settings, open_remotes: Callable[[], Sequence[RemoteIndexPort]]) -> None:
-        """Use the folders and options of the settings.
-
-        Args:
-            settings: The settings of this machine.
-            open_remotes: Opens the indexes elsewhere, when one is first asked for.
-        """
+        """Use the folders and options of the settings; `open_remotes` opens the indexes elsewhere when needed."""
         self.options: BuildOptions = options_from_settings(settings)
         self.grace: float = settings.grace
         self.records = RecordStores(settings, Path(self.options.records))
@@ -55,9 +113,9 @@ class Indexes:
 
     @cached_property
     def _watch(self) -> "FreshnessWatch":
-        from cleats.toolsets.code.index.freshness_watch import FreshnessWatch  # noqa: PLC0415 - `cleats index` needs none
+        from cleats.toolsets.code.index.freshness import FreshnessWatch  # noqa: PLC0415 - `cleats index` needs none
 
-        return FreshnessWatch(self.options, self.open_store, self.records.update)
+        return FreshnessWatch(self.options, self.open_store, self.records.update, self.grace)
 
     def find_repository(self, path: str | None) -> Repository:
         """Return the repository that a caller means.
@@ -68,11 +126,7 @@ class Indexes:
         return Repository.from_path(path, self._settings.project_dir, self._has_index)
 
     def read_workspace(self, path: str, within: str | None = None) -> "Workspace":
-        """Read the repositories that a workspace file names.
-
-        Args:
-            path: The workspace file.
-            within: A repository that must contain the file, if given.
+        """Read the repositories that a workspace file names, which must be within a repository if one is given.
 
         Raises:
             ToolError: the file does not exist, is not a workspace, or is outside the repository.
@@ -148,8 +202,17 @@ class Indexes:
         raise ToolError(
             ErrorCode.NO_INDEX,
             f"{repository.root} has no index{version_note}{parent_note}.",
-            hint="Call build_index, or run `cleats index`, in it first.",
+            hint=f"Call build_index, or run `cleats index`, in it first.{self._suggest_repositories()}",
         )
+
+    def _suggest_repositories(self) -> str:
+        """Return a sentence with the repositories that have an index, the most recent first; empty if none has."""
+        from cleats.toolsets.code.index.cache import list_indexes  # noqa: PLC0415 - only errors need it
+
+        indexes = reversed(list_indexes(self._settings.cache_dir))
+        roots = [index.root for index in indexes if index.generation is not None]
+        names = [str(root) for root in roots if root is not None and root.is_dir()][:MAX_SUGGESTED_REPOSITORIES]
+        return f" These have one, for repoPath: {', '.join(names)}." if names else ""
 
     async def check_freshness(self, repository: Repository, *, max_wait: float | None = None) -> "Freshness | None":
         """Compare an index with its files, see `FreshnessWatch`; return None when there is no index."""
@@ -161,10 +224,22 @@ class Indexes:
         """Wait until no freshness check is running here: a check holds its index."""
         await self._watch.wait_for_checks()
 
+    def stop_checks(self) -> None:
+        """Stop all freshness checks, when the server ends."""
+        if "_watch" in self.__dict__:  # else none was ever made
+            self._watch.stop()
+
     async def build_index(
-        self, repository: Repository, options: BuildOptions, report: Callable[[BuildProgress], None]
+        self,
+        repository: Repository,
+        options: BuildOptions,
+        report: Callable[[BuildProgress], None],
+        *,
+        in_background: bool = False,
     ) -> BuildReport:
         """Build in another process, unless a freshness check shows that there is nothing to do.
+
+        A build in the background leaves the processor to everything else.
 
         Raises:
             ToolError: the build failed, or the builder died; the last index is unchanged.
@@ -172,25 +247,29 @@ class Indexes:
         if (reader := self.find_remote_reader(repository)) is not None:
             reader.reject_build(repository)
         records_warning = await self.records.update_in_thread(repository)
-        built = await self._run_build(repository, options, report)
+        built = await self._run_build(repository, options, report, in_background=in_background)
         store = self.open_store(repository)
         owners = [remote for remote in self.remotes if remote.is_index_of(repository)]
         warnings = [records_warning, *[await remote.publish(store, report) for remote in owners]]
         return msgspec.structs.replace(built, warnings=[*built.warnings, *filter(None, warnings)])
 
     async def _run_build(
-        self, repository: Repository, options: BuildOptions, report: Callable[[BuildProgress], None]
+        self,
+        repository: Repository,
+        options: BuildOptions,
+        report: Callable[[BuildProgress], None],
+        *,
+        in_background: bool,
     ) -> BuildReport:
-        from anyio import to_thread  # noqa: PLC0415 - `cleats index` needs neither
-
-        from cleats.system import worker_process  # noqa: PLC0415
+        from cleats.system import worker_process  # noqa: PLC0415 - `cleats index` needs neither
+        from cleats.system.processes import blocking  # noqa: PLC0415
 
         if options.incremental and not options.artifacts:
             checker = self._watch.get_checker(repository)
-            unchanged = await to_thread.run_sync(checker.report_if_unchanged, options, abandon_on_cancel=True)
+            unchanged = await blocking.run_in_thread(checker.report_if_unchanged, options, grace=self.grace)
             if unchanged is not None:
                 return unchanged
-        request = BuildRequest(str(repository.root), str(self._settings.cache_dir), options)
+        request = BuildRequest(str(repository.root), str(self._settings.cache_dir), options, in_background)
         return await worker_process.send_task(
             BUILDER_MODULE, request, BuildReport, BuildProgress, report, "builder", self.grace
         )

@@ -9,12 +9,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -24,8 +23,9 @@ from cleats.system.atomic_files import link_file
 from cleats.toolsets.code.analysis.risk.summary import Risk
 from cleats.toolsets.code.index import column_writer, segments, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
-from cleats.toolsets.code.index.catalogue_schema import Relations
+from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_FILE_NAME, Relations
 from cleats.toolsets.code.index.digest import ChunkTexts, FileAttributes, unpack_attributes
+from cleats.toolsets.code.index.progress import BuildProgress, ProgressCallback
 
 SHARDS_FOLDER: Final = "shards"
 SHARD_TABLE_FILE_NAME: Final = "shards.json"
@@ -51,12 +51,6 @@ _names_decoder = msgspec.msgpack.Decoder(list[str])
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class ShardProgressCallback(Protocol):
-    """Receives the progress of writing shards."""
-
-    def __call__(self, message: str, done: int = 0, total: int = 0) -> None: ...
-
-
 class _ShardFile(Struct, frozen=True):
     id: int
     path: str
@@ -77,13 +71,16 @@ class _ShardPlan(Struct, frozen=True):
     files: list[_ShardFile]
 
 
-def write_shards(
-    catalogue: Path, folder: Path, previous: Path | None, progress: ShardProgressCallback, workers: int = 1
-) -> None:
+def write_shards(folder: Path, previous: Path | None, report: ProgressCallback, workers: int = 1) -> None:
     """Write everything in `folder` that a search reads besides the catalogue, which is complete.
 
     Unchanged shards of an earlier generation are reused.
     """
+
+    def report_done(done: int, total: int) -> None:
+        report(BuildProgress("search", "making it searchable", done, total))
+
+    catalogue = folder / CATALOGUE_FILE_NAME
     (folder / SHARDS_FOLDER).mkdir()
     known_segments = segments.find_segments(previous)
     with IndexCatalogue.open(catalogue) as source:
@@ -92,10 +89,10 @@ def write_shards(
         new_shards = [shard for shard in shards if shard.previous is None]
         for shard in _write_in_parallel(catalogue, new_shards, workers):
             del remaining[shard.folder]
-            progress("making it searchable", len(shards) - len(remaining), len(shards))
+            report_done(len(shards) - len(remaining), len(shards))
         for done, shard in enumerate(remaining.values(), len(shards) - len(remaining) + 1):
             _write_shard(source, shard)
-            progress("making it searchable", done, len(shards))
+            report_done(done, len(shards))
     segments.join_segments(folder, [shard.folder for shard in shards], known_segments)
     names = [shard.folder.name for shard in shards]
     (folder / SHARD_TABLE_FILE_NAME).write_text(json.dumps({"format": SHARD_FORMAT_VERSION, "shards": names}), "utf-8")
@@ -109,7 +106,10 @@ def _plan_shards(
     for number, files in enumerate(_deal_files(source)):
         name = f"{number:04d}-{_hash_content(format_key, files)}"
         previous_shard = previous / SHARDS_FOLDER / name if previous else None
-        if previous_shard is not None and not _is_complete(previous_shard, known_segments):
+        if previous_shard is not None and not (
+            (previous_shard / column_writer.CONTENT_FILE_NAME).exists()
+            and segments.has_all_segments(previous_shard, known_segments)
+        ):
             previous_shard = None
         yield _ShardPlan(
             number, folder / SHARDS_FOLDER / name, previous_shard, _hash_shard_facts(files, file_hashes), files
@@ -117,7 +117,6 @@ def _plan_shards(
 
 
 def _hash_late_facts(source: IndexCatalogue) -> dict[int, bytes]:
-    """Hash the facts from git, risk and lint about the chunks of each file, in one query."""
     rows = source.connection.execute(_SELECT_ALL_CHUNKS_SQL)
     return {
         file: hashlib.blake2b(_pack([row[1:] for row in chunks]), digest_size=16).digest()
@@ -128,10 +127,6 @@ def _hash_late_facts(source: IndexCatalogue) -> dict[int, bytes]:
 def _hash_shard_facts(files: Sequence[_ShardFile], file_hashes: Mapping[int, bytes]) -> bytes:
     late_facts = [(file.author, file.modified, file.churn, file_hashes.get(file.id)) for file in files]
     return hashlib.blake2b(_pack(late_facts), digest_size=16).digest()
-
-
-def _is_complete(shard: Path, known_segments: segments.SegmentFiles) -> bool:
-    return (shard / column_writer.CONTENT_FILE_NAME).exists() and segments.has_all_segments(shard, known_segments)
 
 
 def _write_in_parallel(catalogue: Path, shards: Sequence[_ShardPlan], workers: int) -> Iterator[_ShardPlan]:
@@ -182,7 +177,8 @@ def _deal_files(source: IndexCatalogue) -> list[list[_ShardFile]]:
     shards = choose_shard_count(len(files))
     files_by_shard: list[list[_ShardFile]] = [[] for _ in range(shards)]
     for file in files:
-        files_by_shard[_hash_path(file.path) % shards].append(file)
+        path_hash = hashlib.blake2b(file.path.encode(errors="surrogatepass"), digest_size=8).digest()
+        files_by_shard[int.from_bytes(path_hash, "big") % shards].append(file)
     return files_by_shard
 
 
@@ -192,11 +188,6 @@ def choose_shard_count(file_count: int) -> int:
     while count * (SMALL_SHARD_FILES if count < MAX_SMALL_SHARDS else LARGE_SHARD_FILES) < file_count:
         count *= 2
     return count
-
-
-def _hash_path(path: str) -> int:
-    raw = path.encode(errors="surrogatepass")
-    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
 
 
 def _hash_content(format_key: str, files: Sequence[_ShardFile]) -> str:
@@ -213,20 +204,13 @@ def _write_shard(source: IndexCatalogue, shard: _ShardPlan) -> None:
         _write_content(source, shard)
         _write_late(source, shard)
         return
-    is_same = (previous / LATE_HASH_FILE_NAME).exists() and (
-        previous / LATE_HASH_FILE_NAME
-    ).read_bytes() == shard.late_hash
-    _link_files(
-        previous, folder, frozenset() if is_same else frozenset({column_writer.LATE_FILE_NAME, LATE_HASH_FILE_NAME})
-    )
+    hash_path = previous / LATE_HASH_FILE_NAME
+    is_same = hash_path.exists() and hash_path.read_bytes() == shard.late_hash
+    for path in previous.iterdir():
+        if is_same or path.name not in {column_writer.LATE_FILE_NAME, LATE_HASH_FILE_NAME}:
+            link_file(path, folder / path.name)
     if not is_same:
         _write_late(source, shard)
-
-
-def _link_files(previous: Path, folder: Path, excluded_names: AbstractSet[str]) -> None:
-    for path in previous.iterdir():
-        if path.name not in excluded_names:
-            link_file(path, folder / path.name)
 
 
 def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
@@ -249,7 +233,6 @@ def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
 
 
 def _write_late(source: IndexCatalogue, shard: _ShardPlan) -> None:
-    """Write the columns from git, risk and lint for the files of a shard and their chunks."""
     late = column_writer.LateColumns()
     for file in shard.files:
         late.add_file(file.author, file.modified, file.churn)

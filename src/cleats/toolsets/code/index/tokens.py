@@ -180,8 +180,6 @@ class _CharacterShapes(dict[int, str]):
 
 
 class _WordSplitMemo(dict[str, tuple[str, ...]]):
-    """The words in each run of characters between two spaces."""
-
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= MAX_MEMO_WORDS:
             self.clear()

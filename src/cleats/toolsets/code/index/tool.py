@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Alias, Context, Hints, Tool, arguments
 from cleats.system.processes import blocking
 from cleats.toolsets.code.index import tool_schemas
@@ -45,6 +44,8 @@ class IndexTools:
         artifacts = ""
         if args["useArtifacts"]:
             artifacts = str(repository.root / args.get("artifactsDir", ARTIFACTS_FOLDER))
+        elif "artifactsDir" in args:
+            raise build_unused_argument_error("artifactsDir", "useArtifacts")
         return msgspec.structs.replace(
             self._indexes.options,
             modes=expand_mode(args["mode"]),
@@ -62,14 +63,14 @@ class IndexTools:
     async def describe_index(self, repository: Repository) -> dict[str, Any]:
         """Return everything about the index of a repository."""
         store = self._indexes.open_store(repository)
-        index = await to_thread.run_sync(self._describe_generation, repository)
+        index = await blocking.run_in_thread(self._describe_generation, repository)
         fresh = await self._indexes.check_freshness(repository)
         return {
             "repoPath": str(repository.root),
             "repoId": repository.id,
             "cacheRoot": str(store.folder.parents[1]),
             "repoCacheRoot": str(store.folder),
-            "git": await _describe_git(repository.root),
+            "git": await _describe_git(repository.root, self._indexes.grace),
             "index": index,
             "freshness": _describe_freshness(fresh) if fresh else None,
             "vectors": {"available": index.pop("vectors", False)},
@@ -114,7 +115,7 @@ class IndexTools:
         return (
             Tool(
                 name="build_index",
-                version=2,
+                version=3,
                 title="Build the index",
                 description=(
                     "Index a repository so that it can be searched: every file that git tracks "
@@ -138,7 +139,7 @@ class IndexTools:
             ),
             Tool(
                 name="index_status",
-                version=2,
+                version=3,
                 title="Show the index",
                 description=(
                     "Say whether a repository has an index, what is in it and what was left out "
@@ -154,10 +155,18 @@ class IndexTools:
         )
 
 
-async def _describe_git(root: Path) -> dict[str, Any]:
+def build_unused_argument_error(argument: str, switch: str) -> ToolError:
+    """Build the error for an argument that has no effect without another one."""
+    message = f"{argument} has no effect without {switch}=true."
+    details = [{"instancePath": f"/{argument}", "keyword": "dependentRequired", "message": message}]
+    hint = f"Set {switch} to true, or leave out {argument}."
+    return ToolError(ErrorCode.INVALID_REQUEST, message, hint=hint, details=details)
+
+
+async def _describe_git(root: Path, grace: float) -> dict[str, Any]:
     from cleats.toolsets.code.analysis.history.head import read_git_state  # noqa: PLC0415
 
-    git = await blocking.run_in_thread(read_git_state, root)
+    git = await blocking.run_in_thread(read_git_state, root, grace=grace)
     if git is None:
         return {"isRepo": False}
     if not git.is_repo:

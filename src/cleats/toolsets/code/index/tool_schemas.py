@@ -14,6 +14,7 @@ from cleats.toolsets.code.schema_atoms import (
     flag_schema,
     nullable_object_schema,
     object_schema,
+    repeat_schema,
     text_argument,
     text_schema,
 )
@@ -39,7 +40,7 @@ BUILD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     ),
     "stubEmbeddings": flag_argument("Leave out the vectors; searches of this index then go by words alone."),
     "useArtifacts": flag_argument("Begin from an index that was built elsewhere, if artifactsDir has one."),
-    "artifactsDir": text_argument("Folder that `cleats index export` wrote; ci-artifacts by default."),
+    "artifactsDir": text_argument("With useArtifacts: folder of `cleats index export`; ci-artifacts by default."),
 }
 
 _CONTENT_SCHEMAS: Final = {
@@ -53,11 +54,8 @@ _CONTENT_SCHEMAS: Final = {
 }
 
 BUILD_OUTPUT_SCHEMA: Final = object_schema(
-    repoPath=TEXT_SCHEMA,
-    mode=TEXT_SCHEMA,
-    sqlite=FLAG_SCHEMA,
-    vectors=FLAG_SCHEMA,
-    incremental=FLAG_SCHEMA,
+    **repeat_schema(TEXT_SCHEMA, "repoPath mode"),
+    **repeat_schema(FLAG_SCHEMA, "sqlite vectors incremental"),
     restoredArtifacts=flag_schema("Whether it began from an index that was built elsewhere."),
     generation=text_schema("The name of the index that answers from now on."),
     published=flag_schema("False when the index was up to date, and nothing was written."),
@@ -65,10 +63,7 @@ BUILD_OUTPUT_SCHEMA: Final = object_schema(
     files=object_schema(
         "What became of the files.",
         total=count_schema("Files in the index now."),
-        added=COUNT_SCHEMA,
-        changed=COUNT_SCHEMA,
-        removed=COUNT_SCHEMA,
-        unchanged=COUNT_SCHEMA,
+        **repeat_schema(COUNT_SCHEMA, "added changed removed unchanged"),
         skipped=count_schema("Files and folders left out, with those of earlier builds."),
     ),
     **_CONTENT_SCHEMAS,
@@ -81,13 +76,11 @@ _INDEX_SCHEMA: Final = {
     "properties": {
         "exists": FLAG_SCHEMA,
         "outdated": flag_schema("Whether another version of this program wrote it; build anew."),
-        "generation": TEXT_SCHEMA,
-        "path": TEXT_SCHEMA,
+        **repeat_schema(TEXT_SCHEMA, "generation path"),
         "builtAt": {"type": "string", "format": "date-time"},
         "tool": text_schema("The version of this program that built it."),
         "schema": COUNT_SCHEMA,
-        "commit": NULLABLE_TEXT_SCHEMA,
-        "branch": NULLABLE_TEXT_SCHEMA,
+        **repeat_schema(NULLABLE_TEXT_SCHEMA, "commit branch"),
         "dirty": flag_schema("Whether tracked files had uncommitted changes when it was built."),
         "bytes": COUNT_SCHEMA,
         "modes": array_schema(TEXT_SCHEMA),
@@ -104,26 +97,20 @@ _GIT_SCHEMA: Final = {
     "required": ["isRepo"],
     "properties": {
         "isRepo": FLAG_SCHEMA,
-        "head": NULLABLE_TEXT_SCHEMA,
-        "branch": NULLABLE_TEXT_SCHEMA,
+        **repeat_schema(NULLABLE_TEXT_SCHEMA, "head branch"),
         "isDirty": FLAG_SCHEMA,
         "warning": TEXT_SCHEMA,
     },
 }
 
 STATUS_OUTPUT_SCHEMA: Final = object_schema(
-    repoPath=TEXT_SCHEMA,
-    repoId=TEXT_SCHEMA,
-    cacheRoot=TEXT_SCHEMA,
-    repoCacheRoot=TEXT_SCHEMA,
+    **repeat_schema(TEXT_SCHEMA, "repoPath repoId cacheRoot repoCacheRoot"),
     git=_GIT_SCHEMA,
     index=_INDEX_SCHEMA,
     freshness=nullable_object_schema(
         "How the index compares with the files; null without one.",
         stale=flag_schema("Whether an update would find anything to do."),
-        added=COUNT_SCHEMA,
-        changed=COUNT_SCHEMA,
-        removed=COUNT_SCHEMA,
+        **repeat_schema(COUNT_SCHEMA, "added changed removed"),
         headMoved=flag_schema("Another commit or branch is checked out."),
         outgrown=flag_schema("This version or its settings would read files otherwise."),
     ),

@@ -3,7 +3,6 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,10 @@ from cleats.contract.versions import TOOLING_VERSION
 from cleats.system.atomic_files import clone_file
 from cleats.toolsets.code.analysis.history.head import GitState, read_git_state
 from cleats.toolsets.code.analysis.lint import Linters
-from cleats.toolsets.code.discovery.files import DiscoveredFile, Discovery
-from cleats.toolsets.code.index import authorship, catalogue_schema, ingest
-from cleats.toolsets.code.index.build_inputs import BuildInputs
+from cleats.toolsets.code.discovery.files import Discovery
+from cleats.toolsets.code.index import catalogue_schema, ingest
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
-from cleats.toolsets.code.index.changes import FileSurvey, describe_inputs
+from cleats.toolsets.code.index.changes import BuildInputs, FileSurvey, describe_inputs
 from cleats.toolsets.code.index.file_reader import FileReader, ReadTask, load_rules
 from cleats.toolsets.code.index.ingest import IngestedFiles, ingest_files
 from cleats.toolsets.code.index.options import BuildOptions
@@ -46,40 +44,12 @@ def describe_contents(catalogue: IndexCatalogue, discovery: Discovery) -> dict[s
     counts = catalogue.count_contents(VIRTUAL_FOLDER)
     skipped = Counter(discovery.count_reasons()) + Counter(counts.skipped)
     return {
-        "counts": {
-            "files": counts.files,
-            "problems": counts.problems,
-            "chunks": counts.chunks,
-            "languages": counts.languages,
-        },
+        "counts": {name: count for name, count in counts._asdict().items() if name != "skipped"},
         "problems": catalogue.list_problems(MAX_LISTED_PROBLEMS),
         "source": discovery.source,
         "skipped": dict(sorted(skipped.items())),
         "left_out": sorted([*discovery.skipped, *catalogue.list_skipped_files()])[:MAX_LISTED_SKIPPED],
     }
-
-
-def write_search_parts(
-    folder: Path, previous: Path | None, report: ProgressCallback, *, sqlite: bool, workers: int
-) -> None:
-    """Write everything that searches read into the draft of a generation.
-
-    Unchanged shards are reused from an earlier generation. With 0 workers there is one per core.
-    """
-    # Each of these loads a library that only builders and searches need.
-    from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
-
-    def report_progress(message: str, done: int = 0, total: int = 0) -> None:
-        report(BuildProgress("search", message, done, total))
-
-    report_progress("making it searchable")
-    count = workers or os.cpu_count() or 1
-    write_shards(folder / catalogue_schema.CATALOGUE_FILE_NAME, folder, previous, report_progress, count)
-    if sqlite:
-        from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415
-
-        report_progress("making it searchable with SQLite")
-        write_fts_index(folder)
 
 
 class GenerationWriter(Struct):
@@ -101,19 +71,21 @@ class GenerationWriter(Struct):
     def run(self) -> tuple[dict[str, Any], FileTotals]:
         """Write everything; return the metadata of the generation and the file totals."""
         git = self._read_git_state()
-        count = len(self.survey.comparison.added) + len(self.survey.hash_check.changed)
+        count = len(self.survey.added) + len(self.survey.changed)
         with (
-            authorship.prepare_history(self.root, git, self.previous, count) as load_history,
+            ingest.prepare_history(self.root, git, self.previous, count) as load_history,
             self._open_catalogue() as catalogue,
         ):
             ingested = self._ingest_files(catalogue)
-            touched = None if self.previous is None else self._touched_paths(ingested)
+            touched = None if self.previous is None else {*ingested.paths, *self.survey.removed}
             self.report(BuildProgress("git", "reading the history"))
-            gaps = authorship.add_authorship(
+            gaps = ingest.add_authorship(
                 catalogue, self.root, git, touched, load_history=load_history, draft=self.draft
             )
             self.warnings += gaps
-            lint_mark = self._add_analysis(catalogue, touched)
+            self.report(BuildProgress("risk", "following values from function to function"))
+            ingest.add_risks(catalogue, touched, previous=self.previous, draft=self.draft)
+            lint_mark = self._add_findings(catalogue, touched)
             meta = {
                 "lint_mark": lint_mark,
                 "history_gaps": gaps,
@@ -123,10 +95,20 @@ class GenerationWriter(Struct):
             }
             catalogue.set_meta(meta)
             catalogue.commit()
-        write_search_parts(
-            *(self.draft, self.previous, self.report), sqlite=self.inputs.sqlite, workers=self.options.workers
-        )
+        self._write_search_parts()
         return meta, self._count_files(ingested, meta)
+
+    def _write_search_parts(self) -> None:
+        self.report(BuildProgress("search", "making it searchable"))
+        # Each of these loads a library that only builders and searches need.
+        from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
+
+        write_shards(self.draft, self.previous, self.report, self.options.workers or os.cpu_count() or 1)
+        if self.inputs.sqlite:
+            from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415
+
+            self.report(BuildProgress("search", "making it searchable with SQLite"))
+            write_fts_index(self.draft)
 
     def _read_git_state(self) -> GitState | None:
         git = read_git_state(self.root) if self.options.git else None
@@ -142,25 +124,17 @@ class GenerationWriter(Struct):
         return IndexCatalogue.open_for_update(path)
 
     def _ingest_files(self, catalogue: IndexCatalogue) -> IngestedFiles:
-        hash_check, form = self.survey.hash_check, self.inputs.form
-        catalogue.remove_files((*self.survey.comparison.removed, *self.survey.changed_paths))
-        for path, length, mtime in hash_check.unchanged:
+        survey, form = self.survey, self.inputs.form
+        catalogue.remove_files((*survey.removed, *survey.changed_paths))
+        for path, length, mtime in survey.same:
             catalogue.update_mtime(path, length, mtime)
-        tasks = _make_tasks((*self.survey.comparison.added, *hash_check.changed))
+        files = sorted((*survey.added, *survey.changed), key=lambda file: file.path)
+        tasks = [ReadTask(file.path, file.fs_path, file.lang, file.mode, file.size, file.mtime_ns) for file in files]
         reader = FileReader(frozenset(form.modes), form.vectors, self.options.limits, self.options.rule_files)
         if tasks and self.options.rule_files:
             self.warnings += load_rules(self.options.rule_files).problems
         counter = ProgressCounter(self.report, "read", "files", len(tasks))
         return ingest_files(catalogue, tasks, reader, self.options.workers, counter)
-
-    def _touched_paths(self, ingested: IngestedFiles) -> set[str]:
-        return {*ingested.paths, *self.survey.comparison.removed}
-
-    def _add_analysis(self, catalogue: IndexCatalogue, touched: AbstractSet[str] | None) -> str | None:
-        """Add risks that cross files and linter findings; return the hash of the linters."""
-        self.report(BuildProgress("risk", "following values from function to function"))
-        ingest.add_risks(catalogue, touched, previous=self.previous, draft=self.draft)
-        return self._add_findings(catalogue, touched)
 
     def _add_findings(self, catalogue: IndexCatalogue, touched: AbstractSet[str] | None) -> str | None:
         if not self.options.lint:
@@ -169,9 +143,9 @@ class GenerationWriter(Struct):
         self.report(BuildProgress("lint", "asking linters"))
         linters = Linters.discover(self.root, run_repository_code=self.options.repository_code)
         previous_hash = self.inputs.meta.get("lint_mark")
-        result = ingest.add_findings(catalogue, self.root, linters, touched, previous_hash)
-        self.warnings += result.warnings
-        return result.linters_hash
+        linters_hash, warnings = ingest.add_findings(catalogue, self.root, linters, touched, previous_hash)
+        self.warnings += warnings
+        return linters_hash
 
     def _count_files(self, ingested: IngestedFiles, meta: dict[str, Any]) -> FileTotals:
         changed_paths = set(self.survey.changed_paths)
@@ -181,15 +155,7 @@ class GenerationWriter(Struct):
             total=total,
             added=len(ingested.indexed) - changed,
             changed=changed,
-            removed=len(self.survey.comparison.removed) + len(changed_paths.intersection(ingested.vanished)),
+            removed=len(self.survey.removed) + len(changed_paths.intersection(ingested.vanished)),
             unchanged=total - len(ingested.indexed),
             skipped=sum(meta["skipped"].values()),
         )
-
-
-def _make_tasks(files: Iterable[DiscoveredFile]) -> list[ReadTask]:
-    """Return the read tasks, in the order of the paths."""
-    return [
-        ReadTask(file.path, file.fs_path, file.lang, file.mode, file.size, file.mtime_ns)
-        for file in sorted(files, key=lambda file: file.path)
-    ]

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.runtime import capabilities
 from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.tool import ARTIFACTS_FOLDER
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance.context import MaintenanceTool
+from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment, MaintenanceTool
 from cleats.toolsets.code.repository import Repository
 
 STEP_NAMES: Final = ("install", "dictionaries", "tooling", "artifacts", "index", "sqlite")
@@ -26,7 +27,7 @@ _STEP_SCHEMA: Final = {
     "properties": {
         "skipped": schemas.FLAG_SCHEMA,
         "ok": schemas.FLAG_SCHEMA,
-        "reason": schemas.text_schema("Why it was skipped."),
+        "reason": schemas.text_schema("Why it was skipped, or could not be done."),
     },
 }
 
@@ -38,9 +39,11 @@ BOOTSTRAP_OUTPUT: Final = schemas.object_schema(
 INSTALL_SKIP_REASON: Final = (
     "Nothing is installed: that would run scripts of the repository, and an index needs none of its packages."
 )
-DICTIONARIES_SKIP_REASON: Final = (
-    "Names are split into words by a table that comes with this program; download_dictionaries adds others."
+PACKAGE_MANIFESTS: Final = (
+    *("package.json", "pyproject.toml", "requirements.txt", "Cargo.toml", "go.mod"),
+    *("pom.xml", "build.gradle", "Gemfile", "composer.json"),
 )
+"""Files in a root that name the packages which a developer would install; nothing here installs them."""
 
 
 class BootstrapTool(MaintenanceTool):
@@ -49,8 +52,15 @@ class BootstrapTool(MaintenanceTool):
     async def run(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository = self._environment.resolve_repository(args, context)
         steps: dict[str, Any] = {}
-        steps["install"] = _skip_step(_CALLER_SKIP_REASON if args["skipInstall"] else INSTALL_SKIP_REASON)
-        steps["dictionaries"] = _skip_step(_CALLER_SKIP_REASON if args["skipDicts"] else DICTIONARIES_SKIP_REASON)
+        if args["skipInstall"]:
+            steps["install"] = _skip_step(_CALLER_SKIP_REASON)
+        else:
+            manifests = [name for name in PACKAGE_MANIFESTS if (repository.root / name).is_file()]
+            steps["install"] = {**_skip_step(INSTALL_SKIP_REASON), "manifests": manifests}
+        if args["skipDicts"]:
+            steps["dictionaries"] = _skip_step(_CALLER_SKIP_REASON)
+        else:
+            steps["dictionaries"] = await to_thread.run_sync(_check_dictionaries, self._environment)
         context.progress("looking for tools", phase="tooling")
         steps["tooling"] = _skip_step(_CALLER_SKIP_REASON) if args["skipTooling"] else _detect_tools()
         steps["artifacts"], folder = _find_artifacts(args, repository)
@@ -94,7 +104,7 @@ class BootstrapTool(MaintenanceTool):
         return (
             Tool(
                 name="bootstrap",
-                version=2,
+                version=3,
                 title="Make a repository searchable",
                 description=(
                     "Do all that a fresh checkout needs to be searched: look for tools that help, take in an index "
@@ -103,8 +113,10 @@ class BootstrapTool(MaintenanceTool):
                 ),
                 input=arguments(
                     {
-                        "skipInstall": schemas.flag_argument("Nothing is ever installed; this only says so too."),
-                        "skipDicts": schemas.flag_argument("Leave the dictionaries alone."),
+                        "skipInstall": schemas.flag_argument(
+                            "Do not look for package manifests; nothing is ever installed."
+                        ),
+                        "skipDicts": schemas.flag_argument("Do not check the dictionaries."),
                         "skipIndex": schemas.flag_argument("Build nothing."),
                         "skipArtifacts": schemas.flag_argument("Do not begin from ci-artifacts."),
                         "skipTooling": schemas.flag_argument("Do not look for tools."),
@@ -128,6 +140,17 @@ _CALLER_SKIP_REASON: Final = "The caller asked to skip it."
 
 def _skip_step(reason: str) -> dict[str, Any]:
     return {"skipped": True, "ok": True, "reason": reason}
+
+
+def _check_dictionaries(environment: MaintenanceEnvironment) -> dict[str, Any]:
+    try:
+        lists = environment.check_dictionaries()
+    except ToolError as error:
+        return {"skipped": False, "ok": False, "reason": error.message}
+    if all(lists.values()):
+        return {"skipped": False, "ok": True, "lists": lists}
+    reason = "A list is missing or damaged; download_dictionaries brings it again."
+    return {"skipped": False, "ok": False, "lists": lists, "reason": reason}
 
 
 def _detect_tools() -> dict[str, Any]:

@@ -24,6 +24,8 @@ class MaintenanceEnvironment:
     indexes: Indexes
     release_generations: Callable[[], None] = _do_nothing
     """Closes the generations that this server keeps open for the next search."""
+    check_dictionaries: Callable[[], dict[str, bool]] = dict
+    """Returns whether each word list of the cache is as it was downloaded."""
 
     @property
     def cache(self) -> Path:

@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import worker_process
-from cleats.system.atomic_files import clone_file
+from cleats.system.atomic_files import clone_file, link_file
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.build import explain_disk_errors, hold_build_lock
 from cleats.toolsets.code.index.cache import BACKUPS_FOLDER
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME, GenerationLease, GenerationStore
+from cleats.toolsets.code.index.options import ModeChoice, expand_mode
 from cleats.toolsets.code.index.progress import BuildProgress, ProgressCallback
 from cleats.toolsets.code.repository import Repository
 
@@ -31,8 +32,8 @@ class PackingOrder(Struct, frozen=True, kw_only=True):
     task: Literal["add", "pack"]
     root: str
     cache_dir: str
-    mode: str = "all"
-    """The mode that the caller is interested in; one file holds all modes."""
+    mode: ModeChoice = "all"
+    """The mode that the index must have, and no other: one file holds all modes."""
     incremental: bool = False
     """Add: keep an existing SQLite index unchanged."""
     compact: bool = False
@@ -73,7 +74,7 @@ def execute_order(order: PackingOrder, on_progress: ProgressCallback) -> Packing
     """Execute an order, waiting while another process builds the index.
 
     Raises:
-        ToolError: NO_INDEX, there is no index, or none of that mode; or it cannot be written.
+        ToolError: NO_INDEX, there is no index, or none of that mode; INVALID_REQUEST, it has others too.
     """
     repository = Repository(Path(order.root))
     store = GenerationStore(Path(order.cache_dir), repository)
@@ -106,6 +107,9 @@ class _PackingRun:
             meta = catalogue.read_meta()
         if order.mode != "all" and order.mode not in meta["modes"]:
             raise _missing_index_error(order, f"has an index without {order.mode}")
+        if not set(meta["modes"]) <= set(expand_mode(order.mode)):
+            message = f"One file holds {', '.join(meta['modes'])}; it cannot be done for {order.mode} alone."
+            raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Leave out mode, or say all.")
         self._chunks: dict[str, int] = meta["counts"]["chunks"]
         self._vectors = sum(self._chunks.values()) if meta["vectors"] else 0
         self._has_fts = meta["sqlite"] and (lease.folder / FTS_FILENAME).is_file()
@@ -159,7 +163,7 @@ class _PackingRun:
         for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME):
             source = self._lease.folder / name
             if source.is_file() and not (folder / name).exists():
-                _link_or_copy(str(source), str(folder / name))
+                link_file(source, folder / name)
         return str(folder)
 
     def _publish_draft(self, draft: Path, *, compacted: bool) -> PackingResult:
@@ -185,16 +189,14 @@ class _PackingRun:
 
 
 def _link_unchanged(generation: Path, draft: Path) -> None:
-    """Link the files that stay the same into a draft."""
     ignored = shutil.ignore_patterns(LOCK_FILE_NAME, catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME, ".tantivy-*")
-    shutil.copytree(generation, draft, copy_function=_link_or_copy, ignore=ignored, dirs_exist_ok=True)
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without hard links
-        shutil.copyfile(source, target)
+    shutil.copytree(
+        generation,
+        draft,
+        copy_function=lambda source, target: link_file(Path(source), Path(target)),
+        ignore=ignored,
+        dirs_exist_ok=True,
+    )
 
 
 def _vacuum_database(source: Path, target: Path) -> None:

@@ -259,7 +259,7 @@ class RemovalTools(MaintenanceTool):
         return (
             Tool(
                 name="cache_gc",
-                version=2,
+                version=3,
                 title="Collect garbage in the cache",
                 description=(
                     "Make the cache of indexes smaller. With a limit, whole indexes go, the oldest first, until the "
@@ -278,7 +278,7 @@ class RemovalTools(MaintenanceTool):
             ),
             Tool(
                 name="clean_artifacts",
-                version=2,
+                version=3,
                 title="Remove an index",
                 description=(
                     "Remove the index of a repository, or with all=true those of every repository; they can be built "
@@ -308,11 +308,8 @@ def check_cache_folder(environment: MaintenanceEnvironment) -> None:
     cache = environment.cache.resolve()
     protected_folders = [environment.settings.home.resolve(), environment.settings.project_dir.resolve()]
     if cache.parent == cache or any(folder.is_relative_to(cache) for folder in protected_folders):
-        raise ToolError(
-            ErrorCode.INVALID_REQUEST,
-            f"Nothing is removed in {cache}: it is no folder for a cache alone.",
-            hint="Set CLEATS_CACHE_DIR to a folder of its own.",
-        )
+        message = f"Nothing is removed in {cache}: it is no folder for a cache alone."
+        raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Set CLEATS_CACHE_DIR to a folder of its own.")
 
 
 def _describe_target(removal: Mapping[str, Any], sweep: CacheSweep) -> dict[str, Any]:
@@ -321,7 +318,6 @@ def _describe_target(removal: Mapping[str, Any], sweep: CacheSweep) -> dict[str,
 
 
 def _list_other_folders(cache: Path) -> list[str]:
-    """Return the names of everything in the cache except indexes."""
     try:
         return sorted(path.name for path in cache.iterdir() if path.name != REPOSITORIES_FOLDER)
     except OSError:

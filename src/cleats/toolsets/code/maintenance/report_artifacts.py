@@ -146,7 +146,7 @@ class InventoryTool(MaintenanceTool):
         return (
             Tool(
                 name="report_artifacts",
-                version=2,
+                version=3,
                 title="Report what indexes cost",
                 description=(
                     "Say how much space the index of a repository takes and for what, whether it is whole and up to "
@@ -191,7 +191,6 @@ def _describe_index(index: StoredIndex) -> dict[str, Any]:
 
 
 def _classify_file(path: Path) -> str:
-    """Return the kind of artifact that a file of a generation is."""
     if path.name == catalogue_schema.CATALOGUE_FILE_NAME:
         return "catalogue"
     if "words" in path.parts:
@@ -203,7 +202,6 @@ def _classify_file(path: Path) -> str:
 
 
 def _iterate_damage(lease: GenerationLease) -> Iterator[tuple[str, str]]:
-    """Yield an issue for each missing part of a generation."""
     from cleats.toolsets.code.index import segments  # noqa: PLC0415
     from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415
     from cleats.toolsets.code.index.shard_writer import list_shard_folders  # noqa: PLC0415

@@ -13,9 +13,8 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Tool, arguments
 from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
-from cleats.toolsets.code.maintenance import file_access
 from cleats.toolsets.code.maintenance.context import MaintenanceTool
-from cleats.toolsets.code.maintenance.excerpt import FileExcerpt, LineSpan, read_excerpt
+from cleats.toolsets.code.maintenance.excerpt import FileExcerpt, LineSpan, open_file, read_excerpt, resolve_file
 from cleats.toolsets.code.repository import Repository
 
 DEFAULT_TEXT_BYTES: Final = 256 << 10
@@ -110,12 +109,12 @@ class ShowTool(MaintenanceTool):
         self, repository: Repository, requested_path: str, span: LineSpan, should_stop: Callable[[], bool]
     ) -> tuple[dict[str, Any], FileExcerpt]:
         try:
-            path = file_access.resolve_file(repository.root, requested_path)
+            path = resolve_file(repository.root, requested_path)
         except ToolError as error:
             raise self._add_suggestions(error, repository, requested_path) from None
         from cleats.toolsets.code.discovery.tree import escape_path  # noqa: PLC0415
 
-        with file_access.open_file(repository.root, path) as file:
+        with open_file(repository.root, path) as file:
             excerpt = read_excerpt(file, span, should_stop)
         index, chunks = self._find_chunks(repository, path, excerpt)
         answer = {
@@ -193,7 +192,7 @@ class ShowTool(MaintenanceTool):
         return (
             Tool(
                 name="show_file",
-                version=2,
+                version=3,
                 title="Show a file",
                 description=(
                     "Read lines of a text file in a repository, as they are on the disk now, with the functions or "
@@ -220,11 +219,8 @@ def _parse_span(args: Mapping[str, Any]) -> LineSpan:
     """
     start, end, context_lines = args.get("startLine"), args.get("endLine"), args["context"]
     if start and end and end < start:
-        raise ToolError(
-            ErrorCode.INVALID_REQUEST,
-            f"endLine {end} comes before startLine {start}.",
-            hint="Lines are counted from 1, and both are included.",
-        )
+        message = f"endLine {end} comes before startLine {start}."
+        raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Lines are counted from 1, and both are included.")
     if start and context_lines and not end:
         end = start
     return LineSpan(max((start or 1) - context_lines, 1), end + context_lines if end else 0, args["maxBytes"])

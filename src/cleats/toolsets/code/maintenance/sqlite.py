@@ -9,6 +9,7 @@ from anyio import to_thread
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.toolsets.code import schema_atoms as schemas
+from cleats.toolsets.code.index.options import INDEX_MODES
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceTool
@@ -17,10 +18,8 @@ from cleats.toolsets.code.repository import Repository
 if TYPE_CHECKING:
     from cleats.toolsets.code.maintenance.packing import PackingResult
 
-INDEX_MODES: Final = ("code", "prose", "extracted-prose", "records")
-
 _MODE_ARGUMENT: Final = schemas.choice_argument(
-    "What the answer is about and the index must have; every mode is done in any case.",
+    "Mode of the index. One file holds every mode, so an index with several needs all.",
     ["all", *INDEX_MODES],
     default="all",
 )
@@ -80,10 +79,11 @@ class SqliteTools(MaintenanceTool):
             "generation": result.generation,
             "published": result.published,
             "outPath": path,
-            "outputPaths": dict.fromkeys(_select_modes(args["mode"], result), path),
+            "outputPaths": dict.fromkeys((mode for mode in INDEX_MODES if mode in result.chunks), path),
             "bytes": result.after.sqlite,
             "compacted": result.compacted,
-            **_count_results(args["mode"], result),
+            "chunks": sum(result.chunks.values()),
+            "vectors": result.vectors,
         }
 
     async def compact(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -102,7 +102,8 @@ class SqliteTools(MaintenanceTool):
             "freedBytes": max(result.before.total - result.after.total, 0),
             "backupPath": result.backup,
             "paths": [str(Path(result.folder) / name) for name, size in names.items() if size],
-            **_count_results(args["mode"], result),
+            "chunks": sum(result.chunks.values()),
+            "vectors": result.vectors,
         }
 
     async def _run_order(
@@ -135,7 +136,7 @@ class SqliteTools(MaintenanceTool):
         return (
             Tool(
                 name="build_sqlite_index",
-                version=2,
+                version=3,
                 title="Build the SQLite index",
                 description=(
                     "Add the full-text index of SQLite to the index of a repository, for searches "
@@ -162,7 +163,7 @@ class SqliteTools(MaintenanceTool):
             ),
             Tool(
                 name="compact_sqlite_index",
-                version=2,
+                version=3,
                 title="Pack the SQLite files",
                 description=(
                     "Write the SQLite files of an index anew without the space that updates have "
@@ -186,15 +187,6 @@ class SqliteTools(MaintenanceTool):
                 examples=({"arguments": {"dryRun": True}}, {"arguments": {"repoPath": "/src/app", "keepBackup": True}}),
             ),
         )
-
-
-def _select_modes(mode: str, result: "PackingResult") -> list[str]:
-    return [index_mode for index_mode in INDEX_MODES if index_mode in result.chunks] if mode == "all" else [mode]
-
-
-def _count_results(mode: str, result: "PackingResult") -> dict[str, int]:
-    chunks = sum(result.chunks.get(selected_mode, 0) for selected_mode in _select_modes(mode, result))
-    return {"chunks": chunks, "vectors": result.vectors}
 
 
 def _describe_sizes(sizes: Any) -> dict[str, int]:

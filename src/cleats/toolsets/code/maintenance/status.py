@@ -98,7 +98,7 @@ class ConfigurationTool(MaintenanceTool):
         return {
             "repoPath": str(repository.root),
             "repoId": repository.id,
-            "capabilities": capabilities.detect_capabilities(),
+            "capabilities": self._detect_capabilities(repository),
             "config": {
                 "cacheRoot": str(cache),
                 "repoCacheRoot": str(store.folder),
@@ -111,6 +111,10 @@ class ConfigurationTool(MaintenanceTool):
             "warnings": warnings,
             "warningCount": len(warnings),
         }
+
+    def _detect_capabilities(self, repository: Repository) -> Mapping[str, Mapping[str, bool]]:
+        may_lint = capabilities.find_lint_root(self._environment.settings) is not None
+        return capabilities.detect_capabilities(repository.root if may_lint else None)
 
     def _iterate_warnings(self, repository: Repository, cache_status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if not cache_status["cacheRootWritable"]:
@@ -130,7 +134,7 @@ class ConfigurationTool(MaintenanceTool):
                 f"{repository_config} does not count: this server was started in another repository.",
             )
         for capability in capabilities.CAPABILITIES:
-            if not capabilities.detect_capabilities()[capability.group][capability.name]:
+            if not self._detect_capabilities(repository)[capability.group][capability.name]:
                 name = f"{capability.group}_{capability.name}"
                 yield f"{name}_missing", f"{capability.purpose} {capability.remedy}"
 
@@ -138,7 +142,7 @@ class ConfigurationTool(MaintenanceTool):
         return (
             Tool(
                 name="config_status",
-                version=2,
+                version=3,
                 title="Show the configuration",
                 description=(
                     "Say which settings count for a repository, where its index and the downloads "
@@ -315,7 +319,7 @@ class WorkspaceTool(MaintenanceTool):
         return (
             Tool(
                 name="workspace_status",
-                version=2,
+                version=3,
                 title="Show a workspace",
                 description=(
                     "Read a file that names several repositories, and say for each whether it exists, whether it is "
@@ -326,9 +330,7 @@ class WorkspaceTool(MaintenanceTool):
                         "workspacePath": WORKSPACE_PATH_ARGUMENT,
                         "repoPath": {
                             **REPO_PATH_SCHEMA,
-                            "description": (
-                                "Take the path from this repository, and refuse whatever is outside of it."
-                            ),
+                            "description": "Take the path from this repository, and refuse whatever is outside of it.",
                         },
                     },
                     required=["workspacePath"],

@@ -6,12 +6,11 @@
     parse AND (error OR fault)  a formula: operators in capitals; see `formulas`
     *                           everything
 
-A query is a question unless it has an operator between words. In a question every word helps and
-none is required, because a sentence hardly ever occurs in one function as a whole; only phrases are
-required, and only excluded words are left out. Everything else is text, and nothing in it is an
-error: questions are asked in sentences, and error messages are pasted, with quotes and parentheses
-that nobody meant. `search and replace` is not a formula, and `-x`, `--option` and `-1` exclude
-nothing.
+A query is a question unless it has an operator between words. In a question every word helps and none is required,
+because a sentence hardly ever occurs in one function as a whole; only phrases are required, and only excluded words are
+left out. Everything else is text, and nothing in it is an error: questions are asked in sentences, and error messages
+are pasted, with quotes and parentheses that nobody meant. `search and replace` is not a formula, and `-x`, `--option`
+and `-1` exclude nothing.
 """
 
 import re
@@ -48,8 +47,7 @@ def parse_formula(text: str) -> QueryNode:
     """Parse a formula.
 
     Raises:
-        QueryError: a quote or a parenthesis is left open, an operator has nothing to work on, or a
-            group is empty.
+        QueryError: a quote or a parenthesis is left open, an operator has nothing to work on, or a group is empty.
     """
     return _FormulaParser(list(_tokenize(text)), len(text)).parse()
 
@@ -132,9 +130,8 @@ class _FormulaParser:
         self._end = end
         words = [token for token in tokens if token.kind in {"word", "phrase"}]
         if len(words) > MAX_FORMULA_WORDS:
-            raise QueryError(
-                "there are too many words", words[MAX_FORMULA_WORDS].position, f"Use at most {MAX_FORMULA_WORDS}."
-            )
+            hint = f"Use at most {MAX_FORMULA_WORDS}."
+            raise QueryError("there are too many words", words[MAX_FORMULA_WORDS].position, hint)
 
     def parse(self) -> QueryNode:
         node = self._parse_any(0)
@@ -213,8 +210,7 @@ _EXCLUDED_WORD_PATTERN = re.compile(r"[-!](?=[^\W\d])(?P<word>\S+)")
 _PHRASE_OPENERS = "([{,;:="
 """Characters that may stand between a space and a phrase."""
 _STRAY_QUOTE_PATTERN = re.compile(r'^\W*"\W*')
-"""Removed from a word that begins with a stray quote, so that it opens no phrase and excludes
-nothing."""
+"""Removed from a word that begins with a stray quote, so that it opens no phrase and excludes nothing."""
 
 
 def parse_query(text: str) -> ParsedQuery:
@@ -235,8 +231,6 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 class _QueryPiece(Struct, frozen=True):
-    """A run without spaces, or a phrase."""
-
     text: str
     is_phrase: bool = False
     is_excluded: bool = False

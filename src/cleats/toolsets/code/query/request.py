@@ -31,9 +31,12 @@ from cleats.toolsets.code.query.filters import (
     PatternCondition,
     SearchFilter,
     TextCondition,
+    compile_glob,
+    compile_regex,
+    is_glob,
+    make_pattern_error,
 )
 from cleats.toolsets.code.query.parser import parse_query
-from cleats.toolsets.code.query.patterns import compile_glob, compile_regex, is_glob, make_pattern_error
 from cleats.toolsets.code.query.tree import ParsedQuery
 
 DEFAULT_PROSE_HITS: Final = 3
@@ -50,9 +53,8 @@ class HitLimits(NamedTuple):
 def choose_limits(args: Mapping[str, Any]) -> HitLimits:
     """Return the limits that the arguments of a search ask for."""
     if args.get("top") is None:
-        return HitLimits(
-            DEFAULT_TOP_HITS, DEFAULT_PROSE_HITS if (args.get("mode") or "both") == "both" else DEFAULT_TOP_HITS
-        )
+        is_mixed = (args.get("mode") or "both") == "both"
+        return HitLimits(DEFAULT_TOP_HITS, DEFAULT_PROSE_HITS if is_mixed else DEFAULT_TOP_HITS)
     top = max(1, int(args["top"]))
     return HitLimits(top, top)
 
@@ -96,12 +98,9 @@ class SearchRoots(Struct, frozen=True):
             return path.relative_to(self.root).as_posix()
         if any(path.is_relative_to(other_root) for other_root in self.other_roots):
             return None
-        raise make_pattern_error(
-            argument,
-            text,
-            "is not in the repository",
-            hint=f"Write the path from {self.root or 'the root of the repository'}, without a slash at its beginning.",
-        )
+        root = self.root or "the root of the repository"
+        hint = f"Write the path from {root}, without a slash at its beginning."
+        raise make_pattern_error(argument, text, "is not in the repository", hint=hint)
 
 
 NO_ROOTS: Final = SearchRoots()
@@ -198,7 +197,6 @@ def _make_conditions(
 
 
 def _split_texts(argument: SearchArgument, value: Any) -> tuple[str, ...]:
-    """Split an argument into its alternative values."""
     values = [value] if isinstance(value, str) else list(value)
     if argument.separators:
         values = [part for item in values for part in re.split(f"[{argument.separators}]", item)]
@@ -220,9 +218,7 @@ def _resolve_languages(argument: SearchArgument, value: Any) -> Iterator[str]:
     languages_by_name = _map_language_names()
     for text in _split_texts(argument, value):
         if not (languages := languages_by_name.get(text.lower())):
-            raise _make_argument_error(
-                argument, text, "is no language", _suggest_nearest(text, list(languages_by_name))
-            )
+            raise _make_argument_error(argument, text, "is no language", _suggest_nearest(text, languages_by_name))
         yield from languages
 
 
@@ -237,9 +233,9 @@ def _map_language_names() -> dict[str, list[str]]:
     return languages_by_name
 
 
-def _suggest_nearest(text: str, candidates: Sequence[str]) -> str:
-    candidates = list(dict.fromkeys(candidates))
-    near = get_close_matches(text.lower(), candidates, n=3, cutoff=0.5) or sorted(candidates)[:8]
+def _suggest_nearest(text: str, candidates: Iterable[str]) -> str:
+    unique_names = list(dict.fromkeys(candidates))
+    near = get_close_matches(text.lower(), unique_names, n=3, cutoff=0.5) or sorted(unique_names)[:8]
     return f"Did you mean {' or '.join(near)}?"
 
 

@@ -1,7 +1,15 @@
-"""The records of one repository on disk: one JSON file each, findings and decisions apart.
+"""Stores of records: the interface of all stores, and the folder on one machine.
 
-A reader sees a complete record or none, and saved records are synced to disk when `open_writer`
-ends. A file that does not hold a valid record is ignored.
+Guarantees of every store, whose calls block and can be made from any thread:
+
+1. A record is stored completely or not at all, and is durable once the writer has confirmed it.
+2. Records of several writers are all stored; if several save the same record, the last one wins.
+3. A known record keeps its creation time, and its update time if nothing has changed; a record from another store keeps
+   its timestamps.
+4. Saved records are part of every later result of `refresh`, on every machine.
+
+In the folder of a repository each record is a JSON file, findings and decisions apart. A file that does not hold a
+valid record is ignored.
 """
 
 import errno
@@ -24,20 +32,83 @@ from cleats.toolsets.code.records.model import (
     encode_json,
     format_current_time,
 )
-from cleats.toolsets.code.records.record_store import RecordChange, update_timestamps
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
     from cleats.system.atomic_files import FileBatch
     from cleats.toolsets.code.discovery.files import DiscoveredFile
 
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+RecordChange = Literal["created", "updated", "unchanged"]
+
+COPY_BATCH_RECORDS: Final = 50
+"""Records that are copied at a time."""
+
+
+class RecordWriter(Protocol):
+    """Saves records, each once."""
+
+    def save(self, records: Sequence[TriageRecord]) -> list[RecordChange]:
+        """Save records with updated timestamps; return what changed for each of them."""
+
+
+class RecordStore(Protocol):
+    """Stores the records of one repository."""
+
+    @property
+    def local_archive(self) -> "RecordArchive":
+        """The records on this machine, as of the last refresh."""
+
+    def refresh(self) -> "RecordArchive":
+        """Bring the records on this machine up to date and return them.
+
+        Raises:
+            ToolError: UNAVAILABLE if the current records cannot be fetched.
+        """
+
+    def open_writer(self) -> AbstractContextManager[RecordWriter]:
+        """Open a writer; the records are durable when the context ends.
+
+        Raises:
+            ToolError: INVALID_REQUEST if nothing can be written; UNAVAILABLE if that is temporary.
+        """
+
+
+def copy_records(source: "RecordArchive", store: RecordStore) -> int:
+    """Copy the records that a store lacks from an archive; return their number.
+
+    Raises:
+        ToolError: As `refresh` and `open_writer` do; a second attempt completes the copy.
+    """
+    existing_ids = set(store.refresh().find_ids(""))
+    records = (record for kind in get_args(RecordType) for record in source.iter_records(kind))
+    new_records = (record for record in records if record.record_id not in existing_ids)
+    count = 0
+    with store.open_writer() as writer:
+        while chunk := list(islice(new_records, COPY_BATCH_RECORDS)):
+            count += len(writer.save(chunk))
+    return count
+
+
+def update_timestamps(record: TriageRecord, existing: TriageRecord | None, timestamp: str) -> RecordChange:
+    """Set the timestamps of a record that replaces an existing one or is new; return the change."""
+    if existing is None:
+        record.created_at, record.updated_at = record.created_at or timestamp, record.updated_at or timestamp
+        return "created"
+    record.created_at, record.updated_at = existing.created_at, existing.updated_at
+    if record == existing:
+        return "unchanged"
+    record.updated_at = timestamp
+    return "updated"
+
+
 FOLDERS_BY_TYPE: Final[dict[RecordType, str]] = {"finding": "findings", "decision": "decisions"}
 
 VIRTUAL_FOLDER: Final = ".cleats/records"
 """The folder under which the index shows records; the repository does not have it."""
-
-RECORD_LANGUAGE: Final = TRIAGE_RECORD_LANGUAGE
-"""The language under which the index reads a record."""
 
 RECORD_SUFFIX: Final = ".json"
 
@@ -153,7 +224,7 @@ class RecordArchive:
                     continue
                 path = virtual_path(entry.name.removesuffix(RECORD_SUFFIX))
                 size, mtime = status.st_size, status.st_mtime_ns
-                files.append(DiscoveredFile(path, size, mtime, RECORD_LANGUAGE, "records", entry.path))
+                files.append(DiscoveredFile(path, size, mtime, TRIAGE_RECORD_LANGUAGE, "records", entry.path))
         return files
 
     def _list_entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
@@ -175,14 +246,13 @@ class ArchiveWriter:
     timestamp: str
 
     def save(self, records: Sequence[TriageRecord]) -> list[RecordChange]:
-        return [self._save_record(record) for record in records]
-
-    def _save_record(self, record: TriageRecord) -> RecordChange:
-        path = self.archive.record_path(record)
-        change = update_timestamps(record, _read_record(path), self.timestamp)
-        if change != "unchanged":
-            self.batch.add(path, encode_json(record))
-        return change
+        changes: list[RecordChange] = []
+        for record in records:
+            path = self.archive.record_path(record)
+            changes.append(update_timestamps(record, _read_record(path), self.timestamp))
+            if changes[-1] != "unchanged":
+                self.batch.add(path, encode_json(record))
+        return changes
 
 
 def parse_record(record_id: str, data: bytes) -> TriageRecord | None:

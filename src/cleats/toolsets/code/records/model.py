@@ -1,4 +1,4 @@
-"""The structure of a record: a finding of a scanner, or a decision about one.
+"""A record, which is a finding of a scanner or a decision about one: its structure, and its Markdown page.
 
 Names on the wire and on disk are camelCase; empty fields are omitted. The content comes from
 outside, so all texts and lists have limited lengths.
@@ -6,11 +6,14 @@ outside, so all texts and lists have limited lengths.
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
+
+from cleats.toolsets.code.analysis.facts import Chunk, FileFacts
 
 RecordType = Literal["finding", "decision"]
 DecisionStatus = Literal["fix", "accept", "defer", "false_positive", "not_affected"]
@@ -180,3 +183,119 @@ def to_public_dict(record: TriageRecord) -> dict[str, Any]:
     record_fields.pop("raw", None)
     nonempty_fields = {key: value for key, value in record_fields.items() if value}
     return {"recordType": record.record_type, **nonempty_fields}
+
+
+def extract_record_facts(data: bytes) -> tuple[FileFacts, bytes]:
+    """Return the facts of a record, as one chunk, and the page that the chunk covers.
+
+    Raises:
+        msgspec.MsgspecError: The data is not a record.
+    """
+    record = decode_record(data)
+    text = render_page(record).encode(errors="replace")
+    lines = text.count(b"\n")
+    doc, fields = _format_headline(record), collect_filter_fields(record)
+    chunk = Chunk("record", record.name, 0, len(text), 1, lines, mode="records", doc=doc, fields=fields)
+    return FileFacts("markdown", "records", lines, [chunk]), text
+
+
+def render_page(record: TriageRecord) -> str:
+    """Render the Markdown page of a record."""
+    return "\n".join(_render_lines(record)).rstrip() + "\n"
+
+
+def _format_headline(record: TriageRecord) -> str:
+    decision, vuln = record.decision, record.vuln
+    subject = vuln.title or record.package.name or record.name
+    return f"Decision {decision.status}: {subject}" if decision else subject
+
+
+def _render_lines(record: TriageRecord) -> Iterator[str]:
+    vuln, package, asset = record.vuln, record.package, record.asset
+    headline = _format_headline(record)
+    yield f"# {record.name}" if headline == record.name else f"# {record.name}: {headline}"
+    yield ""
+    if record.decision is not None:
+        yield from _render_decision(record.decision)
+    yield from _render_rows(
+        ("Record", f"{record.record_type} {record.record_id} from {record.source}"),
+        ("CVE", vuln.cve),
+        ("Also known as", ", ".join(alias for alias in vuln.aliases if alias not in (vuln.cve, vuln.vuln_id))),
+        ("Severity", _format_severity(record)),
+        ("Status", record.status),
+        ("Weakness", ", ".join(vuln.cwe)),
+    )
+    yield from _render_rows(
+        ("Package", " ".join(filter(None, (package.ecosystem, package.name)))),
+        ("Installed", package.installed_version),
+        ("Affected", package.affected_range),
+        ("Fixed in", package.fixed_version),
+        ("Manifest", package.manifest_path),
+        ("Package URL", package.purl),
+    )
+    yield from _render_rows(
+        ("Service", record.service),
+        ("Environment", record.env),
+        ("Team", record.team),
+        ("Owner", record.owner),
+        ("Repository", record.repo),
+        ("Asset", " ".join(filter(None, (asset.asset_type, asset.asset_id)))),
+        ("Account", " ".join(filter(None, (asset.account, asset.region)))),
+        *record.labels.items(),
+        *((f"Tag {key}", value) for key, value in asset.tags.items()),
+    )
+    yield from _render_exposure(record)
+    yield from _render_section("Where", map(_format_location, record.locations))
+    if vuln.description:
+        yield from ("## Description", "", vuln.description, "")
+    yield from _render_section("References", vuln.references)
+
+
+def _render_rows(*rows: tuple[str, str]) -> Iterator[str]:
+    items = [f"- {name}: {value}" for name, value in rows if value]
+    if items:
+        yield from (*items, "")
+
+
+def _format_severity(record: TriageRecord) -> str:
+    cvss = record.vuln.cvss
+    score = f"CVSS {cvss.score:g}" if cvss and cvss.score is not None else ""
+    vector = cvss.vector if cvss else ""
+    return ", ".join(filter(None, (record.vuln.severity, score, vector)))
+
+
+def _render_decision(decision: Decision) -> Iterator[str]:
+    yield from _render_rows(
+        ("Decision", decision.status),
+        ("Because", ", ".join(decision.justification_codes)),
+        ("Reviewer", decision.reviewer),
+        ("Expires", decision.expires_at),
+        ("Finding", decision.finding_record_id),
+    )
+    if decision.justification:
+        yield from (decision.justification, "")
+    yield from _render_section("Evidence", decision.evidence_refs)
+
+
+def _render_exposure(record: TriageRecord) -> Iterator[str]:
+    exposure = record.exposure
+    exposed = {None: "", True: "yes", False: "no"}[exposure.internet_exposed]
+    yield from _render_rows(
+        ("Exposed to the internet", exposed),
+        ("Public endpoint", exposure.public_endpoint),
+        ("Data sensitivity", exposure.data_sensitivity),
+        ("Business criticality", exposure.business_criticality),
+        ("Compensating controls", "; ".join(exposure.compensating_controls)),
+    )
+
+
+def _format_location(location: Location) -> str:
+    text = f"{location.path}:{location.start_line}" if location.start_line else location.path
+    snippet = " ".join(location.snippet.split())
+    return f"{text} {snippet}" if snippet else text
+
+
+def _render_section(title: str, items: Iterable[str]) -> Iterator[str]:
+    bullets = [f"- {item}" for item in items]
+    if bullets:
+        yield from (f"## {title}", "", *bullets, "")

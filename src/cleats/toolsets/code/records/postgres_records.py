@@ -1,9 +1,8 @@
 """Records in a PostgreSQL database that many machines share, with one book per repository.
 
-Every change increments the revision of its book. A writer locks the book, so changes are
-serialized, and a machine that knows a revision fetches only newer records. The database is
-authoritative; each machine caches the records as files, from which it builds its index. Timestamps
-come from the clock of the database, which is the same for all machines.
+Every change increments the revision of its book. A writer locks the book, so changes are serialized, and a machine that
+knows a revision fetches only newer records. The database is authoritative; each machine caches the records as files,
+from which it builds its index. Timestamps come from the clock of the database, which is the same for all machines.
 """
 
 import logging
@@ -19,17 +18,17 @@ import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import postgres
-from cleats.system.atomic_files import replace_text
-from cleats.system.locks import try_exclusive_lock
+from cleats.system.atomic_files import replace_text, try_exclusive_lock
 from cleats.toolsets.code.records.archive import (
     FOLDERS_BY_TYPE,
     RECORD_SUFFIX,
     RecordArchive,
+    RecordChange,
     build_write_error,
     parse_record,
+    update_timestamps,
 )
 from cleats.toolsets.code.records.model import RECORD_ID_PATTERN, RecordType, TriageRecord, encode_json
-from cleats.toolsets.code.records.record_store import RecordChange, update_timestamps
 
 if TYPE_CHECKING:
     from cleats.system.postgres import Connection
@@ -109,11 +108,8 @@ class RecordDatabase:
                     self._has_tables = True
                 yield connection
         except postgres.UnreachableError as error:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE,
-                f"The records cannot be reached: {error}.",
-                hint="Try again; nothing was half written.",
-            ) from None
+            message = f"The records cannot be reached: {error}."
+            raise ToolError(ErrorCode.UNAVAILABLE, message, hint="Try again; nothing was half written.") from None
 
 
 @dataclass(frozen=True)
@@ -190,39 +186,31 @@ class DatabaseRecordWriter:
             revision = self._lock_book() + 1
             existing = self._load_existing([record.record_id for record in records])
             [timestamp] = _fetch_one(self.connection, _SELECT_NOW_SQL)
-            changes = [
-                update_timestamps(new_record, existing.get(new_record.record_id), timestamp) for new_record in records
-            ]
+            changes = [update_timestamps(record, existing.get(record.record_id), timestamp) for record in records]
             rows = [
-                (self.name, new_record.record_id, new_record.record_type, revision, encode_json(new_record).decode())
-                for new_record, change in zip(records, changes, strict=True)
+                (self.name, record.record_id, record.record_type, revision, encode_json(record).decode())
+                for record, change in zip(records, changes, strict=True)
                 if change != "unchanged"
             ]
             if rows:
                 with self.connection.cursor() as cursor:
                     cursor.executemany(_UPSERT_RECORD_SQL, rows)
-                self.connection.execute(
-                    "UPDATE cleats_record_books SET revision = %s WHERE name = %s", (revision, self.name)
-                )
+                update = "UPDATE cleats_record_books SET revision = %s WHERE name = %s"
+                self.connection.execute(update, (revision, self.name))
         return changes
 
     def _lock_book(self) -> int:
-        """Lock the book until the transaction ends and return its revision."""
         for statement in _SET_TIMEOUTS_SQL:
             self.connection.execute(statement)
-        self.connection.execute(
-            "INSERT INTO cleats_record_books (name, book) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-            (self.name, uuid4().hex),
-        )
+        insertion = "INSERT INTO cleats_record_books (name, book) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        self.connection.execute(insertion, (self.name, uuid4().hex))
         query = "SELECT revision FROM cleats_record_books WHERE name = %s FOR UPDATE"
         [revision] = _fetch_one(self.connection, query, self.name)
         return int(revision)
 
     def _load_existing(self, record_ids: Sequence[str]) -> dict[str, TriageRecord | None]:
-        rows = self.connection.execute(
-            "SELECT record_id, body FROM cleats_records WHERE name = %s AND record_id = ANY(%s)",
-            (self.name, record_ids),
-        )
+        query = "SELECT record_id, body FROM cleats_records WHERE name = %s AND record_id = ANY(%s)"
+        rows = self.connection.execute(query, (self.name, record_ids))
         return {record_id: parse_record(record_id, body.encode()) for record_id, body in rows}
 
 
@@ -234,9 +222,8 @@ def _fetch_revision(connection: "Connection", name: str) -> BookRevision:
 def _iter_newer_records(connection: "Connection", name: str, revision: int) -> Iterator[tuple[RecordType, str, str]]:
     with connection.transaction(), connection.cursor(name="cleats_records") as cursor:
         cursor.itersize = FETCH_BATCH_RECORDS
-        cursor.execute(
-            "SELECT kind, record_id, body FROM cleats_records WHERE name = %s AND revision > %s", (name, revision)
-        )
+        query = "SELECT kind, record_id, body FROM cleats_records WHERE name = %s AND revision > %s"
+        cursor.execute(query, (name, revision))
         yield from cursor
 
 
@@ -248,7 +235,6 @@ def _fetch_one(connection: "Connection", query: str, *values: object) -> tuple[A
 
 @contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    """Wait for the lock of the local copy and hold it."""
     while (lock := try_exclusive_lock(path)) is None:
         time.sleep(LOCK_RETRY_SECONDS)
     try:

@@ -12,8 +12,8 @@ from cleats.settings import Settings
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
+    from cleats.toolsets.code.records.archive import RecordStore
     from cleats.toolsets.code.records.postgres_records import RecordDatabase
-    from cleats.toolsets.code.records.record_store import RecordStore
 
 
 class RecordStores:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.processes import blocking
 from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
@@ -28,7 +29,8 @@ from cleats.toolsets.code.index.shard_writer import list_shard_folders
 from cleats.toolsets.code.query import filters
 from cleats.toolsets.code.query.filters import SearchFilter
 from cleats.toolsets.code.search import tantivy_backend
-from cleats.toolsets.code.search.adjustments import (
+from cleats.toolsets.code.search.expressions import Expression
+from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
@@ -38,7 +40,6 @@ from cleats.toolsets.code.search.adjustments import (
     mark_duplicates,
     weigh_bodies,
 )
-from cleats.toolsets.code.search.expressions import Expression
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
 
 MASK_CACHE_BYTES: Final = 16 << 20
@@ -168,11 +169,11 @@ class SearchEngine:
     @_report_damage()
     def _open_backend(self, name: str) -> SearchBackend:
         if name == "memory":
-            from cleats.toolsets.code.search.memory_backend import MemoryBackend  # noqa: PLC0415
+            from cleats.toolsets.code.search.reference_backends import MemoryBackend  # noqa: PLC0415
 
             return MemoryBackend.from_generation(self.folder, self.shards, self.path_order)
         if name == "sqlite-fts":
-            from cleats.toolsets.code.search.sqlite_backend import FtsBackend  # noqa: PLC0415
+            from cleats.toolsets.code.search.reference_backends import FtsBackend  # noqa: PLC0415
 
             return FtsBackend.open(self.folder, self.path_order)
         return tantivy_backend.TantivyBackend(self.folder, self.shard_starts, self._mode_numbers, self.path_order)
@@ -181,6 +182,7 @@ class SearchEngine:
         """Return the chunks that pass every filter; None when there is no filter."""
         combined: Mask | None = None
         for search_filter in search_filters:
+            blocking.raise_if_stopped()
             mask = self._compute_filter_mask(search_filter)
             combined = mask if combined is None else combined & mask
         return combined
@@ -251,7 +253,7 @@ class SearchEngine:
 
     @cached_property
     def _test_mask(self) -> Mask:
-        return self._concatenate([_mask_files(columns, _is_test_path) for columns in self.shards])
+        return self._concatenate([_mask_files(columns, TEST_PATH_PATTERN.search) for columns in self.shards])
 
     @cached_property
     def _duplicate_mask(self) -> Mask:
@@ -285,8 +287,6 @@ class SearchEngine:
 
 
 class _ChunkIdentities(dict[int, ChunkIdentity]):
-    """The identity of each chunk, computed on first use."""
-
     def __init__(self, starts: Sequence[int], columns: Sequence[ShardColumns]) -> None:
         super().__init__()
         self._starts, self._columns = starts, columns
@@ -321,9 +321,8 @@ def _compute_body_weights(columns: ShardColumns) -> NDArray[np.float32]:
     return weights
 
 
-def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], bool]) -> Mask:
-    """Return the mask of the chunks in files with an accepted path."""
-    return np.asarray(list(map(accepts_path, columns.paths.values())), np.bool_)[columns.file_by_chunk]
+def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], object]) -> Mask:
+    return np.asarray([bool(accepts_path(path)) for path in columns.paths.values()], np.bool_)[columns.file_by_chunk]
 
 
 def _mask_prototypes(columns: ShardColumns) -> Mask:
@@ -333,7 +332,3 @@ def _mask_prototypes(columns: ShardColumns) -> Mask:
     if column is None or PROTOTYPE_MODIFIER not in values:
         return np.zeros(columns.chunk_count, np.bool_)
     return column.mask_owners(np.asarray([values.index(PROTOTYPE_MODIFIER)], np.int32))
-
-
-def _is_test_path(path: str) -> bool:
-    return TEST_PATH_PATTERN.search(path) is not None

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from cleats.system.processes import blocking
 from cleats.toolsets.code.index import tokens
 from cleats.toolsets.code.query.tree import And, Not, Or, Phrase, QueryNode, Term
 
@@ -55,7 +56,6 @@ Expression: TypeAlias = WordMatch | SequenceMatch | AnyOf | AllOf | Negation | C
 NAME_BOOST, PATH_BOOST = 2.0, 0.4
 """Boosts of a match in a name and in a path, relative to one in the text."""
 
-
 MATCH_EVERYTHING: Final = Negation(AnyOf(()))
 
 
@@ -88,16 +88,10 @@ def match_phrase(text: str, *, cased: bool = False) -> Expression:
     if cased:
         return _match_sequence("cased", tuple(tokens.tokenize_cased(text)))
     pieces = tuple(tokens.tokenize_text(text))
+    matches = (_match_sequence("words", pieces), _match_sequence("name", pieces, NAME_BOOST))
     if len(pieces) == 1:
-        return AnyOf((_match_sequence("words", pieces), _match_sequence("name", pieces, NAME_BOOST)))
-    stems = tuple(map(tokens.stem_word, pieces))
-    return AnyOf(
-        (
-            _match_sequence("words", pieces),
-            _match_sequence("name", pieces, NAME_BOOST),
-            _match_sequence("path", stems, PATH_BOOST),
-        )
-    )
+        return AnyOf(matches)
+    return AnyOf((*matches, _match_sequence("path", tuple(map(tokens.stem_word, pieces)), PATH_BOOST)))
 
 
 def _match_sequence(field: str, words: tuple[str, ...], boost: float = 1.0) -> Expression:
@@ -114,6 +108,7 @@ LookUpLeaves: TypeAlias = Callable[[Sequence[ExpressionLeaf]], ChunkScores]
 
 def evaluate_expression(expression: Expression, look_up: LookUpLeaves, chunk_count: int) -> ChunkScores:
     """Return every chunk that matches, with its score, out of `chunk_count` chunks."""
+    blocking.raise_if_stopped()
     match expression:
         case WordMatch() | SequenceMatch():
             return look_up([expression])
@@ -122,9 +117,8 @@ def evaluate_expression(expression: Expression, look_up: LookUpLeaves, chunk_cou
         case AnyOf(parts):
             leaves = [part for part in parts if isinstance(part, WordMatch | SequenceMatch)]
             branches = [part for part in parts if not isinstance(part, WordMatch | SequenceMatch)]
-            return sum_scores(
-                [look_up(leaves), *(evaluate_expression(branch, look_up, chunk_count) for branch in branches)]
-            )
+            branch_scores = (evaluate_expression(branch, look_up, chunk_count) for branch in branches)
+            return sum_scores([look_up(leaves), *branch_scores])
         case AllOf(parts):
             return _evaluate_all(parts, look_up, chunk_count)
         case Negation():

@@ -33,8 +33,6 @@ _SELECT_TEXT_SQL = "SELECT text FROM files WHERE id = ?"
 
 
 class _SignatureFacts(msgspec.Struct):
-    """The only fact of a chunk that a compact answer needs."""
-
     signature: str = ""
 
 
@@ -146,11 +144,9 @@ class CatalogueReader:
     def read_row(self, path: str, ordinal: int) -> HitRow:
         """Return a chunk by its file and its ordinal in the file."""
         execute = self.catalogue.connection.execute
-        location = self._locations.get(path)
-        if location is None:
-            [location] = execute(_LOCATE_FILE_SQL, (path,))
-            self._locations[path] = location
-        file, lang, first = location
+        if path not in self._locations:
+            [self._locations[path]] = execute(_LOCATE_FILE_SQL, (path,))
+        file, lang, first = self._locations[path]
         # The chunks of a file are written one after the other, so a guess is nearly always right.
         rows = list(execute(_SELECT_BY_ID_SQL, (first + ordinal, file, ordinal)))
         [columns] = rows or execute(_SELECT_BY_ORDINAL_SQL, (file, ordinal))
@@ -238,13 +234,12 @@ class LocatedHit(NamedTuple):
 
 def drop_duplicate_prose(located: Mapping[Mode, list[LocatedHit]]) -> dict[Mode, list[LocatedHit]]:
     """Remove the comments and docstrings of code that is itself among the hits."""
-    owners = {(located_hit.row.path, located_hit.row.name) for located_hit in located.get("code", ())}
-    return {
-        mode: [located_hit for located_hit in mode_hits if (located_hit.row.path, located_hit.row.name) not in owners]
-        if mode == "extracted-prose"
-        else mode_hits
-        for mode, mode_hits in located.items()
-    }
+    owners = {(row.path, row.name) for _, row in located.get("code", ())}
+
+    def is_kept(mode: Mode, row: HitRow) -> bool:
+        return mode != "extracted-prose" or (row.path, row.name) not in owners
+
+    return {mode: [item for item in hits if is_kept(mode, item.row)] for mode, hits in located.items()}
 
 
 def summarize_hit(reader: HitReader, row: HitRow, score: float) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """The answer of a search: hits by mode, the same hits by file, and statistics."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from posixpath import splitext
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from cleats.toolsets.code.analysis.facts import Chunk, Mode
-from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.query.request import HitLimits, SearchRequest
 from cleats.toolsets.code.query.tree import Question
 from cleats.toolsets.code.search import hit_details
 from cleats.toolsets.code.search.fusion import FusedHit
@@ -16,21 +17,15 @@ from cleats.toolsets.code.search.hit_details import HitDetails, HitReader, HitRo
 from cleats.toolsets.code.search.retrieval import SearchResult
 
 
-def collect_notes(result: SearchResult) -> list[dict[str, str]]:
-    """Return notes on a result, each with a code for programs and a sentence for people."""
-    return [{"code": code, "message": message} for code, message in _generate_notes(result)]
-
-
 def _generate_notes(result: SearchResult) -> Iterator[tuple[str, str]]:
+    """Yield notes on a result, each a code for programs and a sentence for people."""
     hits = [hit for mode_hits in result.hits.values() for hit in mode_hits]
     query = result.request.query
     if not result.chunk_count:
         yield "index_empty", "The index is empty."
     elif result.is_loosened:
-        yield (
-            "phrase_not_found",
-            "No chunk has the words in quotes next to each other; they were searched for as words.",
-        )
+        message = "No chunk has the words in quotes next to each other; they were searched for as words."
+        yield "phrase_not_found", message
     elif result.filter_effects:
         yield "filtered_out", _explain_filters(result)
         yield from dict.fromkeys(effect.unavailable_note for effect in result.filter_effects if effect.unavailable_note)
@@ -61,9 +56,6 @@ RESULT_KEYS: Final[dict[Mode, str]] = {
 
 ANSWER_KEYS: Final = ("code", "prose", "extractedProse", "records")
 """The same names in the order of an answer."""
-
-DEFAULT_CONTEXT_LINES: Final = 3
-"""Lines before and after a hit in a full answer, unless the caller asks for another number."""
 
 MAX_TEXT_LINES: Final = 200
 """Lines of a hit's own text in a full answer."""
@@ -104,7 +96,6 @@ def is_lean(output: str, *, explain: bool) -> bool:
 
 
 def _locate_hits(reader: HitReader, result: SearchResult) -> dict[Mode, list[LocatedHit]]:
-    """Return the hits to show, with their rows."""
     request = result.request
     located: dict[Mode, list[LocatedHit]] = {
         mode: [LocatedHit(hit, reader.read_row(hit.path, hit.ordinal)) for hit in mode_hits]
@@ -131,7 +122,7 @@ def _render_hit(reader: HitReader, result: SearchResult, located_hit: LocatedHit
 
 def _render_text(reader: HitReader, row: HitRow, request: SearchRequest) -> dict[str, Any]:
     if request.output != "compact":
-        return _render_lines(row, reader.read_lines(row), request.context or DEFAULT_CONTEXT_LINES)
+        return _render_lines(row, reader.read_lines(row), request.context)
     return hit_details.make_excerpt(row, reader.read_lines(row), request.context) if request.context else {}
 
 
@@ -220,7 +211,7 @@ def _render_facts(chunk: Chunk) -> dict[str, Any]:
     """Return the facts of a chunk under their wire names; empty facts are omitted."""
     facts: dict[str, Any] = msgspec.to_builtins(chunk)
     facts["types"] = [
-        {"where": typed.where, "name": typed.name, "type": typed.type, "origin": typed.origin} for typed in chunk.types
+        {key: getattr(typed, key) for key in ("where", "name", "type", "origin")} for typed in chunk.types
     ]
     present = {key: value for key, value in facts.items() if key not in _OMITTED_FACTS and value}
     return {_to_camel_case(key.removeprefix("is_")): value for key, value in present.items()}
@@ -232,7 +223,6 @@ def _to_camel_case(name: str) -> str:
 
 
 def _camelize_keys(value: Any) -> Any:
-    """Return a value with its keys in camel case, as on the wire."""
     if isinstance(value, dict):
         return {_to_camel_case(key): _camelize_keys(item) for key, item in value.items()}
     return [_camelize_keys(item) for item in value] if isinstance(value, list) else value
@@ -246,17 +236,15 @@ def _render_finding(finding: Any) -> Any:
 def render_bundles(hits_by_key: dict[str, list[dict[str, Any]]], *, lean: bool) -> dict[str, Any]:
     """Group the hits by file, the file with the highest total score first."""
     files: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for mode, index, hit in _enumerate_hits(hits_by_key):
-        short = {key: hit[key] for key in _BUNDLED_HIT_KEYS if key in hit}
-        location = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
-        files.setdefault(location, []).append({"mode": mode, "index": index, **short})
+    for mode, hits in hits_by_key.items():
+        for index, hit in enumerate(hits):
+            short = {key: hit[key] for key in _BUNDLED_HIT_KEYS if key in hit}
+            location = (hit["repo"], hit["file"]) if "repo" in hit else (hit["file"],)
+            files.setdefault(location, []).append({"mode": mode, "index": index, **short})
     groups = [_render_group(file_location, hits) for file_location, hits in files.items()]
     groups.sort(key=lambda g: (-g["totalScore"], -g["topScore"], -g["modeCount"], g["bundleId"]))
     if lean:
-        groups = [
-            {key: file_group[key] for key in _LEAN_GROUP_KEYS if key in file_group}
-            for file_group in groups[:MAX_BUNDLED_FILES]
-        ]
+        groups = [{key: g[key] for key in _LEAN_GROUP_KEYS if key in g} for g in groups[:MAX_BUNDLED_FILES]]
     return {"schemaVersion": 1, "groups": groups}
 
 
@@ -281,12 +269,6 @@ def _render_group(location: tuple[str, ...], hits: list[dict[str, Any]]) -> dict
     }
 
 
-def _enumerate_hits(hits_by_key: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    for mode, hits in hits_by_key.items():
-        for index, hit in enumerate(hits):
-            yield mode, index, hit
-
-
 def _render_stats(result: SearchResult) -> dict[str, Any]:
     stats: dict[str, Any] = {
         "chunks": result.chunk_count,
@@ -299,6 +281,80 @@ def _render_stats(result: SearchResult) -> dict[str, Any]:
         stats["branchMatch"] = (result.branch or "").lower() == branch.lower()
     if result.filter_effects:
         stats["filters"] = [effect.as_json() for effect in result.filter_effects]
-    if notes := collect_notes(result):
+    if notes := [{"code": code, "message": message} for code, message in _generate_notes(result)]:
         stats["notes"] = notes
+    return stats
+
+
+class RepositoryAnswer(NamedTuple):
+    """The answer of one repository."""
+
+    alias: str
+    repo_id: str
+    answer: Mapping[str, Any]
+
+    @property
+    def stats(self) -> Any:
+        return self.answer["stats"]
+
+
+def merge_answers(answers: Sequence[RepositoryAnswer], limits: HitLimits, *, lean: bool) -> dict[str, Any]:
+    """Merge the best hits of all repositories, each with the name of its repository."""
+    hits = {mode: _select_best(answers, mode, limits.code if mode == "code" else limits.other) for mode in ANSWER_KEYS}
+    return {
+        "backend": answers[0].answer["backend"],
+        **hits,
+        "bundles": render_bundles(hits, lean=lean),
+        "stats": _merge_stats(answers),
+    }
+
+
+def _select_exact(answers: Sequence[RepositoryAnswer]) -> list[RepositoryAnswer]:
+    """Return the answers that contain the phrases of the question, or all if none does."""
+
+    def is_loosened(answer: RepositoryAnswer) -> bool:
+        return any(note["code"] == "phrase_not_found" for note in answer.stats.get("notes", []))
+
+    return [answer for answer in answers if not is_loosened(answer)] or list(answers)
+
+
+def _select_best(answers: Sequence[RepositoryAnswer], mode: str, top: int) -> list[dict[str, Any]]:
+    hits = [{**hit, "repo": answer.alias} for answer in _select_exact(answers) for hit in answer.answer[mode]]
+    return sorted(hits, key=lambda hit: -hit["score"])[:top]
+
+
+def _find_common_notes(answers: Sequence[RepositoryAnswer]) -> list[dict[str, str]]:
+    first, *other_notes = [answer.stats.get("notes", []) for answer in _select_exact(answers)]
+    return [note for note in first if all(note in notes for notes in other_notes)]
+
+
+def _sum_filters(answers: Sequence[RepositoryAnswer]) -> list[dict[str, Any]]:
+    """Sum the effects of each filter, when nothing passes all filters in any repository."""
+    filter_lists = [answer.stats.get("filters", []) for answer in answers]
+    if not all(filter_lists):
+        return []
+    effects_by_filter = zip(*filter_lists, strict=True)
+    return [{**effects[0], "chunks": sum(effect["chunks"] for effect in effects)} for effects in effects_by_filter]
+
+
+def _merge_stats(answers: Sequence[RepositoryAnswer]) -> dict[str, Any]:
+    considered: Counter[str] = Counter()
+    for answer in answers:
+        considered.update(answer.stats["considered"])
+    first = answers[0].stats
+    stats: dict[str, Any] = {
+        "chunks": sum(answer.stats["chunks"] for answer in answers),
+        "considered": dict(considered),
+        "query": first["query"],
+        "branch": None,
+        **({"filters": filters} if (filters := _sum_filters(answers)) else {}),
+        **({"notes": notes} if (notes := _find_common_notes(answers)) else {}),
+        "repos": [
+            {"alias": item.alias, "repoId": item.repo_id, **{key: item.stats[key] for key in ("chunks", "branch")}}
+            for item in answers
+        ],
+    }
+    if "branchFilter" in first:
+        stats["branchFilter"] = first["branchFilter"]
+        stats["branchMatch"] = any(answer.stats["branchMatch"] for answer in answers)
     return stats

@@ -121,7 +121,6 @@ def plan_search(request: SearchRequest) -> SearchPlan:
 
 
 def _translate_constraints(query: Question, *, cased: bool) -> tuple[Expression | None, Expression | None]:
-    """Return the conditions that a chunk must match, and must not match."""
     required_phrases = tuple(translate_node(leaf, cased=cased) for leaf in query.phrases)
     excluded = tuple(translate_node(leaf, cased=cased) for leaf in query.excluded[:MAX_QUERY_WORDS])
     return AllOf(required_phrases) if required_phrases else None, AnyOf(excluded) if excluded else None

@@ -1,26 +1,29 @@
-"""One search in an open generation: filter, rank and fuse, for each mode.
+"""One search in an open generation: filter, rank and fuse, for each mode; and why nothing was found.
 
 The same masks apply to every backend and the vectors, so a filter means the same everywhere.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from difflib import get_close_matches
+from itertools import chain
+from typing import Any, Final, Protocol
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from cleats.system.processes import blocking
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index import tokens
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER
+from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
+from cleats.toolsets.code.query.filters import SearchFilter, TextCondition
 from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.query.tree import Question
-from cleats.toolsets.code.search.adjustments import score_named_chunks
-from cleats.toolsets.code.search.empty_results import FilterEffect, measure_filters
 from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
-from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists
+from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists, score_named_chunks
 from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import (
     ALL_WORDS_SCORE,
@@ -40,6 +43,21 @@ MIN_FETCHED_CHUNKS: Final = 50
 
 ALL_WORDS_BONUS: Final = 0.02
 """Points for having every word of a short question: about the distance between the first ranks."""
+
+
+class FilterEffect(Struct, frozen=True):
+    """The chunks that one argument matches by itself, in the requested modes."""
+
+    argument: str
+    chunks: int
+    suggestions: tuple[str, ...] = ()
+    """Values that chunks have, where none has the requested one."""
+    unavailable_note: tuple[str, str] | None = None
+    """A code and a sentence: the reason why no chunk of this index can match, if there is one."""
+
+    def as_json(self) -> dict[str, Any]:
+        suggestions = {"known": list(self.suggestions)} if self.suggestions else {}
+        return {"argument": self.argument, "chunks": self.chunks, **suggestions}
 
 
 class SearchResult(Struct, frozen=True):
@@ -74,29 +92,22 @@ class RankableChunks(Protocol):
         """The order of chunks that score the same."""
 
 
-class SearchCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """The caller cancelled the search."""
-
-
-def search_generation(
-    engine: SearchEngine, request: SearchRequest, is_cancelled: Callable[[], bool] = lambda: False
-) -> SearchResult:
+def search_generation(engine: SearchEngine, request: SearchRequest) -> SearchResult:
     """Find the best chunks of each mode.
 
     Raises:
         ToolError: INVALID_REQUEST, a pattern takes too long; NO_INDEX, the backend has none.
-        SearchCancelled: `is_cancelled` returned true.
+        WorkStopped: this thread works for a call that has ended.
     """
-    return search_with_fallback(lambda attempt: Retrieval(engine, attempt, is_cancelled).run(), request)
+    return search_with_fallback(lambda attempt: Retrieval(engine, attempt).run(), request)
 
 
 class Retrieval:
     """Runs one request in an engine."""
 
-    def __init__(self, engine: SearchEngine, request: SearchRequest, is_cancelled: Callable[[], bool]) -> None:
+    def __init__(self, engine: SearchEngine, request: SearchRequest) -> None:
         self._engine = engine
         self._request = request
-        self._is_cancelled = is_cancelled
         self._backend: SearchBackend = engine.get_backend(request.backend)
         self._plan: SearchPlan = plan_search(request)
         self._limit = max(MIN_FETCHED_CHUNKS, 3 * request.top)
@@ -135,8 +146,6 @@ class Retrieval:
         constraints = ((self._plan.required, True), (self._plan.excluded, False))
         active = [(constraint, is_required) for constraint, is_required in constraints if constraint is not None]
         for expression, is_required in active:
-            if self._is_cancelled():
-                raise SearchCancelled
             modes: dict[int, Mask | None] = {MODES_BY_NUMBER.index(mode): None for mode in mode_masks}
             lists = self._backend.rank(expression, modes, max(1, self._engine.chunk_count))
             for mode, mode_mask in mode_masks.items():
@@ -151,37 +160,27 @@ class Retrieval:
             MODES_BY_NUMBER.index(mode): mode_mask if is_filtered else None for mode, mode_mask in mode_masks.items()
         }
         for planned_list in self._plan.lists:
-            if self._is_cancelled():
-                raise SearchCancelled
             results = self._backend.rank(planned_list.expression, modes, self._limit)
             for mode, ranked_lists in lists_by_mode.items():
                 positions, scores = results[MODES_BY_NUMBER.index(mode)]
                 weights, order = self._engine.kind_weights[positions], self._engine.path_order[positions]
                 ranked_lists.append(weigh_list(planned_list, positions, scores, weights, order))
-        cosines, is_strict = self._compute_cosines(), self._plan.is_strict
-        name_bonuses = {"symbol": self._find_symbol_bonuses(), "mention": self._find_mention_bonuses()}
+        cosines = None
+        if self._request.use_meaning and not self._request.cased and self._plan.words:
+            cosines = self._engine.compute_cosines(self._plan.words)
+        symbol_bonuses = dict(self._find_named_chunks(self._plan.symbol, cased=self._request.cased))
+        mentioned = [self._find_named_chunks(name, cased=True) for name in self._plan.mentioned_names]
+        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
+        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
         for mode, mode_mask in mode_masks.items():
             if cosines is not None:
-                lists_by_mode[mode].append(
-                    rank_by_meaning(self._engine, cosines, mode_mask, self._limit, is_strict=is_strict)
-                )
+                is_strict = self._plan.is_strict
+                ranked = rank_by_meaning(self._engine, cosines, mode_mask, self._limit, is_strict=is_strict)
+                lists_by_mode[mode].append(ranked)
         return {
             mode: self._select_best(mode_lists, name_bonuses, mode_masks[mode])
             for mode, mode_lists in lists_by_mode.items()
         }
-
-    def _compute_cosines(self) -> NDArray[np.float32] | None:
-        if not self._request.use_meaning or self._request.cased or not self._plan.words:
-            return None
-        return self._engine.compute_cosines(self._plan.words)
-
-    def _find_symbol_bonuses(self) -> dict[int, float]:
-        name = self._plan.symbol
-        return dict(self._find_named_chunks(name, cased=self._request.cased)) if name else {}
-
-    def _find_mention_bonuses(self) -> dict[int, float]:
-        names = self._plan.mentioned_names
-        return {position: MENTION_BONUS for name in names for position, _ in self._find_named_chunks(name, cased=True)}
 
     def _find_named_chunks(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
         engine = self._engine
@@ -277,13 +276,8 @@ def _extract_full_matches(ranked_list: RankedList) -> dict[int, float]:
 def _restrict_to_first(ranked_lists: list[RankedList]) -> list[RankedList]:
     """Restrict all lists to the chunks of the first: meaning only reorders strict results."""
     allowed = ranked_lists[0].positions
-    masks = [np.isin(ranked_list.positions, allowed) for ranked_list in ranked_lists]
-    return [
-        RankedList(
-            ranked_list.name, ranked_list.weight, ranked_list.positions[list_mask], ranked_list.scores[list_mask]
-        )
-        for ranked_list, list_mask in zip(ranked_lists, masks, strict=True)
-    ]
+    masked = [(item, np.isin(item.positions, allowed)) for item in ranked_lists]
+    return [RankedList(item.name, item.weight, item.positions[mask], item.scores[mask]) for item, mask in masked]
 
 
 def rank_by_meaning(
@@ -299,3 +293,70 @@ def rank_by_meaning(
     ordered = candidates[np.lexsort((chunks.path_order[candidates], -weighted))]
     ordered = ordered[cosines[ordered] >= MIN_COSINE_SIMILARITY]
     return RankedList("meaning", MEANING_LIST_WEIGHT, ordered.astype(np.int32), cosines[ordered])
+
+
+MAX_COMPARED_VALUES: Final = 5000
+"""Largest number of values that are searched for close matches."""
+
+MAX_LISTED_VALUES: Final = 12
+"""Largest number of values that are all listed when none is close."""
+
+
+def measure_filters(engine: SearchEngine, request: SearchRequest) -> tuple[FilterEffect, ...]:
+    """Count the chunks that each filter of a request matches by itself."""
+    mode_mask = np.any([engine.get_mode_mask(mode) for mode in request.modes], axis=0)
+    by_argument: dict[str, list[SearchFilter]] = {}
+    for search_filter in request.filters:
+        by_argument.setdefault(search_filter.argument, []).append(search_filter)
+    effects = []
+    for argument, filters in by_argument.items():
+        blocking.raise_if_stopped()
+        mask = engine.compute_mask(filters)
+        count = 0 if mask is None else int(np.count_nonzero(mask & mode_mask))
+        suggestions = () if count else tuple(_suggest_values(engine, filters[0]))
+        unavailable_note = None if count else _explain_unavailable(engine.meta, argument)
+        effects.append(FilterEffect(argument, count, suggestions, unavailable_note))
+    return tuple(effects)
+
+
+def _explain_unavailable(meta: Mapping[str, Any], argument: str) -> tuple[str, str] | None:
+    if argument == "lint":
+        return ("not_linted", reason) if (reason := _explain_missing_lint(meta)) else None
+    if ARGUMENTS_BY_NAME[argument].topic != "history":
+        return None
+    if meta["commit"] is None:
+        return ("no_history", "This index knows no authors and no dates: it was built without git.")
+    # Not in what an older version built.
+    if gaps := meta.get("history_gaps"):
+        return ("history_gaps", f"This index knows only a part of the history: {'; '.join(gaps)}.")
+    return None
+
+
+def _explain_missing_lint(meta: Mapping[str, Any]) -> str:
+    """Explain why an index has no findings; empty when it was built with a linter."""
+    from cleats.toolsets.code.analysis.lint import is_empty_fingerprint  # noqa: PLC0415 - few searches end here
+
+    linters_hash = meta.get("lint_mark", "")
+    if linters_hash is None:
+        return "This index was built without linters: CLEATS_INDEX_LINT was off."
+    if is_empty_fingerprint(linters_hash):
+        return (
+            "No linter was there when this index was built. Install one (pip install ruff)"
+            " and index everything again, not only what has changed."
+        )
+    return ""
+
+
+def _suggest_values(engine: SearchEngine, search_filter: SearchFilter) -> list[str]:
+    """Return the values closest to the requested ones, or all values if there are few."""
+    if not isinstance(search_filter.condition, TextCondition):
+        return []
+    columns = [column for item in engine.shards if (column := item.get_column(search_filter.column))]
+    if sum(len(column.vocabulary) for column in columns) > MAX_COMPARED_VALUES:
+        return []
+    values = {value.lower(): value for column in columns for value in column.vocabulary.values()}
+    near: list[str] = []
+    for text in search_filter.condition.texts:
+        blocking.raise_if_stopped()
+        near += (values[item] for item in get_close_matches(text.lower(), list(values), n=3))
+    return list(dict.fromkeys(near)) or (sorted(values.values()) if len(values) <= MAX_LISTED_VALUES else [])

@@ -12,6 +12,7 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import Occur, Query
 
+from cleats.system.processes import blocking
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.segments import POSITION_BITS, POSITIONAL_FIELDS, SEGMENTS_FOLDER, TANTIVY_SCHEMA
 from cleats.toolsets.code.search import expressions as ex
@@ -71,14 +72,7 @@ class TantivyBackend:
     score_kind = "bm25-fielded"
 
     def __init__(self, folder: Path, starts: Sequence[int], modes: NDArray[np.uint8], order: NDArray[np.int64]) -> None:
-        """Open the index of a generation.
-
-        Args:
-            folder: The generation.
-            starts: The position of the first chunk of each shard.
-            modes: The mode of every chunk.
-            order: The order of chunks that score the same.
-        """
+        """Open the index of a generation by the first position of each shard, and the mode and order of each chunk."""
         self._searcher = _open_searcher(folder / SEGMENTS_FOLDER)
         self._chunk_count = int(self._searcher.num_docs)
         self._starts = np.asarray(starts, np.int64)
@@ -157,7 +151,7 @@ class TantivyBackend:
         return positions[best], scores[best]
 
     def _search(self, query: Query, limit: int) -> _RankedChunks:
-        """Return the best chunks and their scores, best first."""
+        blocking.raise_if_stopped()
         hits = self._searcher.search(query, max(1, limit), count=False).hits
         if not hits:
             return np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -218,6 +212,7 @@ class _QueryTranslator:
         return clauses + [(Occur.MustNot, self.translate(part)) for part in negative]
 
     def _get_leaf_query(self, leaf: ExpressionLeaf) -> Query | None:
+        blocking.raise_if_stopped()
         queries = self._cached_queries
         if leaf not in queries:
             if len(queries) >= MAX_CACHED_QUERIES:

@@ -6,27 +6,108 @@ thread.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from anyio import to_thread
 from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, ListChangeCallback, Tool
+from cleats.system.processes import blocking
+from cleats.toolsets.code.index.generations import GenerationLease
 from cleats.toolsets.code.index.progress import create_progress_reporter
-from cleats.toolsets.code.index.remote import RemoteIndexPort
-from cleats.toolsets.code.query.arguments import make_input_schema
+from cleats.toolsets.code.index.service import Indexes
+from cleats.toolsets.code.query.arguments import LIST_ARGUMENTS, make_input_schema
 from cleats.toolsets.code.search.answer_schema import LISTED_OUTPUT_SCHEMA, SEARCH_OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.index.service import Indexes
     from cleats.toolsets.code.query.request import SearchRequest
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engine import SearchEngine
-    from cleats.toolsets.code.search.engine_cache import SearchEnginePool
+
+MAX_OPEN_ENGINES: Final = 8
+"""Repositories that stay open: mapped files, and a few megabytes of memory each."""
+
+
+@dataclass(eq=False)
+class _OpenEngine:
+    lease: GenerationLease
+    engine: "SearchEngine"
+    searches: int = 0
+    is_retired: bool = False
+
+    def close_if_finished(self) -> None:
+        if self.is_retired and not self.searches:
+            self.engine.close()
+            self.lease.close()
+
+
+@dataclass
+class SearchEnginePool:
+    """Open engines by repository. Safe for any number of threads.
+
+    A search keeps the engine it started with. When a new generation is published, the next search
+    opens it, and the last search to leave the old one closes it.
+    """
+
+    _engines: dict[str, _OpenEngine] = field(default_factory=dict)
+    _opening_locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def use_engine(
+        self, repository: str, generation: str | None, lease: Callable[[], GenerationLease]
+    ) -> Iterator["SearchEngine"]:
+        """Provide the engine of a repository's generation, opening it with `lease` if needed."""
+        with self._lock:
+            opening = self._opening_locks.setdefault(repository, threading.Lock())
+        with opening:
+            entry = self._acquire_open(repository, generation) or self._open_engine(repository, lease())
+        try:
+            yield entry.engine
+        finally:
+            with self._lock:
+                entry.searches -= 1
+                entry.close_if_finished()
+
+    def close(self) -> None:
+        """Close all engines; those in use are closed when their searches end."""
+        with self._lock:
+            for repository in list(self._engines):
+                self._retire(repository)
+
+    def _acquire_open(self, repository: str, generation: str | None) -> _OpenEngine | None:
+        with self._lock:
+            entry = self._engines.get(repository)
+            if entry is None or entry.lease.name != generation:
+                return None
+            self._engines[repository] = self._engines.pop(repository)  # the first is the longest unused
+            entry.searches += 1
+            return entry
+
+    def _open_engine(self, repository: str, lease: GenerationLease) -> _OpenEngine:
+        from cleats.toolsets.code.search.engine import SearchEngine  # noqa: PLC0415
+
+        try:
+            entry = _OpenEngine(lease, SearchEngine.open(lease.folder), searches=1)
+        except BaseException:
+            lease.close()
+            raise
+        with self._lock:
+            self._retire(repository)
+            if len(self._engines) >= MAX_OPEN_ENGINES:
+                self._retire(next(iter(self._engines)))
+            self._engines[repository] = entry
+        return entry
+
+    def _retire(self, repository: str) -> None:
+        if (entry := self._engines.pop(repository, None)) is not None:
+            entry.is_retired = True
+            entry.close_if_finished()
+
 
 WARM_UP_DELAY_SECONDS: Final = 0.3
 """Seconds after the start in which clients connect."""
@@ -41,8 +122,10 @@ RUNNING_MESSAGE: Final = "Running search."
 
 
 @runtime_checkable
-class RemoteSearcher(RemoteIndexPort, Protocol):
+class RemoteSearcher(Protocol):
     """A remote index that answers searches itself."""
+
+    def reject_build(self, repository: "Repository") -> None: ...
 
     async def search(self, build_request: "Callable[[], SearchRequest]") -> dict[str, Any]:
         """Answer a search; `build_request` runs in a thread because its modules are large."""
@@ -51,11 +134,10 @@ class RemoteSearcher(RemoteIndexPort, Protocol):
 class SearchTool:
     """Searches the indexes of this machine."""
 
-    def __init__(self, indexes: "Indexes", *, demote_tests: bool = False) -> None:
+    def __init__(self, indexes: Indexes, *, demote_tests: bool = False) -> None:
         self._indexes = indexes
         self._demote_tests = demote_tests
-        self._engines: SearchEnginePool | None = None
-        self._engines_lock = threading.Lock()
+        self._engines = SearchEnginePool()
 
     async def search(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search."""
@@ -73,18 +155,12 @@ class SearchTool:
             if args.get("refresh"):
                 remote.reject_build(repository)
             context.progress(RUNNING_MESSAGE, phase="search")
-            return await remote.search(lambda: self._make_request(args, repository, other_roots))
+            return await remote.search(lambda: self.make_request(args, repository, other_roots))
         await self._indexes.wait_until_ready(repository)
         if args.get("refresh"):
             await self._refresh_index(repository, context)
         context.progress(RUNNING_MESSAGE, phase="search")
-        cancelled = threading.Event()
-        try:
-            answer = await to_thread.run_sync(
-                self._run_search, args, repository, cancelled.is_set, other_roots, abandon_on_cancel=True
-            )
-        finally:
-            cancelled.set()
+        answer = await blocking.run_in_thread(self._run_search, args, repository, other_roots)
         fresh = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
         if fresh is not None and fresh.is_stale:
             context.warn(
@@ -95,10 +171,12 @@ class SearchTool:
         return answer
 
     async def _search_workspace(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Search the repositories of a workspace and merge the answers."""
         from cleats.toolsets.code.query.request import choose_limits  # noqa: PLC0415
-        from cleats.toolsets.code.search.federation import RepositoryAnswer, merge_answers  # noqa: PLC0415
-        from cleats.toolsets.code.search.output import is_lean  # noqa: PLC0415
+        from cleats.toolsets.code.search.output import (  # noqa: PLC0415
+            RepositoryAnswer,
+            is_lean,
+            merge_answers,
+        )
 
         workspace = self._indexes.read_workspace(args["workspacePath"], args.get("repoPath"))
         context.about(str(workspace.path))
@@ -127,8 +205,8 @@ class SearchTool:
 
     def _find_remote_searcher(self, repository: "Repository") -> RemoteSearcher | None:
         """Return the remote index that answers searches of a repository itself, if there is one."""
-        searchers = (remote for remote in self._indexes.remotes if isinstance(remote, RemoteSearcher))
-        return next((searcher for searcher in searchers if searcher.is_read_only_for(repository)), None)
+        readers = (remote for remote in self._indexes.remotes if remote.is_read_only_for(repository))
+        return next((reader for reader in readers if isinstance(reader, RemoteSearcher)), None)
 
     async def _refresh_index(self, repository: "Repository", context: Context) -> None:
         options = self._indexes.options
@@ -142,22 +220,19 @@ class SearchTool:
         self,
         args: Mapping[str, Any],
         repository: "Repository",
-        is_cancelled: Callable[[], bool],
         other_roots: Sequence[Path] = (),
     ) -> dict[str, Any]:
         from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
-        from cleats.toolsets.code.search.retrieval import SearchCancelled, search_generation  # noqa: PLC0415
+        from cleats.toolsets.code.search.retrieval import search_generation  # noqa: PLC0415
 
-        request = self._make_request(args, repository, other_roots)
+        request = self.make_request(args, repository, other_roots)
         with self.open_engine(repository) as engine:
-            try:
-                return render_answer(engine, search_generation(engine, request, is_cancelled))
-            except SearchCancelled:
-                return {}  # nobody is waiting for it
+            return render_answer(engine, search_generation(engine, request))
 
-    def _make_request(
-        self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path]
+    def make_request(
+        self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path] = ()
     ) -> "SearchRequest":
+        """Parse the arguments of a search; call it in a worker thread."""
         from cleats.toolsets.code.query.request import SearchRoots, parse_request  # noqa: PLC0415
 
         roots = SearchRoots(repository.root, other_roots)
@@ -170,15 +245,7 @@ class SearchTool:
             ToolError: NO_INDEX, there is none.
         """
         generation = self._indexes.open_store(repository).read_current_name()
-        engines = self._engines or self._get_engine_pool()
-        return engines.use_engine(repository.id, generation, lambda: self._indexes.lease_index(repository))
-
-    def _get_engine_pool(self) -> "SearchEnginePool":
-        from cleats.toolsets.code.search.engine_cache import SearchEnginePool  # noqa: PLC0415
-
-        with self._engines_lock:
-            self._engines = self._engines or SearchEnginePool()
-            return self._engines
+        return self._engines.use_engine(repository.id, generation, lambda: self._indexes.lease_index(repository))
 
     @asynccontextmanager
     async def lifespan(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
@@ -193,12 +260,12 @@ class SearchTool:
         finally:
             for task in tasks:
                 task.cancel()
+            self._indexes.stop_checks()
             self.release_engines()
 
     def release_engines(self) -> None:
         """Release every generation that no search is using."""
-        if self._engines is not None:
-            self._engines.close()
+        self._engines.close()
 
     async def _warm_up(self) -> None:
         """Make the first search as fast as the next, where there is an index to search."""
@@ -207,23 +274,22 @@ class SearchTool:
             repository = self._indexes.find_repository(None)
             if self._indexes.open_store(repository).read_current_name() is not None:
                 args = {"query": "ready"}
-                await to_thread.run_sync(self._run_search, args, repository, lambda: False, abandon_on_cancel=True)
+                await blocking.run_in_thread(self._run_search, args, repository)
 
     def tools(self) -> tuple[Tool, ...]:
         return (
             Tool(
                 name="search",
-                version=2,
+                version=3,
                 title="Search code",
                 description=(
-                    "Find functions, classes, documents and comments in a repository, by words, "
-                    "by name or by what they mean, and by some sixty facts about them: what they "
-                    "call, read, return or throw, where they are, who wrote them when, what risk "
-                    "they carry. Filters are combined with AND. Answers with places (file and "
-                    "lines) and scores, best first, for code, prose and comments each; ask for "
-                    "output=full to get their text. Needs an index: see build_index."
+                    "Search an index of a repository for functions, classes, documents and comments: by words, name or"
+                    " meaning, and by some sixty filters on what code calls, reads, returns or throws, where it is, who"
+                    " wrote it and what risk it has. Filters are combined with AND. Returns places and scores, best"
+                    " first; context=1 adds the text. For quick questions find_code is shorter."
                 ),
                 input=make_input_schema(),
+                list_arguments=LIST_ARGUMENTS,
                 output=SEARCH_OUTPUT_SCHEMA,
                 listed_output=LISTED_OUTPUT_SCHEMA,
                 run=self.search,

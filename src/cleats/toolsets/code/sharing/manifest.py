@@ -1,6 +1,5 @@
 """Manifests of shared generations: files by hash, so that none is transferred twice."""
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from cleats.settings import SettingError
 from cleats.system import postgres
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME
+from cleats.toolsets.code.index.portable import hash_file
 from cleats.toolsets.code.sharing.storage import Storage
 
 if TYPE_CHECKING:
@@ -109,12 +109,6 @@ def parse_manifest(data: bytes) -> FleetManifest:
     if len({part.path for part in manifest.parts}) < len(manifest.parts):
         raise InvalidGenerationError("the manifest names a file twice")
     return manifest
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 hash of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 CREATE_TABLES_SQL: Final = """

@@ -14,7 +14,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ import msgspec
 from cleats.system.atomic_files import replace_text
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.generations import GenerationStore
+from cleats.toolsets.code.index.portable import hash_file
 from cleats.toolsets.code.sharing.manifest import (
     FleetManifest,
     InvalidGenerationError,
@@ -31,7 +32,6 @@ from cleats.toolsets.code.sharing.manifest import (
     Pointer,
     PointerStore,
     build_manifest,
-    hash_file,
     parse_manifest,
 )
 from cleats.toolsets.code.sharing.storage import Storage
@@ -122,8 +122,7 @@ class IndexShare:
     ) -> None:
         """Bring every part into a folder; those of the current generation are only linked."""
         moved_bytes = 0
-        lease = generation_store.lease_current()
-        try:
+        with generation_store.lease_current() or nullcontext() as lease:
             for part in manifest.parts:
                 target = draft / part.path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -131,9 +130,6 @@ class IndexShare:
                     self._fetch_part(part, target)
                 moved_bytes += part.size
                 report_progress(moved_bytes, manifest.size)
-        finally:
-            if lease is not None:
-                lease.close()
 
     def _fetch_part(self, part: ManifestPart, target: Path) -> None:
         if not self.storage.fetch(_object_key(part.sha256), target):

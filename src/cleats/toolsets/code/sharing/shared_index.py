@@ -6,7 +6,6 @@ for a newer one every few seconds, and keeps serving what it has while the stora
 
 import asyncio
 import logging
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +13,11 @@ from typing import Any
 
 from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ToolError
 from cleats.settings import Settings, get_environment
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.index.progress import BuildProgress
-from cleats.toolsets.code.index.service import Indexes
+from cleats.toolsets.code.index.service import Indexes, RemoteIndexPort
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.sharing.manifest import (
     DatabasePointerStore,
@@ -30,57 +29,11 @@ from cleats.toolsets.code.sharing.manifest import (
 from cleats.toolsets.code.sharing.publisher import IndexShare
 from cleats.toolsets.code.sharing.storage import open_storage
 
-
-class SharedIndexRole:
-    """The index of one repository, built here or on another machine."""
-
-    publishes: bool
-    """Whether this server builds it, also for others."""
-    root: Path
-    """The repository of the index, on this machine."""
-
-    @property
-    @abstractmethod
-    def reader_activity(self) -> str:
-        """The activity of a server that does not build the index, as a verb phrase."""
-
-    def is_index_of(self, repository: Repository) -> bool:
-        """Return whether this is the index of the repository."""
-        return repository.root == self.root
-
-    def is_read_only_for(self, repository: Repository) -> bool:
-        """Return whether this is the index of the repository, and another machine builds it."""
-        return self.is_index_of(repository) and not self.publishes
-
-    def reject_build(self, repository: Repository) -> None:
-        """Reject the build of an index that another machine builds.
-
-        Raises:
-            ToolError: FORBIDDEN.
-        """
-        if self.is_read_only_for(repository):
-            raise ToolError(
-                ErrorCode.FORBIDDEN,
-                f"This server {self.reader_activity}; it is built elsewhere.",
-                hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
-                "publish on the machine that builds.",
-            )
-
-    async def ensure_available(self, store: GenerationStore) -> None:
-        """Do nothing: an index that is searched where it lies is not fetched."""
-
-    async def follow(self, store: GenerationStore) -> None:
-        """Do nothing: an index that is searched where it lies is not fetched."""
-
-    async def check_reachable(self) -> None:
-        """Do nothing: a server keeps serving what it has fetched."""
-
-
 log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class SharedIndex(SharedIndexRole):
+class SharedIndex(RemoteIndexPort):
     """One shared index as seen by one server."""
 
     share: IndexShare
@@ -89,9 +42,8 @@ class SharedIndex(SharedIndexRole):
     poll_seconds: float
     _pull_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    @property
-    def name(self) -> str:
-        return self.share.name
+    def __post_init__(self) -> None:
+        self.name = self.share.name
 
     @property
     def reader_activity(self) -> str:
@@ -111,9 +63,7 @@ class SharedIndex(SharedIndexRole):
             try:
                 was_pulled = await to_thread.run_sync(self.share.pull, store)
             except (OSError, InvalidGenerationError) as error:
-                raise missing_index_error(
-                    f"shared index {self.share.name} to read", f"it cannot be had: {error}"
-                ) from None
+                raise missing_index_error(f"shared index {self.name} to read", f"it cannot be had: {error}") from None
         if not was_pulled:
             raise missing_index_error(f"shared index {self.share.name} to read", "nobody has published it yet")
 
@@ -163,7 +113,6 @@ def open_shared_index(settings: Settings, repository: Repository) -> SharedIndex
 
 
 def _object_store_options(settings: Settings) -> dict[str, Any]:
-    """Return the options of an object store, from its endpoint and the usual variables."""
     environ = get_environment(settings)
     names = {
         "AWS_ACCESS_KEY_ID": "access_key_id",

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.system import atomic_files
+from cleats.system.processes import blocking
 from cleats.system.safe_paths import check_path_name
 from cleats.toolsets.code.index.service import Indexes
-from cleats.toolsets.code.records.record_store import RecordStore
+from cleats.toolsets.code.records.archive import RecordStore
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import tool_schemas
 
@@ -49,21 +49,16 @@ class ContextPackTool:
         if freshness is not None and freshness.is_stale:
             message = f"The index is not up to date: {freshness}."
             warnings.append({"code": "index_stale", "message": message})
-        pack: dict[str, Any] = await to_thread.run_sync(self._build_pack, args, repository, store, warnings)
+        pack: dict[str, Any] = await blocking.run_in_thread(self._build_pack, args, repository, store, warnings)
         for warning in warnings:
             context.warn(warning["code"], warning["message"])
         return pack
 
     def _build_pack(
-        self,
-        args: Mapping[str, Any],
-        repository: Repository,
-        store: RecordStore,
-        warnings: list[dict[str, str]],
+        self, args: Mapping[str, Any], repository: Repository, store: RecordStore, warnings: list[dict[str, str]]
     ) -> dict[str, Any]:
         from cleats.toolsets.code.records.model import format_current_time, to_public_dict  # noqa: PLC0415
-        from cleats.toolsets.code.triage.decisions import find_related_decisions  # noqa: PLC0415
-        from cleats.toolsets.code.triage.lookup import resolve_finding  # noqa: PLC0415
+        from cleats.toolsets.code.triage.decisions import find_related_decisions, resolve_finding  # noqa: PLC0415
 
         archive = store.refresh()
         record = resolve_finding(archive, "recordId", args["recordId"])
@@ -89,12 +84,7 @@ class ContextPackTool:
         return pack
 
     def _gather_evidence(
-        self,
-        repository: Repository,
-        record: "TriageRecord",
-        *,
-        semantic: bool | None,
-        warnings: list[dict[str, str]],
+        self, repository: Repository, record: "TriageRecord", *, semantic: bool | None, warnings: list[dict[str, str]]
     ) -> list[dict[str, Any]]:
         from cleats.toolsets.code.triage.evidence import gather_evidence  # noqa: PLC0415
 
@@ -112,13 +102,12 @@ class ContextPackTool:
         return (
             Tool(
                 name="triage_context_pack",
-                version=2,
+                version=3,
                 title="Pack the context of a finding",
                 description=(
-                    "Collect what is needed to decide about a finding: the finding, earlier "
-                    "decisions about it and others like it, and where the repository mentions "
-                    "its vulnerability, imports its package, or has the lines that a scanner "
-                    "pointed at."
+                    "Collect what is needed to decide about a finding: the finding, earlier decisions about it and "
+                    "others like it, and where the repository mentions its vulnerability, imports its package, or has "
+                    "the lines that a scanner pointed at."
                 ),
                 input=arguments(tool_schemas.PACK_ARGUMENTS, required=("recordId",)),
                 output=tool_schemas.PACK_OUTPUT_SCHEMA,

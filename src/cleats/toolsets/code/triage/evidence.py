@@ -51,8 +51,7 @@ _PYPI_MODULE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "dnspython": ("dns",),
     "websocket-client": ("websocket",),
 }
-"""PyPI packages whose modules have other names; other packages are imported by their name with
-`_`."""
+"""PyPI packages whose modules have other names; other packages are imported by their name with `_`."""
 
 
 def list_import_names(package: str, ecosystem: str) -> list[str]:
@@ -91,9 +90,8 @@ ANSWER_KEYS_BY_MODE: Final = {"code": "code", "prose": "prose", "extracted-prose
 
 _NON_WORD_PATTERN = re.compile(r"[^\w.-]+")
 _SELECT_ENCLOSING_CHUNK_SQL = (
-    "SELECT c.ordinal FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ?"
-    " AND c.mode = 'code' AND c.start_line <= ? AND c.end_line >= ?"
-    " ORDER BY c.end_line - c.start_line, c.ordinal LIMIT 1"
+    "SELECT c.ordinal FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ? AND c.mode = 'code' AND "
+    "c.start_line <= ? AND c.end_line >= ? ORDER BY c.end_line - c.start_line, c.ordinal LIMIT 1"
 )
 
 
@@ -151,7 +149,6 @@ def _extract_endpoint_term(text: str) -> str:
 
 
 def _clean_title(title: str) -> str:
-    """Turn a title into a query without operators."""
     words = (word.strip("-.") for word in _NON_WORD_PATTERN.sub(" ", title).split())
     return " ".join(word.lower() if word in QUERY_OPERATORS else word for word in words if word)
 
@@ -200,7 +197,6 @@ def _summarize_hit(hit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_located_code(engine: "SearchEngine", root: Path, finding: TriageRecord) -> Iterator[dict[str, Any]]:
-    """Yield the code at the locations that a scanner reported."""
     locations = [candidate for candidate in finding.locations if candidate.start_line]
     if not locations:
         return

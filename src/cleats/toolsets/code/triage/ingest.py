@@ -17,9 +17,9 @@ import msgspec
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.extract import convert_to_utf8
 from cleats.toolsets.code.index.file_reader import NotAFileError, read_content
+from cleats.toolsets.code.records.archive import RecordChange, RecordWriter
 from cleats.toolsets.code.records.model import TriageRecord, compute_record_id, encode_json
-from cleats.toolsets.code.records.record_store import RecordChange, RecordWriter
-from cleats.toolsets.code.triage.lookup import apply_meta
+from cleats.toolsets.code.triage.decisions import apply_meta
 from cleats.toolsets.code.triage.sources.registry import (
     SOURCES_BY_NAME,
     build_format_hint,
@@ -49,8 +49,7 @@ def read_documents(input_path: str, root: Path) -> Documents:
     """Read a file whose path is absolute or relative to the root of a repository.
 
     Raises:
-        ToolError: NOT_FOUND if there is no such file; INVALID_REQUEST if it is not a JSON file or
-            too large.
+        ToolError: NOT_FOUND if there is no such file; INVALID_REQUEST if it is not a JSON file or too large.
     """
     return parse_documents(input_path, _read_bytes(input_path, root))
 
@@ -153,8 +152,7 @@ class IngestResult:
     duplicates: int = 0
     """Findings that occur more than once in the documents."""
     recognised: bool = False
-    """True if the source has a recognizable format, so that a report without findings is
-    plausible."""
+    """True if the source has a recognizable format, so that a report without findings is plausible."""
     changes: Counter[RecordChange] = field(default_factory=Counter)
     records: dict[str, RecordChange] = field(default_factory=dict)
     error_details: list[dict[str, Any]] = field(default_factory=list)

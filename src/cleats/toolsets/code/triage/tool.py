@@ -1,7 +1,6 @@
 """The tools `triage_ingest` and `triage_decision`.
 
-This module is imported when a server starts; the readers of documents are imported by the first
-call.
+This module is imported when a server starts; the readers of documents are imported by the first call.
 """
 
 import threading
@@ -15,14 +14,14 @@ from msgspec.structs import replace
 from cleats.contract.errors import ErrorCode
 from cleats.contract.tools import Context, Hints, Tool, arguments
 from cleats.toolsets.code.index.options import expand_mode
+from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
-from cleats.toolsets.code.records.archive import RecordArchive, virtual_path
-from cleats.toolsets.code.records.record_store import RecordStore
+from cleats.toolsets.code.index.tool import build_unused_argument_error
+from cleats.toolsets.code.records.archive import RecordArchive, RecordStore, virtual_path
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.triage import tool_schemas
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.index.progress import BuildProgress
     from cleats.toolsets.code.records.model import TriageRecord
     from cleats.toolsets.code.triage.ingest import IngestProgress, IngestResult
 
@@ -40,6 +39,10 @@ class TriageTools:
 
     async def ingest(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository, store = self._open_records(args, context)
+        if not args["buildIndex"] and not args["incremental"]:
+            raise build_unused_argument_error("incremental", "buildIndex")
+        if not args["buildIndex"] and "stubEmbeddings" in args:
+            raise build_unused_argument_error("stubEmbeddings", "buildIndex")
         shared_index = args["buildIndex"] and self._indexes.find_remote_builder(repository)
         abandoned = threading.Event()
 
@@ -69,19 +72,13 @@ class TriageTools:
         }
         if shared_index:
             context.warn(
-                "index_elsewhere",
-                f"The shared index {shared_index} is built elsewhere and has the records soon.",
+                "index_elsewhere", f"The shared index {shared_index} is built elsewhere and has the records soon."
             )
         elif args["buildIndex"]:
             answer["index"] = await self._build_index(repository, args, context)
         return answer
 
     async def _build_index(self, repository: Repository, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        def report_progress(progress: "BuildProgress") -> None:
-            context.progress(
-                progress.message, phase=progress.phase, done=progress.done or None, total=progress.total or None
-            )
-
         has_index = self._indexes.open_store(repository).read_current_name() is not None
         stub_embeddings = args.get("stubEmbeddings")
         options = replace(
@@ -90,7 +87,7 @@ class TriageTools:
             incremental=args["incremental"],
             vectors=None if stub_embeddings is None else not stub_embeddings,
         )
-        result = await self._indexes.build_index(repository, options, report_progress)
+        result = await self._indexes.build_index(repository, options, create_progress_reporter(context))
         for warning in result.warnings:
             context.warn("index_incomplete", warning)
         return {
@@ -124,13 +121,12 @@ class TriageTools:
         return (
             Tool(
                 name="triage_ingest",
-                version=2,
+                version=3,
                 title="Take in findings",
                 description=(
-                    "Take in what a scanner found: vulnerable packages, findings in code or in "
-                    "the cloud. Each becomes a record of this repository with a lasting id; the"
-                    " same again changes nothing. With buildIndex=true, search finds them with "
-                    "mode=records, and by their fields with meta."
+                    "Take in what a scanner found: vulnerable packages, findings in code or in the cloud. Each becomes "
+                    "a record of this repository with a lasting id; the same again changes nothing. With "
+                    "buildIndex=true, search finds them with mode=records, and by their fields with meta."
                 ),
                 input=arguments(tool_schemas.INGEST_ARGUMENTS, required=("source", "inputPath")),
                 output=tool_schemas.INGEST_OUTPUT_SCHEMA,
@@ -152,13 +148,12 @@ class TriageTools:
             ),
             Tool(
                 name="triage_decision",
-                version=2,
+                version=3,
                 title="Decide on a finding",
                 description=(
-                    "Record what was decided about a finding: fix, accept, defer, "
-                    "false_positive or not_affected, why, by whom and until when. Decisions are "
-                    "added, never changed; the newest counts, and those on similar findings are "
-                    "shown by triage_context_pack."
+                    "Record what was decided about a finding: fix, accept, defer, false_positive or not_affected, why, "
+                    "by whom and until when. Decisions are added, never changed; the newest counts, and those on "
+                    "similar findings are shown by triage_context_pack."
                 ),
                 input=arguments(tool_schemas.DECISION_ARGUMENTS, required=("finding", "status")),
                 output=tool_schemas.DECISION_OUTPUT_SCHEMA,
@@ -198,8 +193,7 @@ def _ingest_file(
 
 
 def _save_decision(args: Mapping[str, Any], store: RecordStore) -> "TriageRecord":
-    from cleats.toolsets.code.triage.decisions import build_decision  # noqa: PLC0415
-    from cleats.toolsets.code.triage.lookup import resolve_finding  # noqa: PLC0415
+    from cleats.toolsets.code.triage.decisions import build_decision, resolve_finding  # noqa: PLC0415
 
     record = build_decision(resolve_finding(store.refresh(), "finding", args["finding"]), args)
     with store.open_writer() as writer:

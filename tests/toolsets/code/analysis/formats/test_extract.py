@@ -3,7 +3,7 @@ import pytest
 from cleats.toolsets.code.analysis import extract as extracting
 from cleats.toolsets.code.analysis.extract import convert_to_utf8, extract_facts
 from cleats.toolsets.code.analysis.facts import CommentBlock
-from cleats.toolsets.code.analysis.formats.comments import clean_remark, extract_prose
+from cleats.toolsets.code.analysis.formats.registry import clean_remark, extract_prose
 
 
 def test_what_cannot_be_parsed_is_cut_into_lines_and_says_so(

@@ -13,10 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cleats.system import git
-from cleats.toolsets.code.analysis.history.git_log import FilePatch, GitLogParser, HistoryEvent, Hunk, unquote_path
-from cleats.toolsets.code.analysis.history.line_authors import BlameLedger
-from cleats.toolsets.code.analysis.history.log_reader import count_skipped_commits
-from cleats.toolsets.code.analysis.history.replay import History
+from cleats.toolsets.code.analysis.history.line_authors import (
+    BlameLedger,
+    FilePatch,
+    GitLogParser,
+    HistoryEvent,
+    Hunk,
+    unquote_path,
+)
+from cleats.toolsets.code.analysis.history.replay import History, count_skipped_commits
 from tests.support.git_repositories import ANN_IDENTITY, BEN_IDENTITY, GitCheckout
 from tests.support.shell import LAW_SETTINGS
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from cleats.toolsets.code.analysis.facts import Chunk
-from cleats.toolsets.code.analysis.languages import c_preprocessor, grammar_workarounds
+from cleats.toolsets.code.analysis.languages import grammar_workarounds
 from cleats.toolsets.code.analysis.languages.engine import parse_declarations
 
 BROKEN_CLASS = "class API Broken : public Base {\n  int x;\n};\n"
@@ -81,7 +81,7 @@ def test_a_macro_between_type_and_name_is_neither() -> None:
     ],
 )
 def test_what_is_a_name_or_a_call_is_left_as_it_is(source: bytes) -> None:
-    assert c_preprocessor.blank_macros(source) == source
+    assert grammar_workarounds.blank_macros(source) == source
 
 
 def test_a_word_of_the_language_is_no_name_of_a_function() -> None:
@@ -185,7 +185,7 @@ int both(void) {{
 def test_a_condition_around_most_of_a_file_is_left_as_it_is() -> None:
     source = "#ifndef A\n#error no\n#else\n" + "int f(void) { (\n" * 400 + "#endif\n"
 
-    assert c_preprocessor.resolve_conditions(source.encode()) == source.encode()
+    assert grammar_workarounds.resolve_conditions(source.encode()) == source.encode()
 
 
 def test_macros_of_python_that_stand_alone_cost_no_function() -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
 from cleats.toolsets.code.analysis.risk import function_flows, summary
-from cleats.toolsets.code.analysis.risk.flow_solver import solve_function
 from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk
+from cleats.toolsets.code.analysis.risk.linking import solve_function
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
 from tests.support.risk_steps import (
     RISK_RULES,

@@ -7,7 +7,7 @@ from itertools import chain, count
 
 import pytest
 
-from cleats.toolsets.code.analysis.risk import flow_solver, linking
+from cleats.toolsets.code.analysis.risk import linking
 from cleats.toolsets.code.analysis.risk.call_graph import CallGraph
 from cleats.toolsets.code.analysis.risk.call_resolution import Function, FunctionDirectory, find_parameter
 from cleats.toolsets.code.analysis.risk.linking import LinkableFunction, link_functions, update_links
@@ -319,7 +319,7 @@ def make_node(name: str, *, sources: int = 0, sinks: int = 0) -> LinkableFunctio
 def test_flows_beyond_the_limit_are_cut_and_said() -> None:
     (risk,) = link_functions([make_node("f", sources=20, sinks=20)]).values()
 
-    assert len(risk.flows) == flow_solver.MAX_FUNCTION_FLOWS
+    assert len(risk.flows) == linking.MAX_FUNCTION_FLOWS
     assert risk.capped
     assert risk.flows == sorted(risk.flows, key=lambda flow: (flow.source_line, flow.sink_line))
 
@@ -344,7 +344,7 @@ def test_a_value_that_comes_back_in_a_loop_is_followed() -> None:
         ],
     )
 
-    assert [str(flow) for flow in flow_solver.solve_function(summary, "a.py", {}).flows] == ["s->k"]
+    assert [str(flow) for flow in linking.solve_function(summary, "a.py", {}).flows] == ["s->k"]
 
 
 # What is known between builds

@@ -25,21 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 SUFFIX_RULES = (
-    ("ies", "y"),
-    ("ing", ""),
-    ("ing", "e"),
-    ("ed", ""),
-    ("ed", "e"),
-    ("es", ""),
-    ("s", ""),
-    ("er", ""),
-    ("er", "e"),
-    ("ers", ""),
-    ("ly", ""),
-    ("able", ""),
-    ("able", "e"),
-    ("ness", ""),
-    ("ment", ""),
+    *(("ies", "y"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("s", ""), ("er", ""), ("er", "e")),
+    *(("ers", ""), ("ly", ""), ("able", ""), ("able", "e"), ("ness", ""), ("ment", "")),
 )
 """English suffixes and their replacements; the first that fits wins."""
 
@@ -49,8 +36,7 @@ MAX_WORD_CHARS = 40
 """Longer runs of letters are encodings and digests, not words."""
 
 MAX_ROW_BY_PIECE_CHARS = {2: 1_500, 3: 6_000}
-"""The rows below which short pieces of words must lie, by length: `id`, `db` and `url`, but not
-`zqx`."""
+"""The rows below which short pieces of words must lie, by length: `id`, `db` and `url`, but not `zqx`."""
 
 PIECE_COST = 3.0
 """The cost of each piece in addition to its rank, so that few long pieces beat many short ones."""
@@ -67,9 +53,8 @@ def find_rows(word: str, row_by_word: Mapping[str, int]) -> tuple[int, ...]:
     if len(word) > MAX_WORD_CHARS:
         return ()
     if LETTERS_PATTERN.fullmatch(word) is None:
-        return tuple(
-            row for run in LETTERS_PATTERN.findall(word) if len(run) > 1 for row in find_rows(run, row_by_word)
-        )
+        runs = [run for run in LETTERS_PATTERN.findall(word) if len(run) > 1]
+        return tuple(row for run in runs for row in find_rows(run, row_by_word))
     for stem in _generate_stems(word):
         if (row := row_by_word.get(stem)) is not None:
             return (row,)
@@ -90,7 +75,6 @@ def _generate_stems(word: str) -> Iterator[str]:
 
 
 def _split_into_words(word: str, row_by_word: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the rows of the cheapest split of a word into known words."""
     best: list[tuple[float, tuple[int, ...]] | None] = [(0.0, ())]
     for end in range(1, len(word) + 1):
         candidates = []
@@ -105,7 +89,6 @@ def _split_into_words(word: str, row_by_word: Mapping[str, int]) -> tuple[int, .
 
 
 def _find_prefix(word: str, row_by_word: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the row of the longest known prefix that is more than half of the word."""
     for end in range(len(word) - 1, max(MIN_PREFIX_CHARS, len(word) // 2 + 1) - 1, -1):
         if (row := row_by_word.get(word[:end])) is not None:
             return (row,)
@@ -116,20 +99,16 @@ DATA_FOLDER: Final = Path(__file__).parent / "data"
 ROWS_FILE_NAME: Final = "vectors.npy"
 
 ENCODER_VERSION: Final = 2
-"""The version of the encoder, part of the fingerprint; raised when the same table would give other
-vectors."""
+"""The version of the encoder, part of the fingerprint; raised when the same table would give other vectors."""
 
 VECTOR_LENGTH: Final = 320
-"""The length of an int8 vector. The largest of its 160 components seldom exceeds 0.4 of the
-length."""
+"""The length of an int8 vector. The largest of its 160 components seldom exceeds 0.4 of the length."""
 
 MAX_TEXT_ROWS: Final = 32_768
-"""The most rows added for one text. More would exceed the exact integers of float32: 32,768 * 4 *
-127."""
+"""The most rows added for one text. More would exceed the exact integers of float32: 32,768 * 4 * 127."""
 
 PART_WEIGHTS: Final = (10, 5, 3)
-"""The weights of a text, its name and its path in its vector; measured, see
-docs/search-quality.md."""
+"""The weights of a text, its name and its path in its vector; measured, see docs/search-quality.md."""
 
 DIRECTION_STEPS: Final = 4096
 """The resolution of a direction that is added to another: far finer than the final 8 bits."""
@@ -142,8 +121,6 @@ MAX_CACHED_WORDS: Final = 200_000
 
 
 class _WordRowCache(dict[str, tuple[int, ...]]):
-    """A cache of the rows of each word."""
-
     def __init__(self, row_by_word: Mapping[str, int]) -> None:
         super().__init__()
         self._row_by_word = row_by_word
@@ -153,17 +130,6 @@ class _WordRowCache(dict[str, tuple[int, ...]]):
             self.clear()
         rows = self[word] = find_rows(word, self._row_by_word)
         return rows
-
-
-def _load_row_by_word(folder: Path) -> dict[str, int]:
-    word_list = (folder / "words.txt").read_text("utf-8").split()
-    return dict(zip(word_list, range(len(word_list)), strict=True))
-
-
-def _read_fingerprint(folder: Path) -> str:
-    """Return the id of a table together with the version of the encoder."""
-    table_facts: dict[str, Any] = json.loads((folder / "table.json").read_text("utf-8"))
-    return f"{ENCODER_VERSION}-{table_facts['fingerprint']}"
 
 
 BLOCK_TEXTS: Final = 64
@@ -189,7 +155,9 @@ class WordTable:
     def load(cls, folder: Path = DATA_FOLDER) -> Self:
         """Load the table of the package; its rows stay on disk until they are used."""
         rows = np.load(folder / ROWS_FILE_NAME, mmap_mode="r").view(np.ndarray)
-        return cls(rows=rows, row_by_word=_load_row_by_word(folder), fingerprint=_read_fingerprint(folder))
+        row_by_word = {word: row for row, word in enumerate((folder / "words.txt").read_text("utf-8").split())}
+        table_id = json.loads((folder / "table.json").read_text("utf-8"))["fingerprint"]
+        return cls(rows, row_by_word, f"{ENCODER_VERSION}-{table_id}")
 
     @property
     def dims(self) -> int:
@@ -269,8 +237,6 @@ class WordTable:
 
 
 class _NumberedRows(NamedTuple):
-    """Rows, and the line of each row."""
-
     rows: NDArray[np.int64]
     line: NDArray[np.int64]
     lines: int

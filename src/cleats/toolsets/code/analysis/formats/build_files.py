@@ -28,9 +28,8 @@ def read_dockerfile(outline: Outline) -> None:
             elif image != "scratch":
                 outline.add_import(image)
             stages.add(alias.lower())
-            outline.cut(
-                outline.source.find_comment_start(index, "#"), "stage", alias or image, signature=f"FROM {rest}"
-            )
+            start = outline.source.find_comment_start(index, "#")
+            outline.cut(start, "stage", alias or image, signature=f"FROM {rest}")
         else:
             _read_instruction(outline, index, instruction, rest)
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
+from cleats.toolsets.code.analysis.formats.data import read_fields
 from cleats.toolsets.code.analysis.formats.outline import Outline, join_first_paragraph
-from cleats.toolsets.code.analysis.formats.yaml import read_fields
 
 Heading = tuple[int, int, int, str]
 """Line, first line of the body, level, text."""
@@ -57,19 +58,11 @@ def _find_asciidoc_headings(lines: list[str]) -> list[Heading]:
     return headings
 
 
-def _find_org_headings(lines: list[str]) -> list[Heading]:
+def _find_marked_headings(lines: list[str], pattern: re.Pattern[str], get_level: Callable[[str], int]) -> list[Heading]:
     return [
-        (index, index + 1, len(heading[1]), heading[2].strip())
+        (index, index + 1, get_level(heading[1]), heading[2].strip())
         for index, line in enumerate(lines)
-        if (heading := _ORG_HEADING_PATTERN.match(line))
-    ]
-
-
-def _find_tex_headings(lines: list[str]) -> list[Heading]:
-    return [
-        (index, index + 1, _TEX_LEVELS.index(heading[1]), heading[2].strip())
-        for index, line in enumerate(lines)
-        if (heading := _TEX_HEADING_PATTERN.match(line))
+        if (heading := pattern.match(line))
     ]
 
 
@@ -117,9 +110,9 @@ def _collect_rst_mentions(outline: Outline) -> None:
 
 _FINDERS_BY_LANGUAGE: Final[Mapping[str, Callable[[list[str]], list[Heading]]]] = {
     "asciidoc": _find_asciidoc_headings,
-    "org": _find_org_headings,
+    "org": partial(_find_marked_headings, pattern=_ORG_HEADING_PATTERN, get_level=len),
     "rst": _find_rst_headings,
-    "tex": _find_tex_headings,
+    "tex": partial(_find_marked_headings, pattern=_TEX_HEADING_PATTERN, get_level=_TEX_LEVELS.index),
 }
 
 
@@ -191,16 +184,13 @@ class MarkdownReader:
             self.paragraph_start = index
 
     def _read_fence_line(self, index: int, line: str) -> None:
-        if not self.fence:
-            opening = _FENCE_PATTERN.match(line)
-            if opening is not None:
-                self.fence = opening[1]
-                if opening[2]:
-                    self.outline.add_field(index, "code", opening[2].lower())
-            return
         text = line.strip()
-        if text.startswith(self.fence) and not text.strip(self.fence[0]):
-            self.fence = ""
+        if self.fence:
+            self.fence = "" if text.startswith(self.fence) and not text.strip(self.fence[0]) else self.fence
+        elif opening := _FENCE_PATTERN.match(line):
+            self.fence = opening[1]
+            if opening[2]:
+                self.outline.add_field(index, "code", opening[2].lower())
 
     def _is_in_comment(self, line: str) -> bool:
         is_inside = self.in_comment
@@ -222,7 +212,6 @@ class MarkdownReader:
 
 
 def _strip_closing_marks(text: str) -> str:
-    """Return the text of a heading without its closing marks."""
     bare = text.strip()
     shorter = bare.rstrip("#")
     return shorter.strip() if not shorter or shorter[-1].isspace() else bare
@@ -233,5 +222,4 @@ def _summarize_paragraph(text: str) -> str:
 
 
 def _strip_markup(text: str) -> str:
-    """Return a heading or a paragraph without its markup."""
     return _LINK_TEXT_PATTERN.sub(r"\1", _HEADING_ID_PATTERN.sub("", text)).replace("`", "").replace("**", "").strip()

@@ -54,8 +54,7 @@ def iterate_tags(text: str, *, html: bool) -> Iterator[MarkupTag]:
     while (start := text.find("<", position)) != -1:
         line += text.count("\n", counted_to, start)
         counted_to = start
-        skipped_to = _find_skip_end(text, start)
-        if skipped_to is not None:
+        if (skipped_to := _find_skip_end(text, start)) is not None:
             position = skipped_to
             continue
         match = _TAG_PATTERN.match(text, start)
@@ -82,16 +81,10 @@ def _build_tag(match: re.Match[str], line: int, *, html: bool) -> MarkupTag:
     attribute_text = match["attributes"]
     is_empty = attribute_text.endswith("/") or (html and name in _VOID_TAGS)
     is_closing = match["close"] is not None
-    attributes = {} if is_closing else _parse_attributes(attribute_text)
+    pairs = () if is_closing else _ATTRIBUTE_PATTERN.finditer(attribute_text[:4000])
+    attributes = {pair[1].lower(): pair[2] or pair[3] or pair[4] or "" for pair in pairs}
     last = line + match[0].count("\n")
-    start, end = match.span()
-    return MarkupTag(name, not is_closing, is_closing or is_empty, attributes, start, end, line, last)
-
-
-def _parse_attributes(text: str) -> dict[str, str]:
-    return {
-        match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE_PATTERN.finditer(text[:4000])
-    }
+    return MarkupTag(name, not is_closing, is_closing or is_empty, attributes, *match.span(), line, last)
 
 
 def _find_raw_end(text: str, position: int, name: str) -> int:
@@ -104,17 +97,10 @@ _SECTION_TAGS: Final = frozenset(
     {"section", "article", "main", "nav", "aside", "header", "footer", "form", "dialog", "template"}
 )
 _EMBEDDED_LANGUAGES: Final = {
-    "json": "json",
-    "tsx": "tsx",
-    "typescript": "typescript",
-    "script": "javascript",
-    "module": "javascript",
-    "babel": "javascript",
-    "jsx": "javascript",
+    **{name: name for name in ("json", "tsx", "typescript")},
+    **dict.fromkeys(("script", "module", "babel", "jsx"), "javascript"),
     "ts": "typescript",
-    "scss": "scss",
-    "less": "less",
-    "css": "css",
+    **{name: name for name in ("scss", "less", "css")},
     "style": "css",
 }
 """Text in the language, type or name of a script or style tag, with the language it means."""
@@ -160,7 +146,7 @@ class HtmlReader:
         content = self.text[open_tag.end : tag.start]
         if open_tag.name in _RAW_TEXT_TAGS:
             if tag.last > open_tag.line:
-                self.outline.embed(open_tag.line, "element", open_tag.name, _detect_language(open_tag))
+                self.outline.cut(open_tag.line, "element", open_tag.name, lang=_detect_language(open_tag))
                 self.outline.cut(tag.last + 1, "section", self.section or self.outline.source.stem)
             return
         name = _strip_markup(content[:MAX_LINE_CHARS])
@@ -186,9 +172,8 @@ class HtmlReader:
         if tag.name == "script" or (tag.name == "link" and "stylesheet" in attributes.get("rel", "")):
             self.outline.add_import(attributes.get("src") or attributes.get("href", ""))
         elif tag.name == "meta":
-            self.outline.add_field(
-                tag.line, attributes.get("name") or attributes.get("property", ""), attributes.get("content", "")
-            )
+            name = attributes.get("name") or attributes.get("property", "")
+            self.outline.add_field(tag.line, name, attributes.get("content", ""))
         else:
             for key in ("href", "src", "action"):
                 self.outline.add_mention(tag.line, "uses", attributes.get(key, ""))
@@ -279,9 +264,8 @@ def read_css(outline: Outline) -> None:
         token = match[0]
         if token.startswith("/*"):
             if depth == 0 and not text[rule_start:offset].strip():
-                group_line, title, rule_start = None, _comment_title(token), match.end()
+                group_line, title, rule_start = line, _comment_title(token), match.end()
                 outline.cut(line, "element", title or outline.source.stem)
-                group_line = line
         elif token == "{":
             if depth == 0:
                 first = line - text[rule_start:offset].lstrip().count("\n")

@@ -1,9 +1,8 @@
 """The outline of a text: its lines, the pieces it is cut into, and the names mentioned in them.
 
-Blocks of lines are the fallback for text without a known structure. For data and configuration, a
-chunk for every line would drown the important ones, one chunk for the whole file would hide them.
-So an entry with a body gets a separate chunk, single values share one, and a long entry is divided
-again by its keys.
+Blocks of lines are the fallback for text without a known structure. For data and configuration, a chunk for every line
+would drown the important ones, one chunk for the whole file would hide them. So an entry with a body gets a separate
+chunk, single values share one, and a long entry is divided again by its keys.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +44,7 @@ class SourceText:
 
     def get_byte_span(self, first: int, last: int) -> tuple[int, int]:
         """Return the byte range of the lines from first to last, without the final line feed."""
-        end = self.line_starts[last + 1] - 1
-        return self.line_starts[first], end
+        return self.line_starts[first], self.line_starts[last + 1] - 1
 
     def trim_blank_lines(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the line range without the blank lines around it, or None if all are blank."""
@@ -56,9 +54,6 @@ class SourceText:
         while last >= first and not lines[last].strip():
             last -= 1
         return (first, last) if first <= last else None
-
-    def is_blank(self, line: int) -> bool:
-        return not self.lines[line].strip()
 
     def find_comment_start(self, line: int, *marks: str) -> int:
         """Return the first of the comment lines directly above a line, or the line itself."""
@@ -125,18 +120,12 @@ class Outline(Struct):
     _cuts: dict[int, OutlineCut] = {}
     _mentions: list[tuple[int, MentionKind | None, str, str]] = []
 
-    def cut(self, line: int, kind: str, name: str, doc: str = "", signature: str = "") -> None:
-        """Begin a piece. Of two pieces that begin on one line, the first wins."""
+    def cut(self, line: int, kind: str, name: str, doc: str = "", signature: str = "", *, lang: str = "") -> None:
+        """Begin a piece, maybe in another language. Of two pieces that begin on one line, the first wins."""
         short_name = " ".join(name[: 2 * MAX_VALUE_CHARS].split())[:MAX_VALUE_CHARS] or self.source.stem
-        self._add_cut(OutlineCut(line, kind, short_name, doc[:MAX_DOC_CHARS], signature[:MAX_VALUE_CHARS]))
-
-    def embed(self, line: int, kind: str, name: str, lang: str) -> None:
-        """Begin a piece in another language."""
-        self._add_cut(OutlineCut(line, kind, name, lang=lang))
-
-    def _add_cut(self, cut: OutlineCut) -> None:
         if len(self._cuts) < MAX_FILE_CUTS:
-            self._cuts.setdefault(cut.line, cut)
+            new_cut = OutlineCut(line, kind, short_name, doc[:MAX_DOC_CHARS], signature[:MAX_VALUE_CHARS], lang)
+            self._cuts.setdefault(line, new_cut)
 
     def add_mention(self, line: int, kind: MentionKind, name: str) -> None:
         if name and len(self._mentions) < MAX_FILE_MENTIONS:
@@ -179,7 +168,9 @@ class Outline(Struct):
         if last - first < MAX_CHUNK_LINES:
             return last
         furthest = first + MAX_CHUNK_LINES - 1
-        blank_lines = (index for index in range(furthest, first + BLOCK_LINES, -1) if self.source.is_blank(index))
+        blank_lines = (
+            index for index in range(furthest, first + BLOCK_LINES, -1) if not self.source.lines[index].strip()
+        )
         return next(blank_lines, furthest)
 
     def _attach_mentions(self, chunks: list[Chunk]) -> None:
@@ -200,7 +191,6 @@ class Outline(Struct):
 
 
 def _add_field_value(fields: dict[str, str], key: str, value: str) -> None:
-    """Set a field; repeated keys are joined to a list."""
     previous = fields.get(key)
     if previous is None:
         if len(fields) < MAX_CHUNK_NAMES:

@@ -1,8 +1,7 @@
 """SQL: a chunk for each statement, and the tables it reads and writes.
 
-Strings and comments are blanked first, so that their contents are never taken for the end of a
-statement or the name of a table. Bodies in dollar quotes are code: they stay, but do not end a
-statement.
+Strings and comments are blanked first, so that their contents are never taken for the end of a statement or the name of
+a table. Bodies in dollar quotes are code: they stay, but do not end a statement.
 """
 
 import re
@@ -70,10 +69,7 @@ def read_sql(outline: Outline) -> None:
 
 def _blank_match(match: re.Match[str]) -> str:
     """Return spaces of the same length, so that positions do not change."""
-    text = match[0]
-    if "\n" not in text:
-        return " " * len(text)
-    return "\n".join(" " * len(part) for part in text.split("\n"))
+    return "\n".join(" " * len(part) for part in match[0].split("\n"))
 
 
 @dataclass(slots=True)

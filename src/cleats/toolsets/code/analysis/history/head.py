@@ -41,16 +41,9 @@ def read_git_state(root: Path) -> GitState | None:
 
 
 _STATUS_OPTIONS = (
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    "--no-ahead-behind",
-    "--no-renames",
-    "--untracked-files=no",
+    *("--porcelain=v2", "--branch", "-z", "--no-ahead-behind", "--no-renames", "--untracked-files=no"),
     # Otherwise git runs inside the submodule, with the filters of the submodule.
-    "--ignore-submodules=dirty",
-    "--",
-    ".",
+    *("--ignore-submodules=dirty", "--", "."),
 )
 
 
@@ -112,13 +105,8 @@ def read_head(root: Path) -> GitHead | None:
     try:
         return _read_head_file(_find_git_folder(git_path))
     except (OSError, ValueError):
-        return _ask_git(root)
-
-
-def _ask_git(root: Path) -> GitHead | None:
-
-    git = read_git_state(root)
-    return [git.commit, git.branch] if git is not None and git.is_repo else None
+        state = read_git_state(root)
+        return [state.commit, state.branch] if state is not None and state.is_repo else None
 
 
 def is_same_head(one: GitHead | None, other: GitHead | None) -> bool:
@@ -134,45 +122,24 @@ def _find_git_folder(git_path: Path) -> Path:
 
 def _read_head_file(git_folder: Path) -> GitHead:
     text = (git_folder / "HEAD").read_text(encoding="utf-8").strip()
-    shared_folder = _find_shared_folder(git_folder)
-    shallow_hash = _hash_shallow_file(shared_folder / "shallow")
+    shared_folder = git_folder / _read_if_present(git_folder / "commondir").decode().strip()
+    shallow = _read_if_present(shared_folder / "shallow")
+    shallow_hash = [sha256(shallow).hexdigest()] if shallow else []
     if _COMMIT_HASH_PATTERN.fullmatch(text):
         return [text, None, *shallow_hash]
     if not text.startswith("ref: refs/heads/") or (shared_folder / "reftable").exists():
         raise ValueError("not a kind of HEAD that is known here")
     reference = text.removeprefix("ref: ")
-    commit = _read_loose_reference(shared_folder / reference) or _read_packed_reference(
-        shared_folder / "packed-refs", reference
-    )
+    commit: str | None = _read_if_present(shared_folder / reference).decode().strip()
+    if not _COMMIT_HASH_PATTERN.fullmatch(commit or ""):
+        packed_references = _read_if_present(shared_folder / "packed-refs").decode()
+        matched = re.search(rf"^([0-9a-f]+) {re.escape(reference)}$", packed_references, re.MULTILINE)
+        commit = matched[1] if matched else None
     return [commit, reference.removeprefix("refs/heads/"), *shallow_hash]
 
 
-def _find_shared_folder(git_folder: Path) -> Path:
+def _read_if_present(path: Path) -> bytes:
     try:
-        return git_folder / (git_folder / "commondir").read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return git_folder
-
-
-def _hash_shallow_file(path: Path) -> list[str]:
-    try:
-        return [sha256(path.read_bytes()).hexdigest()]
-    except FileNotFoundError:
-        return []
-
-
-def _read_loose_reference(path: Path) -> str | None:
-    try:
-        text = path.read_text(encoding="utf-8").strip()
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    return text if _COMMIT_HASH_PATTERN.fullmatch(text) else None
-
-
-def _read_packed_reference(path: Path, reference: str) -> str | None:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    matched = re.search(rf"^([0-9a-f]+) {re.escape(reference)}$", text, re.MULTILINE)
-    return matched[1] if matched else None
+        return b""

@@ -19,8 +19,7 @@ def visit_assignment(
 
     Pass a row where the kind alone does not determine how the value is assigned.
     """
-    syntax = walk.syntax
-    row = row or walk.language.assigns[syntax.kinds[node]]
+    row = row or walk.language.assigns[walk.kinds[node]]
     left_nodes, right_node, type_node, other_nodes = _split_assignment(walk, node, row)
     saved_calls, walk.calls = walk.calls, []
     value = ValueFlow()
@@ -29,7 +28,7 @@ def visit_assignment(
     targets: list[str] = []
     for left_node in left_nodes:
         if row.typed_field:
-            targets.append(syntax.text(left_node))
+            targets.append(walk.text(left_node))
         else:
             collect_targets(walk, left_node, targets, is_written=right_node != NO_NODE)
     if row.augmented:
@@ -51,11 +50,10 @@ _AUGMENTED_ASSIGNMENT = AssignmentSyntax(augmented=True)
 
 def visit_plain_or_augmented(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `+=` in grammars where `=` and `+=` have the same kind. A hook."""
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
+    left_node, right_node = walk.find_child(node, "left"), walk.find_child(node, "right")
     if NO_NODE in (left_node, right_node):
         return False
-    if syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip() == b"=":
+    if walk.data[walk.ends[left_node] : walk.starts[right_node]].strip() == b"=":
         return False
     visit_assignment(walk, node, flow, _AUGMENTED_ASSIGNMENT)
     return True
@@ -63,16 +61,15 @@ def visit_plain_or_augmented(walk: SyntaxWalker, node: int, flow: ValueFlow | No
 
 def record_outer_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the type in grammars where it is written once, before all of its names. A hook."""
-    syntax = walk.syntax
-    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(syntax.parents[node], "type")
+    name_node, type_node = walk.find_child(node, "name"), walk.find_child(walk.parents[node], "type")
     if name_node != NO_NODE:
-        record_variable_type(walk, syntax.text(name_node), type_node)
+        record_variable_type(walk, walk.text(name_node), type_node)
     return False
 
 
 def _split_assignment(walk: SyntaxWalker, node: int, row: AssignmentSyntax) -> tuple[list[int], int, int, list[int]]:
-    syntax, language, types = walk.syntax, walk.language, walk.language.types
-    kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
+    language, types = walk.language, walk.language.types
+    kinds, fields, stops = walk.kinds, walk.fields, walk.stops
     left_label, right_label = row.left, row.right
     left_nodes: list[int] = []
     other_nodes: list[int] = []
@@ -100,14 +97,14 @@ def _split_assignment(walk: SyntaxWalker, node: int, row: AssignmentSyntax) -> t
 
 def collect_targets(walk: SyntaxWalker, node: int, targets: list[str], *, is_written: bool = True) -> None:
     """Collect every name in a pattern that receives a value."""
-    syntax, language, frame = walk.syntax, walk.language, walk.frame
-    kind = syntax.kinds[node]
-    if syntax.fields[node] == "type" or kind in language.types:
+    language, frame = walk.language, walk.frame
+    kind = walk.kinds[node]
+    if walk.fields[node] == "type" or kind in language.types:
         walk.record_uses(node)
-    elif syntax.fields[node] == "size":
+    elif walk.fields[node] == "size":
         walk.visit(node, None)
     elif kind in language.names:
-        name = syntax.text(node)
+        name = walk.text(node)
         targets.append(name)
         if is_written:
             frame.writes[name] = None
@@ -121,12 +118,12 @@ def collect_targets(walk: SyntaxWalker, node: int, targets: list[str], *, is_wri
     elif kind in language.calls:
         walk.visit_call(node, None)
     else:
-        for child in syntax.children(node):
+        for child in walk.children(node):
             collect_targets(walk, child, targets, is_written=is_written)
 
 
 def _collect_default_targets(walk: SyntaxWalker, node: int, targets: list[str]) -> None:
-    row = walk.language.assigns[walk.syntax.kinds[node]]
+    row = walk.language.assigns[walk.kinds[node]]
     left_nodes, right_node, _type_node, _others = _split_assignment(walk, node, row)
     for left_node in left_nodes:
         collect_targets(walk, left_node, targets)
@@ -150,7 +147,7 @@ def visit_update(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
 
 def visit_increment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `i++`, but not `-i`, in grammars where both have the same kind. A hook."""
-    data, start, end = walk.syntax.data, walk.syntax.starts[node], walk.syntax.ends[node]
+    data, start, end = walk.data, walk.starts[node], walk.ends[node]
     if not {data[start : start + 2], data[end - 2 : end]} & {b"++", b"--"}:
         return False
     visit_update(walk, node, flow)
@@ -164,9 +161,8 @@ def visit_removal(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> Non
 
 def unwrap_single(walk: SyntaxWalker, node: int) -> int:
     """Return the only element of a list of one; any other node itself."""
-    syntax = walk.syntax
-    if syntax.kinds[node] in walk.language.lists and node + 1 < syntax.stops[node]:
-        return node + 1 if syntax.stops[node + 1] == syntax.stops[node] else node
+    if walk.kinds[node] in walk.language.lists and node + 1 < walk.stops[node]:
+        return node + 1 if walk.stops[node + 1] == walk.stops[node] else node
     return node
 
 
@@ -174,9 +170,9 @@ def _record_alias(walk: SyntaxWalker, row: AssignmentSyntax, targets: list[str],
     if row.augmented or row.loop or len(targets) != 1:
         return
     right_node = unwrap_single(walk, right_node)
-    kind, language = walk.syntax.kinds[right_node], walk.language
+    kind, language = walk.kinds[right_node], walk.language
     if kind in language.names or kind in language.members:
-        name = "".join(walk.syntax.text(right_node).split())
+        name = "".join(walk.text(right_node).split())
         for separator in ("?.", "?->", "->"):
             name = name.replace(separator, ".")
         if not {"(", "[", "{"}.intersection(name):
@@ -202,8 +198,7 @@ def _record_types(
 
 def record_variable_type(walk: SyntaxWalker, name: str, type_node: int) -> None:
     """Record the declared type of a field or a local variable, if there is one."""
-    text = read_type(walk, type_node)
-    if text not in INFERRED_TYPE_WORDS:
+    if (text := read_type(walk, type_node)) not in INFERRED_TYPE_WORDS:
         record_type(walk, "field" if is_field(walk, name) else "local", name, text, "annotation")
 
 
@@ -214,24 +209,22 @@ def is_field(walk: SyntaxWalker, name: str) -> bool:
 
 def infer_type(walk: SyntaxWalker, node: int, where: TypePosition, name: str, origin: TypeOrigin = "literal") -> None:
     """Record the type that a value reveals, if any: that of a literal, or of a new object."""
-    language, syntax = walk.language, walk.syntax
+    language = walk.language
     node = unwrap_single(walk, node)
-    kind = syntax.kinds[node]
-    if kind in language.literals:
+    if (kind := walk.kinds[node]) in language.literals:
         record_type(walk, where, name, language.literals[kind], origin)
     elif kind in language.casts:
         type_label = language.casts[kind]
-        type_node = syntax.find_child(node, type_label) if type_label else syntax.last_child(node)
+        type_node = walk.find_child(node, type_label) if type_label else walk.last_child(node)
         text = read_type(walk, type_node)
         record_type(walk, where, name, "" if text == "const" else text, "call")
-    elif language.made is not None and (type_name := language.made(syntax, node)):
+    elif language.made is not None and (type_name := language.made(walk, node)):
         record_type(walk, where, name, " ".join(type_name.split())[:MAX_TYPE_CHARS], "call")
     elif kind in language.calls:
         row = language.calls[kind]
-        function = syntax.find_child(node, *row.function)
-        if function == NO_NODE:
+        if (function := walk.find_child(node, *row.function)) == NO_NODE:
             return
-        class_name = syntax.text(function)
+        class_name = walk.text(function)
         is_class = row.prefix or (
             language.made is None and class_name.rpartition(".")[2].rpartition("::")[2][:1].isupper()
         )
@@ -241,7 +234,7 @@ def infer_type(walk: SyntaxWalker, node: int, where: TypePosition, name: str, or
 
 def read_type(walk: SyntaxWalker, node: int) -> str:
     """Return a type as written, on one line."""
-    text = walk.syntax.text(node).removeprefix("->").removeprefix(":")
+    text = walk.text(node).removeprefix("->").removeprefix(":")
     return " ".join(text.split())[:MAX_TYPE_CHARS]
 
 
@@ -253,21 +246,14 @@ def record_type(walk: SyntaxWalker, where: TypePosition, name: str, type_name: s
 
 def visit_membership(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Record `x in xs` as a call of `in`: code that tests `x` first may use it afterwards."""
-    syntax = walk.syntax
-    left_node = node + 1
-    right_node = syntax.stops[left_node]
-    stop = syntax.stops[node]
-    if right_node >= stop or syntax.stops[right_node] != stop:
+    left_node, right_node, stop = node + 1, walk.stops[node + 1], walk.stops[node]
+    if right_node >= stop or walk.stops[right_node] != stop:
         return False
-    if not syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].rstrip().endswith(b"in"):
+    if not walk.data[walk.ends[left_node] : walk.starts[right_node]].rstrip().endswith(b"in"):
         return False
-    saved_calls = walk.calls
     if flow is None:
-        walk.calls = []
+        return walk.visit_as_statement(visit_membership, node)
     arguments = [walk.read_argument(left_node), walk.read_argument(right_node)]
     if arguments[0].names:
-        walk.calls.append(Invocation("in", arguments, syntax.line_number(syntax.starts[node])))
-    if flow is None:
-        walk.record_step(node, [], ValueFlow())
-    walk.calls = saved_calls
+        walk.calls.append(Invocation("in", arguments, walk.line_number(walk.starts[node])))
     return True

@@ -4,8 +4,7 @@ import re
 from typing import Literal
 
 from cleats.toolsets.code.analysis.facts import CommentBlock
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker
 
 _COMMENT_OPENING_PATTERN = re.compile(r"\s*(?:/\*+!?|//+!?|#+!?|--+|\*+(?!/)|<!--)?[ \t]?")
@@ -41,25 +40,25 @@ def strip_docstring(text: str) -> str:
 
 def read_code(walk: SyntaxWalker, node: int, start: int, end: int) -> str:
     """Return the code of a part of a node, on one line and without comments."""
-    syntax, comments = walk.syntax, walk.language.comments
-    text = syntax.data[start:end]
+    comments = walk.language.comments
+    text = walk.data[start:end]
     if b"#" in text or b"//" in text or b"/*" in text:
-        descendant, stop = node + 1, syntax.stops[node]
+        descendant, stop = node + 1, walk.stops[node]
         pieces: list[bytes] = []
-        while descendant < stop and syntax.starts[descendant] < end:
-            if syntax.kinds[descendant] in comments and syntax.starts[descendant] >= start:
-                pieces.append(syntax.data[start : syntax.starts[descendant]])
-                start = syntax.ends[descendant]
-                descendant = syntax.stops[descendant]
+        while descendant < stop and walk.starts[descendant] < end:
+            if walk.kinds[descendant] in comments and walk.starts[descendant] >= start:
+                pieces.append(walk.data[start : walk.starts[descendant]])
+                start = walk.ends[descendant]
+                descendant = walk.stops[descendant]
             else:
                 descendant += 1
-        text = b" ".join([*pieces, syntax.data[start:end]])
+        text = b" ".join([*pieces, walk.data[start:end]])
     return " ".join(text.decode("utf-8", "replace").split())
 
 
 def read_decorator(walk: SyntaxWalker, node: int) -> str:
     """Return a decorator without the characters that mark it: `@`, `#[` and `]`."""
-    text = read_code(walk, node, walk.syntax.starts[node], walk.syntax.ends[node])
+    text = read_code(walk, node, walk.starts[node], walk.ends[node])
     if text.startswith("#"):
         text = text.removesuffix("]")
     return text.lstrip("@#![").strip()[:MAX_DECORATOR_CHARS]
@@ -67,8 +66,8 @@ def read_decorator(walk: SyntaxWalker, node: int) -> str:
 
 def attach_docstring(walk: SyntaxWalker, node: int, frame: Frame) -> None:
     """Use a string in a body as the documentation of its declaration."""
-    frame.doc = strip_docstring(walk.syntax.text(node))
-    frame.doc_range = walk.syntax.starts[node], walk.syntax.ends[node]
+    frame.doc = strip_docstring(walk.text(node))
+    frame.doc_range = walk.starts[node], walk.ends[node]
 
 
 def attach_doc_comment(walk: SyntaxWalker, node: int, frame: Frame) -> None:
@@ -76,12 +75,11 @@ def attach_doc_comment(walk: SyntaxWalker, node: int, frame: Frame) -> None:
 
     Comments above have been visited just before, so they are the last ones that the walk recorded.
     """
-    syntax, language = walk.syntax, walk.language
+    language = walk.language
     doc_nodes: list[int] = []
-    first_node, previous = node, _find_previous_node(syntax, node)
+    first_node, previous = node, _find_previous_node(walk, node)
     while previous != NO_NODE:
-        kind = syntax.kinds[previous]
-        if kind in language.decorators:
+        if (kind := walk.kinds[previous]) in language.decorators:
             frame.decorators.insert(0, read_decorator(walk, previous))
             walk.frame, parent = frame, walk.frame
             walk.record_uses(previous)
@@ -90,13 +88,13 @@ def attach_doc_comment(walk: SyntaxWalker, node: int, frame: Frame) -> None:
             break
         else:
             doc_nodes.insert(0, previous)
-        first_node, previous = previous, _find_previous_node(syntax, previous)
-    frame.start = syntax.starts[first_node]
+        first_node, previous = previous, _find_previous_node(walk, previous)
+    frame.start = walk.starts[first_node]
     if doc_nodes:
         while walk.comments and walk.comments[-1][0] >= doc_nodes[0]:
             walk.comments.pop()
-        frame.doc = "\n".join(strip_comment_markers(syntax.text(doc_node)) for doc_node in doc_nodes).strip()
-        frame.doc_range = syntax.starts[doc_nodes[0]], syntax.ends[doc_nodes[-1]]
+        frame.doc = "\n".join(strip_comment_markers(walk.text(doc_node)) for doc_node in doc_nodes).strip()
+        frame.doc_range = walk.starts[doc_nodes[0]], walk.ends[doc_nodes[-1]]
 
 
 def _find_previous_node(syntax: SyntaxTree, node: int) -> int:
@@ -108,15 +106,14 @@ def _find_previous_node(syntax: SyntaxTree, node: int) -> int:
 
 
 def _is_doc_comment(walk: SyntaxWalker, comment: int, next_node: int) -> bool:
-    syntax = walk.syntax
     # Not `data`: `API int f(void)` begins with a word that was hidden from the grammar.
-    gap = syntax.parsed[syntax.ends[comment] : syntax.starts[next_node]]
-    prefix = syntax.data[syntax.starts[comment] : syntax.starts[comment] + 4]
+    gap = walk.parsed[walk.ends[comment] : walk.starts[next_node]]
+    prefix = walk.data[walk.starts[comment] : walk.starts[comment] + 4]
     return (
-        gap.count(b"\n") + syntax.data[syntax.ends[comment] - 1 : syntax.ends[comment]].count(b"\n") <= 1
+        gap.count(b"\n") + walk.data[walk.ends[comment] - 1 : walk.ends[comment]].count(b"\n") <= 1
         and not gap.strip()
         and prefix.startswith(tuple(mark.encode() for mark in walk.language.doc_comments))
-        and syntax.is_first_on_line(comment)
+        and walk.is_first_on_line(comment)
     )
 
 
@@ -125,20 +122,18 @@ def collect_comments(walk: SyntaxWalker) -> list[CommentBlock]:
 
     Consecutive line comments form one block. Each frame also receives the text of its comments.
     """
-    syntax = walk.syntax
-    blocks = [_make_block(syntax, frame.doc_range, frame.doc, "docstring", frame) for frame in walk.frames if frame.doc]
+    blocks = [_make_block(walk, frame.doc_range, frame.doc, "docstring", frame) for frame in walk.frames if frame.doc]
     runs: list[tuple[int, int, Frame]] = []
     for node, frame in walk.comments:
-        start, end = syntax.starts[node], syntax.ends[node]
-        if runs and runs[-1][2] is frame and _is_continuation(syntax, runs[-1], start):
+        start, end = walk.starts[node], walk.ends[node]
+        if runs and runs[-1][2] is frame and _is_continuation(walk, runs[-1], start):
             runs[-1] = (runs[-1][0], end, frame)
         else:
             runs.append((start, end, frame))
     for start, end, frame in runs:
-        text = strip_comment_markers(syntax.data[start:end].decode("utf-8", "replace"))
-        if text:
+        if text := strip_comment_markers(walk.data[start:end].decode("utf-8", "replace")):
             frame.comments.append(text)
-            blocks.append(_make_block(syntax, (start, end), text, "comment", frame))
+            blocks.append(_make_block(walk, (start, end), text, "comment", frame))
     return sorted(blocks, key=lambda block: (block.start, block.end))
 
 

@@ -4,8 +4,7 @@ import re
 
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
@@ -38,12 +37,10 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
 
 def _visit_file_namespace(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit `namespace Shop;`, which contains everything after it."""
-    syntax = walk.syntax
-    name_node = syntax.find_child(node, "name")
-    if name_node == NO_NODE or walk.frame is not walk.module:
+    if (name_node := walk.find_child(node, "name")) == NO_NODE or walk.frame is not walk.module:
         return False
-    frame = read_declaration(walk, node, node, _NAMESPACE_SYNTAX, syntax.text(name_node))
-    frame.end = len(syntax.data)
+    frame = read_declaration(walk, node, node, _NAMESPACE_SYNTAX, walk.text(name_node))
+    frame.end = len(walk.data)
     walk.module.nested_ranges[-1] = frame.start, frame.end
     walk.frame = frame
     return True
@@ -51,11 +48,10 @@ def _visit_file_namespace(walk: SyntaxWalker, node: int, _flow: ValueFlow | None
 
 def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a property; one without code is a field."""
-    syntax = walk.syntax
-    accessors, value = syntax.find_child(node, "accessors"), syntax.find_child(node, "value")
-    has_code = syntax.kinds[value] == "arrow_expression_clause"
+    accessors, value = walk.find_child(node, "accessors"), walk.find_child(node, "value")
+    has_code = walk.kinds[value] == "arrow_expression_clause"
     if accessors != NO_NODE:
-        has_code = any(syntax.find_child(accessor, "body") != NO_NODE for accessor in syntax.children(accessors))
+        has_code = any(walk.find_child(accessor, "body") != NO_NODE for accessor in walk.children(accessors))
     if not has_code:
         assignments.visit_assignment(walk, node, flow, _FIELD_ASSIGNMENT)
     return not has_code
@@ -63,42 +59,38 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
 
 def _visit_operator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit operators and indexers, whose name is a symbol."""
-    syntax = walk.syntax
-    parameters_node = syntax.find_child(node, "parameters")
-    if parameters_node == NO_NODE:
+    if (parameters_node := walk.find_child(node, "parameters")) == NO_NODE:
         return False
-    if syntax.kinds[node] == "indexer_declaration":
+    if walk.kinds[node] == "indexer_declaration":
         read_declaration(walk, node, node, _PROPERTY_SYNTAX, "this[]")
         return True
-    head = syntax.data[syntax.starts[node] : syntax.starts[parameters_node]].decode("utf-8", "replace")
+    head = walk.data[walk.starts[node] : walk.starts[parameters_node]].decode("utf-8", "replace")
     read_declaration(walk, node, node, _METHOD_SYNTAX, f"operator {head.rpartition('operator')[2].strip()}")
     return True
 
 
 def _visit_destructor(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    name_node = walk.syntax.find_child(node, "name")
-    if name_node == NO_NODE:
+    if (name_node := walk.find_child(node, "name")) == NO_NODE:
         return False
-    read_declaration(walk, node, node, _METHOD_SYNTAX, f"~{walk.syntax.text(name_node)}")
+    read_declaration(walk, node, node, _METHOD_SYNTAX, f"~{walk.text(name_node)}")
     return True
 
 
 def _visit_arrow_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    """Visit `=> value`, a body that returns the value."""
-    for child in walk.syntax.children(node):
+    for child in walk.children(node):
         walk.visit_returned(child)
 
 
 def _visit_identifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit an identifier; only its position distinguishes a type name from other names."""
-    if walk.syntax.fields[node] != "type":
+    if walk.fields[node] != "type":
         return False
     walk.record_uses(node)
     return True
 
 
 def _visit_declarator(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    if walk.syntax.find_child(node, "tuple_pattern") != NO_NODE:
+    if walk.find_child(node, "tuple_pattern") != NO_NODE:
         assignments.visit_assignment(walk, node, flow, _TUPLE_ASSIGNMENT)
         return True
     return assignments.record_outer_type(walk, node, flow)
@@ -106,9 +98,8 @@ def _visit_declarator(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit an assignment; `{ Id = 3 }` after `new` sets a field of the new object."""
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
-    if syntax.kinds[syntax.parents[node]] != "initializer_expression" or NO_NODE in (left_node, right_node):
+    left_node, right_node = walk.find_child(node, "left"), walk.find_child(node, "right")
+    if walk.kinds[walk.parents[node]] != "initializer_expression" or NO_NODE in (left_node, right_node):
         return assignments.visit_plain_or_augmented(walk, node, flow)
     walk.record_uses(left_node)
     walk.visit(right_node, flow)
@@ -117,13 +108,12 @@ def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_inline_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a name declared inside an expression: `out var x`, `case Order x`."""
-    syntax = walk.syntax
-    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
+    name_node, type_node = walk.find_child(node, "name"), walk.find_child(node, "type")
     if name_node == NO_NODE:
         return False
-    name = syntax.text(name_node)
-    if _is_multiplication(syntax, node, type_node):
-        names = [syntax.text(type_node).rstrip("* "), name]
+    name = walk.text(name_node)
+    if _is_multiplication(walk, node, type_node):
+        names = [walk.text(type_node).rstrip("* "), name]
         walk.frame.reads.update(dict.fromkeys(names))
         if flow is not None:
             flow.names += names
@@ -132,8 +122,7 @@ def _visit_inline_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | N
     if flow is not None:
         flow.names.append(name)
     walk.record_uses(type_node)
-    text = assignments.read_type(walk, type_node)
-    if text not in assignments.INFERRED_TYPE_WORDS:
+    if (text := assignments.read_type(walk, type_node)) not in assignments.INFERRED_TYPE_WORDS:
         assignments.record_type(walk, "local", name, text, "annotation")
     return True
 
@@ -148,11 +137,10 @@ def _is_multiplication(syntax: SyntaxTree, node: int, type_node: int) -> bool:
 
 def _visit_member_initializers(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit `new { A = x }` and `p with { A = x }`, which name members and not variables."""
-    syntax = walk.syntax
-    children = list(syntax.children(node))
+    children = list(walk.children(node))
     for position, child in enumerate(children):
         next_child = children[position + 1] if position + 1 < len(children) else NO_NODE
-        gap = syntax.data[syntax.ends[child] : syntax.starts[next_child]].strip()
+        gap = walk.data[walk.ends[child] : walk.starts[next_child]].strip()
         if next_child != NO_NODE and gap == b"=":
             walk.record_uses(child)
         else:
@@ -161,38 +149,35 @@ def _visit_member_initializers(walk: SyntaxWalker, node: int, flow: ValueFlow | 
 
 def _visit_subpattern(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `Length: > 3` in a pattern, which names a member."""
-    children = list(walk.syntax.children(node))
-    if len(children) < 2 or walk.syntax.kinds[children[0]] != "identifier":
+    children = list(walk.children(node))
+    if len(children) < 2 or walk.kinds[children[0]] != "identifier":
         return False
     walk.record_uses(children[0])
-    for child in children[1:]:
-        walk.visit(child, flow)
+    walk.visit_all(children[1:], flow)
     return True
 
 
 def _visit_named_pattern(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a pattern that has a name: `{ Length: > 3 } s`."""
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.fields[child] == "name":
-            walk.frame.writes[syntax.text(child)] = None
+    for child in walk.children(node):
+        if walk.fields[child] == "name":
+            walk.frame.writes[walk.text(child)] = None
             if flow is not None:
-                flow.names.append(syntax.text(child))
+                flow.names.append(walk.text(child))
         else:
             walk.visit(child, flow)
 
 
 def _visit_type_test(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `o is string s`, which assigns `o` to `s`."""
-    syntax = walk.syntax
-    value, pattern = syntax.find_child(node, "expression"), syntax.find_child(node, "pattern")
+    value, pattern = walk.find_child(node, "expression"), walk.find_child(node, "pattern")
     if NO_NODE in (value, pattern):
         return False
-    saved_calls, walk.calls = walk.calls, []
-    walk.visit(value, value_flow := ValueFlow())
-    walk.visit(pattern, pattern_flow := ValueFlow())
-    walk.record_step(node, [name for name in pattern_flow.names if name in walk.frame.writes], value_flow)
-    walk.calls = saved_calls
+    names: list[str] = []
+    with walk.open_step(node, names) as value_flow:
+        walk.visit(value, value_flow)
+        walk.visit(pattern, pattern_flow := ValueFlow())
+        names += [name for name in pattern_flow.names if name in walk.frame.writes]
     if flow is not None:
         flow.names += value_flow.names
     return True
@@ -225,7 +210,6 @@ CSHARP = table.Language(
         "property_declaration event_declaration": _PROPERTY_SYNTAX,
     },
     carriers={"variable_declarator": table.CarrierSyntax("name", "lambda_expression")},
-    closures=kind_set("lambda_expression anonymous_method_expression"),
     parameters={"parameter": table.ParameterSyntax()},
     decorators=kind_set("attribute"),
     modifiers={"modifier": ""},
@@ -246,9 +230,8 @@ CSHARP = table.Language(
         "constructor_initializer": table.CallSyntax(function=("base", "this"), arguments=("argument_list",)),
     },
     keywords={"argument": ("name", "value")},
-    transparent=kind_set("""
-        parenthesized_expression cast_expression as_expression await_expression postfix_unary_expression generic_name
-    """),
+    transparent=kind_set("""parenthesized_expression cast_expression as_expression await_expression
+        postfix_unary_expression generic_name"""),
     assigns={
         "assignment_expression": table.AssignmentSyntax(),
         "variable_declarator": table.AssignmentSyntax(left="name", right=""),
@@ -258,12 +241,9 @@ CSHARP = table.Language(
         "enum_member_declaration": _FIELD_ASSIGNMENT,
     },
     targets=kind_set("tuple_pattern"),
-    types=kind_set("""
-        predefined_type generic_name nullable_type array_type pointer_type tuple_type function_pointer_type
-        implicit_type type_argument_list type_parameter_list type_parameter_constraints_clause
-        explicit_interface_specifier
-    """),
-    texts=kind_set("string_literal_content string_content raw_string_content verbatim_string_literal"),
+    types=kind_set("""predefined_type generic_name nullable_type array_type pointer_type tuple_type
+        function_pointer_type implicit_type type_argument_list type_parameter_list type_parameter_constraints_clause
+        explicit_interface_specifier"""),
     literals={
         "integer_literal": "int",
         "real_literal": "double",
@@ -275,12 +255,7 @@ CSHARP = table.Language(
     verdicts={"binary_expression": table.COMPARISON_OPERATORS, "prefix_unary_expression": kind_set("!")},
     choices={"conditional_expression": ("condition",), "switch_expression": (0,)},
     made=_infer_type,
-    throws=kind_set("throw_statement throw_expression"),
-    awaits=kind_set("await_expression"),
     yields=kind_set("yield_statement"),
-    branches=kind_set("if_statement conditional_expression catch_clause"),
-    cases=kind_set("switch_section switch_expression_arm"),
-    loops=kind_set("for_statement foreach_statement while_statement do_statement"),
     imports={"using_directive": _read_imports},
     ignored=kind_set("extern_alias_directive global_attribute modifier goto_statement"),
     tokens=kind_set("this base"),

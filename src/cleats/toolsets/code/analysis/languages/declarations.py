@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from cleats.toolsets.code.analysis.facts import TypeFact
 from cleats.toolsets.code.analysis.languages import comments
 from cleats.toolsets.code.analysis.languages.assignments import infer_type, read_type, unwrap_single, visit_assignment
-from cleats.toolsets.code.analysis.languages.frame import VISIBILITY_WORDS, Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame
 from cleats.toolsets.code.analysis.languages.table import TYPE_KINDS, CarrierSyntax, DeclarationSyntax, ParameterSyntax
 from cleats.toolsets.code.analysis.languages.walk import NodeAction, SyntaxWalker, ValueFlow, deduplicate_names
 
@@ -14,6 +13,8 @@ MAX_SIGNATURE_CHARS = 400
 """Characters of a signature that are kept."""
 
 MAX_BASE_CHARS = 120
+
+VISIBILITY_WORDS = frozenset({"public", "protected", "private", "internal", "package"})
 
 STATEMENT_BODY_WORDS = ("block", "body", "statement")
 """Words in the kinds of bodies that consist of statements; any other body is an expression."""
@@ -24,14 +25,13 @@ UNNAMED_PARAMETER_FIELDS = ("right", "value", "default", "size")
 
 def visit_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, otherwise: NodeAction) -> None:
     """Read a declaration if the node is one; otherwise apply the other action."""
-    syntax, language = walk.syntax, walk.language
-    kind = syntax.kinds[node]
+    language = walk.language
+    kind = walk.kinds[node]
     carrier = language.carriers.get(kind)
     header, row = node, language.declares.get(kind)
     if carrier is not None:
-        value_node = unwrap_single(walk, syntax.find_child(node, carrier.value))
-        value_kind = syntax.kinds[value_node]
-        if value_kind in language.closures or value_kind in language.declares:
+        value_node = unwrap_single(walk, walk.find_child(node, carrier.value))
+        if (value_kind := walk.kinds[value_node]) in language.closures or value_kind in language.declares:
             header, row = value_node, _merge_carrier(language.declares.get(value_kind), carrier)
     if row is not None and _is_chunk(walk, node, row) and (name := _read_declared_name(walk, node, header, row)):
         read_declaration(walk, node, header, row, name)
@@ -46,43 +46,40 @@ def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> Dec
 
 
 def _is_chunk(walk: SyntaxWalker, node: int, row: DeclarationSyntax) -> bool:
-    if row.top and (walk.frame is not walk.module or walk.closure_depth):
-        return False
-    return row.lines <= 1 or walk.syntax.count_lines(node) >= row.lines
+    is_inner = walk.frame is not walk.module or walk.closure_depth
+    return not (row.top and is_inner) and (row.lines <= 1 or walk.count_lines(node) >= row.lines)
 
 
 def _read_declared_name(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax) -> str:
-    syntax, language = walk.syntax, walk.language
-    name_node = syntax.find_child(node, *row.name)
-    if name_node == NO_NODE and header != node:
-        name_node = syntax.find_child(header, *row.name)
+    language = walk.language
+    if (name_node := walk.find_child(node, *row.name)) == NO_NODE and header != node:
+        name_node = walk.find_child(header, *row.name)
     if name_node == NO_NODE:
-        return "default" if syntax.find_child(syntax.parents[node], "default") != NO_NODE else ""
-    kind = syntax.kinds[name_node]
-    if kind in language.targets:
+        return "default" if walk.find_child(walk.parents[node], "default") != NO_NODE else ""
+    if (kind := walk.kinds[name_node]) in language.targets:
         return ""
     if kind in language.members:
         return walk.read_name(name_node, ValueFlow())
     if row.kind == "constant" and kind not in language.names:
         return ""
-    return " ".join(syntax.text(name_node).split()).strip("\"'`")[:200]
+    return " ".join(walk.text(name_node).split()).strip("\"'`")[:200]
 
 
 def read_declaration(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax, name: str) -> Frame:
     """Open a frame for a declaration, read its header and its body, and close it."""
-    syntax, parent = walk.syntax, walk.frame
+    parent = walk.frame
     outermost, layers = _find_extent(walk, node)
     kind = row.inside if row.inside and parent.kind in TYPE_KINDS else row.kind
-    frame = Frame(kind, name, syntax.starts[outermost], syntax.ends[outermost], parent)
+    frame = Frame(kind, name, walk.starts[outermost], walk.ends[outermost], parent)
     walk.language.begin(walk, header, frame)
     comments.attach_doc_comment(walk, outermost, frame)
     saved_state = walk.calls, walk.closure_depth, walk.block_number
     walk.frame, walk.calls, walk.closure_depth, walk.block_number = frame, [], 0, 0
     for layer in layers if header == node else [*layers, header]:
         _read_modifiers(walk, layer, frame)
-    body = syntax.find_child(header, *row.body)
+    body = walk.find_child(header, *row.body)
     frame.signature = _read_signature(walk, outermost, node, header, body)
-    if header == node and syntax.kinds[node] in walk.language.assigns:
+    if header == node and walk.kinds[node] in walk.language.assigns:
         visit_assignment(walk, node, None)
     else:
         _read_parts(walk, header, row, body, is_named=header == node)
@@ -98,17 +95,15 @@ def read_declaration(walk: SyntaxWalker, node: int, header: int, row: Declaratio
 def _find_extent(walk: SyntaxWalker, node: int) -> tuple[int, list[int]]:
     """Return the outermost node of this declaration alone, and the layers with its modifiers.
 
-    In `export const a = …, b = …` the `export` applies to both names, but belongs to the range of
-    neither.
+    In `export const a = …, b = …` the `export` applies to both names, but belongs to the range of neither.
     """
-    syntax, language = walk.syntax, walk.language
+    language = walk.language
     layers, outermost = [node], node
     while True:
-        parent = syntax.parents[layers[0]]
-        if parent == NO_NODE or syntax.kinds[parent] not in language.wraps:
+        if (parent := walk.parents[layers[0]]) == NO_NODE or walk.kinds[parent] not in language.wraps:
             return outermost, layers
-        own_kind = syntax.kinds[layers[0]]
-        kinds = [syntax.kinds[child] for child in syntax.children(parent)]
+        own_kind = walk.kinds[layers[0]]
+        kinds = [walk.kinds[child] for child in walk.children(parent)]
         are_declarations = [kind == own_kind or kind in language.declares for kind in kinds]
         is_only_declaration = (
             sum(are_declarations) + sum(kind in language.carriers for kind in kinds if kind != own_kind) == 1
@@ -119,17 +114,18 @@ def _find_extent(walk: SyntaxWalker, node: int) -> tuple[int, list[int]]:
 
 
 def _read_modifiers(walk: SyntaxWalker, node: int, frame: Frame) -> None:
-    """Read the modifiers and decorators among the children of a header layer."""
-    syntax, language = walk.syntax, walk.language
-    name_node = syntax.find_child(node, "name")
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind in language.modifier_lists:
+    language = walk.language
+    name_node = walk.find_child(node, "name")
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) in language.modifier_lists:
             _read_modifiers(walk, child, frame)
         if kind in language.modifiers:
-            _add_modifier(language.modifiers[kind] or syntax.text(child), frame)
+            _add_modifier(language.modifiers[kind] or walk.text(child), frame)
         elif kind in language.decorators and not NO_NODE < name_node < child:
-            _add_decorator(walk, child, frame)
+            text = comments.read_decorator(walk, child)
+            if text and text not in frame.decorators:
+                frame.decorators.append(text)
+            walk.record_uses(child)
 
 
 def _add_modifier(word: str, frame: Frame) -> None:
@@ -143,21 +139,13 @@ def _add_modifier(word: str, frame: Frame) -> None:
             frame.visibility = word
 
 
-def _add_decorator(walk: SyntaxWalker, node: int, frame: Frame) -> None:
-    text = comments.read_decorator(walk, node)
-    if text and text not in frame.decorators:
-        frame.decorators.append(text)
-    walk.record_uses(node)
-
-
 def _read_signature(walk: SyntaxWalker, outermost: int, node: int, header: int, body: int) -> str:
-    syntax = walk.syntax
-    start = syntax.starts[outermost]
+    start = walk.starts[outermost]
     for layer in dict.fromkeys((outermost, node, header)):
         start = _skip_decorators(walk, layer, start)
-    end = syntax.starts[body] if body != NO_NODE else syntax.ends[node]
+    end = walk.starts[body] if body != NO_NODE else walk.ends[node]
     if end <= start:
-        end = syntax.ends[node]
+        end = walk.ends[node]
     text = comments.read_code(walk, outermost, start, min(end, start + 4 * MAX_SIGNATURE_CHARS))
     for suffix in ("{", "=>", "->", ":", "=", ";"):
         text = text.removesuffix(suffix).rstrip()
@@ -169,43 +157,42 @@ def _skip_decorators(walk: SyntaxWalker, layer: int, start: int) -> int:
 
     `class [[nodiscard]] Box` begins with a word that is not in the tree.
     """
-    syntax, language = walk.syntax, walk.language
-    for child in syntax.children(layer):
-        kind = syntax.kinds[child]
-        if syntax.data[start : syntax.starts[child]].strip():
+    language = walk.language
+    for child in walk.children(layer):
+        kind = walk.kinds[child]
+        if walk.data[start : walk.starts[child]].strip():
             break
         if kind in language.comments:
-            start = max(start, syntax.ends[child])
+            start = max(start, walk.ends[child])
         elif kind in language.decorators or kind in language.modifier_lists:
             start = max(start, _find_decorators_end(walk, child))
-        elif syntax.starts[child] > start:
+        elif walk.starts[child] > start:
             break
     return start
 
 
 def _find_decorators_end(walk: SyntaxWalker, node: int) -> int:
     """Return the end of the leading decorators of a part of a header; 0 if there are none."""
-    syntax, language, end = walk.syntax, walk.language, 0
-    if syntax.kinds[node] in language.decorators:
-        return syntax.ends[node]
-    if syntax.kinds[node] not in language.modifier_lists:
+    language, end = walk.language, 0
+    if walk.kinds[node] in language.decorators:
+        return walk.ends[node]
+    if walk.kinds[node] not in language.modifier_lists:
         return 0
-    for child in syntax.children(node):
-        child_end = _find_decorators_end(walk, child)
-        if not child_end:
+    for child in walk.children(node):
+        if not (child_end := _find_decorators_end(walk, child)):
             return end
         end = child_end
-    return syntax.ends[node] if end else 0
+    return walk.ends[node] if end else 0
 
 
 def _read_parts(walk: SyntaxWalker, header: int, row: DeclarationSyntax, body: int, *, is_named: bool) -> None:
-    syntax, language, frame = walk.syntax, walk.language, walk.frame
-    result_node = syntax.find_child(header, *row.result)
+    language, frame = walk.language, walk.frame
+    result_node = walk.find_child(header, *row.result)
     record_return_type(walk, frame, result_node)
     walk.record_uses(result_node)
-    name_node = syntax.find_child(header, *(row.name if is_named else ("name",)))
-    for child in syntax.children(header):
-        field, kind = syntax.fields[child], syntax.kinds[child]
+    name_node = walk.find_child(header, *(row.name if is_named else ("name",)))
+    for child in walk.children(header):
+        field, kind = walk.fields[child], walk.kinds[child]
         if child in (name_node, result_node) or kind in language.modifier_lists:
             continue
         if field in row.parameters or kind in row.parameters:
@@ -227,28 +214,26 @@ def record_return_type(walk: SyntaxWalker, frame: Frame, result_node: int) -> No
 
 
 def _read_body(walk: SyntaxWalker, header: int, body: int, frame: Frame) -> None:
-    syntax, language = walk.syntax, walk.language
-    kind = syntax.kinds[body]
-    may_be_value = syntax.kinds[header] in language.closures or syntax.kinds[header] in language.endless
+    language = walk.language
+    kind = walk.kinds[body]
+    may_be_value = walk.kinds[header] in language.closures or walk.kinds[header] in language.endless
     if may_be_value and not any(word in kind for word in STATEMENT_BODY_WORDS):
         frame.returns = True
         walk.visit_returned(body)
         return
-    doc_node = language.docstring(syntax, body)
-    if doc_node != NO_NODE:
+    if (doc_node := language.docstring(walk, body)) != NO_NODE:
         comments.attach_docstring(walk, doc_node, frame)
     walk.visit(body, None)
 
 
 def _read_bases(walk: SyntaxWalker, node: int, row: DeclarationSyntax, frame: Frame) -> None:
-    syntax, language = walk.syntax, walk.language
-    kind = syntax.kinds[node]
-    if node + 1 >= syntax.stops[node] or kind in language.types or kind in language.type_names:
+    language = walk.language
+    kind = walk.kinds[node]
+    if node + 1 >= walk.stops[node] or kind in language.types or kind in language.type_names:
         _add_base(walk, node, frame)
         return
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind in row.bases:
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) in row.bases:
             _read_bases(walk, child, row, frame)
         elif kind in language.not_bases or kind in language.comments:
             walk.record_uses(child)
@@ -257,21 +242,19 @@ def _read_bases(walk: SyntaxWalker, node: int, row: DeclarationSyntax, frame: Fr
 
 
 def _add_base(walk: SyntaxWalker, node: int, frame: Frame) -> None:
-    text = " ".join(walk.syntax.text(node).split())[:MAX_BASE_CHARS]
-    if text not in frame.bases:
+    if (text := " ".join(walk.text(node).split())[:MAX_BASE_CHARS]) not in frame.bases:
         frame.bases.append(text)
     walk.record_uses(node)
 
 
 def read_parameters(walk: SyntaxWalker, node: int, frame: Frame | None) -> None:
     """Read the parameters of a declaration, or of a closure (then without a frame)."""
-    syntax, language = walk.syntax, walk.language
-    if syntax.kinds[node] in language.names:
+    language = walk.language
+    if walk.kinds[node] in language.names:
         _read_parameter(walk, node, None, frame)
         return
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind in language.comments:
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) in language.comments:
             walk.visit(child, None)
         elif kind in language.parameters:
             _read_parameter(walk, child, language.parameters[kind], frame)
@@ -280,16 +263,15 @@ def read_parameters(walk: SyntaxWalker, node: int, frame: Frame | None) -> None:
 
 
 def _read_parameter(walk: SyntaxWalker, node: int, row: ParameterSyntax | None, frame: Frame | None) -> None:
-    syntax = walk.syntax
     if row is None:
         names, type_node, default = _collect_names(walk, node), NO_NODE, NO_NODE
     else:
         names = []
-        for child in syntax.children(node):
-            if syntax.fields[child] in row.name or syntax.kinds[child] in row.name:
+        for child in walk.children(node):
+            if walk.fields[child] in row.name or walk.kinds[child] in row.name:
                 names += _collect_names(walk, child)
-        type_node = syntax.find_child(node, *row.type)
-        default = syntax.find_child(node, *row.default)
+        type_node = walk.find_child(node, *row.type)
+        default = walk.find_child(node, *row.default)
     walk.record_uses(type_node)
     if frame is not None:
         frame.params += [name for name in deduplicate_names(names) if name not in frame.params]
@@ -307,20 +289,20 @@ def _record_parameter_types(walk: SyntaxWalker, names: list[str], type_node: int
 
 
 def _collect_names(walk: SyntaxWalker, node: int) -> list[str]:
-    syntax, language = walk.syntax, walk.language
+    language = walk.language
     names: list[str] = []
     descendant = node
-    while descendant < syntax.stops[node]:
-        kind = syntax.kinds[descendant]
+    while descendant < walk.stops[node]:
+        kind = walk.kinds[descendant]
         if kind in language.types or (
             # In `{size: width}` the name is on the right.
-            syntax.fields[descendant] in UNNAMED_PARAMETER_FIELDS
-            and syntax.kinds[syntax.parents[descendant]] != "pair_pattern"
+            walk.fields[descendant] in UNNAMED_PARAMETER_FIELDS
+            and walk.kinds[walk.parents[descendant]] != "pair_pattern"
         ):
-            descendant = syntax.stops[descendant]
+            descendant = walk.stops[descendant]
             continue
         if kind in language.names:
-            names.append(syntax.text(descendant))
+            names.append(walk.text(descendant))
         descendant += 1
     return names
 
@@ -336,13 +318,12 @@ def visit_static_members(walk: SyntaxWalker, node: int, _flow: ValueFlow | None)
 
 def visit_closure(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a function without a name, whose body belongs to the enclosing chunk."""
-    syntax = walk.syntax
     saved_calls, walk.calls = walk.calls, []
     walk.closure_depth += 1
-    for child in syntax.children(node):
-        if syntax.fields[child] in ("parameters", "parameter"):
+    for child in walk.children(node):
+        if walk.fields[child] in ("parameters", "parameter"):
             read_parameters(walk, child, None)
-        elif syntax.fields[child] != "name":
+        elif walk.fields[child] != "name":
             walk.visit(child, None)
     walk.closure_depth -= 1
     walk.calls = saved_calls

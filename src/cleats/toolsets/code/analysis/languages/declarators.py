@@ -46,8 +46,7 @@ def find_function_declarator(syntax: SyntaxTree, node: int) -> int:
     declarator = syntax.find_child(node, "declarator")
     function_declarator = NO_NODE
     while declarator != NO_NODE:
-        kind = syntax.kinds[declarator]
-        if kind in ("function_declarator", "operator_cast"):
+        if (kind := syntax.kinds[declarator]) in ("function_declarator", "operator_cast"):
             function_declarator = declarator
         if kind == "qualified_identifier" and function_declarator == NO_NODE:
             declarator = syntax.find_child(declarator, "name")
@@ -60,7 +59,6 @@ def find_function_declarator(syntax: SyntaxTree, node: int) -> int:
 
 
 def _find_wrapped_declarator(syntax: SyntaxTree, node: int) -> int:
-    """Return the declarator inside parentheses or a reference."""
     for child in syntax.children(node):
         kind = syntax.kinds[child]
         if kind.endswith("_declarator") or kind in NAME_KINDS:
@@ -70,16 +68,14 @@ def _find_wrapped_declarator(syntax: SyntaxTree, node: int) -> int:
 
 def visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a function with a body; one without is a prototype and not a separate declaration."""
-    syntax = walk.syntax
-    declarator = find_function_declarator(syntax, node)
-    if syntax.find_child(node, "body", "try_statement") == NO_NODE or declarator == NO_NODE:
+    declarator = find_function_declarator(walk, node)
+    if walk.find_child(node, "body", "try_statement") == NO_NODE or declarator == NO_NODE:
         walk.record_uses(node)
         return True
-    name = read_function_name(syntax, node, declarator)
-    if not name:
+    if not (name := read_function_name(walk, node, declarator)):
         return False
     frame = read_declaration(walk, node, node, FUNCTION_SYNTAX, name)
-    name_kinds = [syntax.kinds[syntax.find_child(parent, "declarator")] for parent in (node, declarator)]
+    name_kinds = [walk.kinds[walk.find_child(parent, "declarator")] for parent in (node, declarator)]
     if "." in name and frame.kind == "function" and "qualified_identifier" in name_kinds:
         frame.kind = "method"
     if frame.kind == "method":
@@ -97,15 +93,13 @@ def read_function_name(syntax: SyntaxTree, node: int, function_declarator: int) 
         scope = syntax.data[syntax.starts[declarator] : syntax.starts[function_declarator]].decode("utf-8", "replace")
         name = f"operator {syntax.text(detail_node)}" if detail_node != NO_NODE else "operator"
         return f"{strip_template_arguments(scope)}.{name}".lstrip(".")
-    name_node = syntax.find_child(function_declarator, "declarator")
-    if name_node == NO_NODE:
+    if (name_node := syntax.find_child(function_declarator, "declarator")) == NO_NODE:
         return ""
     text = syntax.text(name_node)
     name, separator, operator = text.rpartition("operator")
     if separator:
         return f"{strip_template_arguments(name)}.operator{operator}".lstrip(".") if name else text
-    name = strip_template_arguments(text)
-    if name in _STATEMENT_KEYWORDS:
+    if (name := strip_template_arguments(text)) in _STATEMENT_KEYWORDS:
         return ""  # After a syntax error the grammar can take `else if (x) {` for a function.
     if name.isupper() and syntax.find_child(node, "type") == NO_NODE:
         # `TEST(Desk, Opens) { … }` is a macro that defines a function named after both.
@@ -118,30 +112,30 @@ def read_function_name(syntax: SyntaxTree, node: int, function_declarator: int) 
 
 def visit_function_declarator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Read the parameters and trailing modifiers if this is the header of the current function."""
-    syntax, frame = walk.syntax, walk.frame
-    owner = syntax.parents[node]
-    while syntax.kinds[owner].endswith("_declarator"):
-        owner = syntax.parents[owner]
-    kind = syntax.kinds[owner]
+    frame = walk.frame
+    owner = walk.parents[node]
+    while walk.kinds[owner].endswith("_declarator"):
+        owner = walk.parents[owner]
+    kind = walk.kinds[owner]
     is_head = kind in ("function_definition", "field_declaration") or (
         # A variable that points to a function has parameters too.
-        kind == "declaration" and frame.kind == "function" and frame.end == syntax.ends[owner]
+        kind == "declaration" and frame.kind == "function" and frame.end == walk.ends[owner]
     )
-    is_own = is_head and find_function_declarator(syntax, owner) == node
+    is_own = is_head and find_function_declarator(walk, owner) == node
     if not is_own and kind not in ("lambda_expression", "operator_cast"):
         return False
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if syntax.fields[child] == "parameters":
+    for child in walk.children(node):
+        kind = walk.kinds[child]
+        if walk.fields[child] == "parameters":
             read_parameters(walk, child, None if walk.closure_depth else frame)
         elif kind in _SUFFIX_MODIFIER_KINDS and not walk.closure_depth:
-            frame.modifiers[syntax.text(child)] = None
+            frame.modifiers[walk.text(child)] = None
         elif kind == "trailing_return_type" and not walk.closure_depth:
             frame.types.pop(TypeFact("return", "", frame.return_type, "annotation"), None)
             frame.return_type = assignments.read_type(walk, child)
             assignments.record_type(walk, "return", "", frame.return_type, "annotation")
             walk.record_uses(child)
-        elif syntax.fields[child] == "declarator":
+        elif walk.fields[child] == "declarator":
             if kind.endswith("_declarator"):
                 walk.visit(child, None)
         else:
@@ -161,55 +155,51 @@ def is_prototype(syntax: SyntaxTree, node: int) -> bool:
 
 def visit_variables(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a declaration of variables; a long one at the top level is a chunk."""
-    syntax = walk.syntax
-    declarator_nodes = [child_node for child_node in syntax.children(node) if syntax.fields[child_node] == "declarator"]
+    declarator_nodes = [child_node for child_node in walk.children(node) if walk.fields[child_node] == "declarator"]
     if len(declarator_nodes) == 1 and _is_constant(walk, node, declarator_nodes[0]):
         read_declaration(walk, node, node, _CONSTANT_SYNTAX, collect_declared_names(walk, declarator_nodes[0])[0])
-    elif syntax.find_child(node, "value") != NO_NODE and declarator_nodes:
+    elif walk.find_child(node, "value") != NO_NODE and declarator_nodes:
         assignments.visit_assignment(walk, node, flow, _CONDITION_ASSIGNMENT)
     else:
         _visit_declarators(walk, node)
 
 
 def _visit_declarators(walk: SyntaxWalker, node: int) -> None:
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.fields[child] != "declarator" or syntax.kinds[child] == "init_declarator":
+    for child in walk.children(node):
+        if walk.fields[child] != "declarator" or walk.kinds[child] == "init_declarator":
             walk.visit(child, None)
-        elif is_prototype(syntax, child):
+        elif is_prototype(walk, child):
             walk.record_uses(child)
         else:
             _record_declarator_types(walk, node, child)
 
 
 def _is_constant(walk: SyntaxWalker, node: int, declarator: int) -> bool:
-    syntax = walk.syntax
     if walk.frame.kind not in ("module", "namespace") or walk.closure_depth:
         return False
-    value = syntax.find_child(declarator, "value")
-    if value == NO_NODE or syntax.kinds[value] in walk.language.closures:
+    value = walk.find_child(declarator, "value")
+    if value == NO_NODE or walk.kinds[value] in walk.language.closures:
         return False
-    return syntax.count_lines(node) >= table.MIN_CONSTANT_LINES and bool(collect_declared_names(walk, declarator))
+    return walk.count_lines(node) >= table.MIN_CONSTANT_LINES and bool(collect_declared_names(walk, declarator))
 
 
 def collect_declared_names(walk: SyntaxWalker, node: int) -> list[str]:
     """Return the names that a declarator declares."""
-    syntax, types = walk.syntax, walk.language.types
+    types = walk.language.types
     names: list[str] = []
     descendant = node
-    while descendant < syntax.stops[node]:
-        kind = syntax.kinds[descendant]
-        if kind in types or syntax.fields[descendant] in ("size", "value", "default_value"):
-            descendant = syntax.stops[descendant]
+    while descendant < walk.stops[node]:
+        if (kind := walk.kinds[descendant]) in types or walk.fields[descendant] in ("size", "value", "default_value"):
+            descendant = walk.stops[descendant]
             continue
         if kind in NAME_KINDS:
-            names.append(syntax.text(descendant))
+            names.append(walk.text(descendant))
         descendant += 1
     return names
 
 
 def _record_declarator_types(walk: SyntaxWalker, node: int, declarator: int) -> None:
-    type_node = walk.syntax.find_child(node, "type")
+    type_node = walk.find_child(node, "type")
     if "{" not in assignments.read_type(walk, type_node):
         for name in collect_declared_names(walk, declarator):
             assignments.record_variable_type(walk, name, type_node)
@@ -217,7 +207,7 @@ def _record_declarator_types(walk: SyntaxWalker, node: int, declarator: int) -> 
 
 def visit_initializer(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the type of `int *x = y`, which is written before all declarators."""
-    _record_declarator_types(walk, walk.syntax.parents[node], walk.syntax.find_child(node, "declarator"))
+    _record_declarator_types(walk, walk.parents[node], walk.find_child(node, "declarator"))
     return False
 
 
@@ -226,12 +216,11 @@ def visit_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None
 
     A prototype with `= 0` is the only declaration of its method.
     """
-    syntax = walk.syntax
-    declarator = syntax.find_child(node, "declarator")
-    is_pure = NO_NODE not in (declarator, syntax.find_child(node, "default_value"))
-    if is_pure and is_prototype(syntax, declarator):
-        function_declarator = find_function_declarator(syntax, node)
-        if function_declarator != NO_NODE and (name := read_function_name(syntax, node, function_declarator)):
+    declarator = walk.find_child(node, "declarator")
+    is_pure = NO_NODE not in (declarator, walk.find_child(node, "default_value"))
+    if is_pure and is_prototype(walk, declarator):
+        function_declarator = find_function_declarator(walk, node)
+        if function_declarator != NO_NODE and (name := read_function_name(walk, node, function_declarator)):
             frame = read_declaration(walk, node, node, _PURE_METHOD_SYNTAX, name)
             frame.modifiers["abstract"] = None
             return
@@ -240,33 +229,30 @@ def visit_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None
 
 def visit_specifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit `struct x`, which is a declaration only if it has a body."""
-    syntax = walk.syntax
-    if syntax.find_child(node, "body") == NO_NODE:
+    if walk.find_child(node, "body") == NO_NODE:
         walk.record_uses(node)
         return True
-    name_node = syntax.find_child(node, "name")
-    if syntax.kinds[name_node] == "template_type":
+    name_node = walk.find_child(node, "name")
+    if walk.kinds[name_node] == "template_type":
         # The arguments of a template specialisation may contain any expression.
-        name_node = syntax.find_child(name_node, "name")
+        name_node = walk.find_child(name_node, "name")
     if name_node == NO_NODE:
         return False
     read_declaration(
-        walk, node, node, SPECIFIER_SYNTAX[syntax.kinds[node]], strip_template_arguments(syntax.text(name_node))
+        walk, node, node, SPECIFIER_SYNTAX[walk.kinds[node]], strip_template_arguments(walk.text(name_node))
     )
     return True
 
 
 def visit_typedef(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a typedef: `typedef struct { … } x` declares `x`."""
-    syntax = walk.syntax
-    type_node, declarator = syntax.find_child(node, "type"), syntax.find_child(node, "declarator")
-    kind, names = syntax.kinds[type_node], collect_declared_names(walk, declarator)
-    if kind not in SPECIFIER_SYNTAX or syntax.find_child(type_node, "body") == NO_NODE or not names:
+    type_node, declarator = walk.find_child(node, "type"), walk.find_child(node, "declarator")
+    kind, names = walk.kinds[type_node], collect_declared_names(walk, declarator)
+    if kind not in SPECIFIER_SYNTAX or walk.find_child(type_node, "body") == NO_NODE or not names:
         return declare_alias(walk, node, names[0] if names else "")
     frame = read_declaration(walk, node, type_node, SPECIFIER_SYNTAX[kind], names[0])
-    tag = syntax.find_child(type_node, "name")
-    if tag != NO_NODE:
-        frame.uses[syntax.text(tag)] = None
+    if (tag := walk.find_child(type_node, "name")) != NO_NODE:
+        frame.uses[walk.text(tag)] = None
     return True
 
 
@@ -282,27 +268,17 @@ def declare_alias(walk: SyntaxWalker, node: int, name: str) -> bool:
 
 def visit_pointer_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit an assignment; `*x = y` changes what `x` points to."""
-    syntax = walk.syntax
-    left_node = syntax.find_child(node, "left")
-    if syntax.kinds[left_node] == "pointer_expression":
-        pointer = syntax.find_child(left_node, "argument")
-        if syntax.kinds[pointer] == "identifier":
-            walk.frame.mutates[syntax.text(pointer)] = None
+    left_node = walk.find_child(node, "left")
+    if walk.kinds[left_node] == "pointer_expression":
+        pointer = walk.find_child(left_node, "argument")
+        if walk.kinds[pointer] == "identifier":
+            walk.frame.mutates[walk.text(pointer)] = None
     return assignments.visit_plain_or_augmented(walk, node, flow)
-
-
-def visit_case(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    """Visit a case; `default:` does not count as a branch."""
-    if walk.syntax.find_child(node, "value") != NO_NODE:
-        return False
-    walk.visit_arm(node, flow)
-    return True
 
 
 def visit_designated_initializer(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit the value of `.x = 1`, which names a field of the new object."""
-    value = walk.syntax.find_child(node, "value")
-    if value == NO_NODE:
+    if (value := walk.find_child(node, "value")) == NO_NODE:
         return False
     walk.visit(value, flow)
     return True
@@ -310,9 +286,8 @@ def visit_designated_initializer(walk: SyntaxWalker, node: int, flow: ValueFlow 
 
 def visit_preprocessor_condition(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `#if`: names in its condition are used, its body is ordinary code."""
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.fields[child] in ("name", "condition"):
+    for child in walk.children(node):
+        if walk.fields[child] in ("name", "condition"):
             walk.record_uses(child)
         else:
             walk.visit(child, None)
@@ -320,16 +295,10 @@ def visit_preprocessor_condition(walk: SyntaxWalker, node: int, _flow: ValueFlow
 
 def visit_macro_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Record the words in the text of a macro as calls and uses."""
-    syntax, frame = walk.syntax, walk.frame
-    for match in _WORD_PATTERN.finditer(syntax.data, syntax.starts[node], syntax.ends[node]):
+    frame = walk.frame
+    for match in _WORD_PATTERN.finditer(walk.data, walk.starts[node], walk.ends[node]):
         word = match.group().rstrip(b"( \t").decode()
         if match.group(1) and word not in ("if", "for", "while", "switch", "return", "sizeof"):
             frame.calls[word] = None
         elif word not in frame.params:
             frame.uses[word] = None
-
-
-def read_include(syntax: SyntaxTree, node: int) -> list[str]:
-    """Return the path of an `#include`."""
-    path = syntax.find_child(node, "path")
-    return [syntax.text(path).strip('<>" ')] if path != NO_NODE else []

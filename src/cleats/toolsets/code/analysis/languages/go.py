@@ -3,8 +3,7 @@
 from cleats.toolsets.code.analysis.facts import TypeFact
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
@@ -23,20 +22,17 @@ def _set_visibility(frame: Frame, parent: Frame) -> None:
 
 def _visit_method(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a method, which is named after the type of its receiver."""
-    syntax = walk.syntax
-    name_node, receivers = syntax.find_child(node, "name"), syntax.find_child(node, "receiver")
-    if NO_NODE in (name_node, receivers) or receivers + 1 >= syntax.stops[receivers]:
+    name_node, receivers = walk.find_child(node, "name"), walk.find_child(node, "receiver")
+    if NO_NODE in (name_node, receivers) or receivers + 1 >= walk.stops[receivers]:
         return False
     receiver = receivers + 1
-    type_node = syntax.find_child(receiver, "type")
-    type_name = syntax.text(type_node).strip("*() ").partition("[")[0].strip()
-    if not type_name:
+    type_node = walk.find_child(receiver, "type")
+    if not (type_name := walk.text(type_node).strip("*() ").partition("[")[0].strip()):
         return False
-    frame = read_declaration(walk, node, node, _METHOD_SYNTAX, f"{type_name}.{syntax.text(name_node)}")
-    receiver_name = syntax.find_child(receiver, "name")
-    if receiver_name != NO_NODE:
+    frame = read_declaration(walk, node, node, _METHOD_SYNTAX, f"{type_name}.{walk.text(name_node)}")
+    if (receiver_name := walk.find_child(receiver, "name")) != NO_NODE:
         receiver_type = TypeFact(
-            "param", syntax.text(receiver_name), assignments.read_type(walk, type_node), "annotation"
+            "param", walk.text(receiver_name), assignments.read_type(walk, type_node), "annotation"
         )
         frame.types[receiver_type] = None
     return True
@@ -44,61 +40,56 @@ def _visit_method(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> boo
 
 def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a type declaration whose right side is a struct or an interface."""
-    syntax = walk.syntax
-    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
-    kind = syntax.kinds[type_node]
+    name_node, type_node = walk.find_child(node, "name"), walk.find_child(node, "type")
+    kind = walk.kinds[type_node]
     if name_node == NO_NODE or kind not in ("struct_type", "interface_type"):
         return False
     row = _STRUCT_SYNTAX if kind == "struct_type" else _INTERFACE_SYNTAX
-    frame = read_declaration(walk, node, node, row, syntax.text(name_node))
-    alias = " =" if syntax.kinds[node] == "type_alias" else ""
+    frame = read_declaration(walk, node, node, row, walk.text(name_node))
+    alias = " =" if walk.kinds[node] == "type_alias" else ""
     frame.signature += f"{alias} {row.kind}"
     return True
 
 
 def _visit_interface(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit an interface; it extends the types it embeds, and a union of types is a constraint."""
-    syntax = walk.syntax
-    is_declared = walk.frame.kind == "interface" and syntax.fields[node] == "type"
-    for child in syntax.children(node):
-        if syntax.kinds[child] in walk.language.comments:
+    is_declared = walk.frame.kind == "interface" and walk.fields[node] == "type"
+    for child in walk.children(node):
+        if walk.kinds[child] in walk.language.comments:
             walk.visit(child, None)
             continue
         inner = assignments.unwrap_single(walk, child)
-        if is_declared and inner != child and syntax.kinds[inner] in _EMBEDDED_TYPE_KINDS:
-            walk.frame.bases.append(syntax.text(inner))
-        name_node = syntax.find_child(child, "name") if syntax.kinds[child] == "method_elem" else NO_NODE
+        if is_declared and inner != child and walk.kinds[inner] in _EMBEDDED_TYPE_KINDS:
+            walk.frame.bases.append(walk.text(inner))
+        name_node = walk.find_child(child, "name") if walk.kinds[child] == "method_elem" else NO_NODE
         if is_declared and name_node != NO_NODE:
-            read_declaration(walk, child, child, _METHOD_SYNTAX, syntax.text(name_node))
+            read_declaration(walk, child, child, _METHOD_SYNTAX, walk.text(name_node))
         else:
             walk.record_uses(child)
 
 
 def _visit_field(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the type of a field without a name as a base, because it is embedded."""
-    syntax = walk.syntax
-    type_node = syntax.find_child(node, "type")
-    if syntax.find_child(node, "name") == NO_NODE and type_node != NO_NODE and walk.frame.kind == "struct":
-        walk.frame.bases.append(syntax.text(type_node))
+    type_node = walk.find_child(node, "type")
+    if walk.find_child(node, "name") == NO_NODE and type_node != NO_NODE and walk.frame.kind == "struct":
+        walk.frame.bases.append(walk.text(type_node))
     return False
 
 
 def _visit_panic(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the argument of `panic(err)` as thrown."""
-    syntax = walk.syntax
-    function, arguments = syntax.find_child(node, "function"), syntax.find_child(node, "arguments")
-    if NO_NODE in (function, arguments) or syntax.ends[function] - syntax.starts[function] != 5:
+    function, arguments = walk.find_child(node, "function"), walk.find_child(node, "arguments")
+    if NO_NODE in (function, arguments) or walk.ends[function] - walk.starts[function] != 5:
         return False
     first_argument = arguments + 1
-    if syntax.text(function) != "panic" or first_argument >= syntax.stops[arguments]:
+    if walk.text(function) != "panic" or first_argument >= walk.stops[arguments]:
         return False
-    kind = syntax.kinds[first_argument]
-    if kind == "call_expression":
-        thrown = syntax.text(first_argument + 1)
+    if (kind := walk.kinds[first_argument]) == "call_expression":
+        thrown = walk.text(first_argument + 1)
     elif kind in ("identifier", "selector_expression"):
-        thrown = syntax.text(first_argument)
+        thrown = walk.text(first_argument)
     else:
-        thrown = _infer_type(syntax, first_argument).lstrip("*")
+        thrown = _infer_type(walk, first_argument).lstrip("*")
     if thrown.replace(".", "").isidentifier():
         walk.frame.throws[thrown] = None
     return False
@@ -106,7 +97,7 @@ def _visit_panic(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
 
 def _visit_conversion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a conversion; `Map[int](xs)` looks like one to a generic type but is usually a call."""
-    if walk.syntax.kinds[walk.syntax.find_child(node, "type")] == "generic_type":
+    if walk.kinds[walk.find_child(node, "type")] == "generic_type":
         return False
     walk.visit_children(node, flow)
     return True
@@ -114,9 +105,8 @@ def _visit_conversion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_keyed_element(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a field in a literal, whose name is not a variable that is read."""
-    syntax = walk.syntax
-    key, value = syntax.find_child(node, "key"), syntax.find_child(node, "value")
-    if NO_NODE in (key, value) or syntax.kinds[assignments.unwrap_single(walk, key)] != "identifier":
+    key, value = walk.find_child(node, "key"), walk.find_child(node, "value")
+    if NO_NODE in (key, value) or walk.kinds[assignments.unwrap_single(walk, key)] != "identifier":
         return False
     walk.record_uses(key)
     walk.visit(value, flow)
@@ -135,11 +125,6 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
     return ""
 
 
-def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
-    path = syntax.find_child(node, "path")
-    return [syntax.text(path).strip('"`')] if path != NO_NODE else []
-
-
 GO = table.Language(
     id="go",
     grammar="tree_sitter_go",
@@ -153,7 +138,6 @@ GO = table.Language(
         "short_var_declaration": table.CarrierSyntax("left", "right"),
         "var_spec": table.CarrierSyntax("name", "value"),
     },
-    closures=kind_set("func_literal"),
     wraps=kind_set("type_declaration var_declaration var_spec_list const_declaration"),
     parameters={"parameter_declaration variadic_parameter_declaration": table.ParameterSyntax()},
     settle=_set_visibility,
@@ -172,12 +156,8 @@ GO = table.Language(
         "type_switch_statement": table.AssignmentSyntax(left="alias", right="value"),
         "field_declaration": table.AssignmentSyntax(left="name", right="no value", typed_field=True),
     },
-    updates=kind_set("inc_statement dec_statement"),
-    types=kind_set("""
-        pointer_type slice_type array_type implicit_length_array_type map_type channel_type function_type generic_type
-        parenthesized_type type_arguments type_parameter_list parameter_list
-    """),
-    texts=kind_set("interpreted_string_literal_content raw_string_literal_content"),
+    types=kind_set("""pointer_type slice_type array_type implicit_length_array_type map_type channel_type
+        function_type generic_type parenthesized_type type_arguments type_parameter_list parameter_list"""),
     literals={
         "interpreted_string_literal raw_string_literal": "string",
         "int_literal": "int",
@@ -190,13 +170,8 @@ GO = table.Language(
     made=_infer_type,
     lists=kind_set("expression_list literal_element type_elem"),
     nothing=kind_set("nil"),
-    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
     panics=kind_set("panic"),
-    branches=kind_set("if_statement"),
-    cases=kind_set("expression_case type_case communication_case"),
-    defaults=kind_set("default_case"),
-    loops=kind_set("for_statement"),
-    imports={"import_spec": _read_imports},
+    imports={"import_spec": "path"},
     ignored=kind_set("package_clause"),
     hooks={
         "method_declaration": _visit_method,

@@ -3,8 +3,7 @@
 import re
 
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
@@ -12,13 +11,8 @@ _BASE_KINDS = kind_set("superclass super_interfaces extends_interfaces type_list
 _IMPORT_MODULE_PATTERN = re.compile(r"import\s+module\s+([^;]+)")
 _INSTANCEOF_ASSIGNMENT = table.AssignmentSyntax(left="name", right="left", type="right")
 _TYPE_NODE_KINDS = (
-    "type_identifier",
-    "scoped_type_identifier",
-    "generic_type",
-    "array_type",
-    "integral_type",
-    "floating_point_type",
-    "boolean_type",
+    *("type_identifier", "scoped_type_identifier", "generic_type", "array_type"),
+    *("integral_type", "floating_point_type", "boolean_type"),
 )
 
 
@@ -37,49 +31,42 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
 
 
 def _visit_throws_clause(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    """Record the exceptions that a method header declares."""
-    for child in walk.syntax.children(node):
-        walk.frame.throws[walk.syntax.text(child)] = None
+    for child in walk.children(node):
+        walk.frame.throws[walk.text(child)] = None
         walk.record_uses(child)
 
 
 def _bind_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None = None) -> list[str]:
     """Bind the names in a pattern to what they match; the name before the parentheses is a type."""
-    syntax, frame = walk.syntax, walk.frame
+    frame = walk.frame
     names: list[str] = []
-    for descendant in range(node, syntax.stops[node]):
-        if syntax.kinds[descendant] == "identifier":
-            if syntax.kinds[syntax.parents[descendant]] == "record_pattern":
-                frame.uses[syntax.text(descendant)] = None
+    for descendant in range(node, walk.stops[node]):
+        if walk.kinds[descendant] == "identifier":
+            if walk.kinds[walk.parents[descendant]] == "record_pattern":
+                frame.uses[walk.text(descendant)] = None
             else:
-                names.append(syntax.text(descendant))
-        elif syntax.kinds[descendant] in walk.language.type_names:
-            frame.uses[syntax.text(descendant)] = None
+                names.append(walk.text(descendant))
+        elif walk.kinds[descendant] in walk.language.type_names:
+            frame.uses[walk.text(descendant)] = None
     frame.writes.update(dict.fromkeys(names))
     return names
 
 
 def _visit_switch_label(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `case null, default`, where the grammar takes `default` for a name."""
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.text(child) != "default":
-            walk.visit(child, None)
+    walk.visit_all(child for child in walk.children(node) if walk.text(child) != "default")
 
 
 def _visit_instanceof(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `o instanceof String s`, which assigns `o` to `s`; a record pattern binds its parts."""
-    syntax = walk.syntax
-    if syntax.find_child(node, "name") != NO_NODE:
+    if walk.find_child(node, "name") != NO_NODE:
         assignments.visit_assignment(walk, node, flow, _INSTANCEOF_ASSIGNMENT)
         return True
-    value, pattern = syntax.find_child(node, "left"), syntax.find_child(node, "pattern")
+    value, pattern = walk.find_child(node, "left"), walk.find_child(node, "pattern")
     if NO_NODE in (value, pattern):
         return False
-    saved_calls, walk.calls = walk.calls, []
-    walk.visit(value, value_flow := ValueFlow())
-    walk.record_step(node, _bind_pattern(walk, pattern), value_flow)
-    walk.calls = saved_calls
+    with walk.open_step(node, _bind_pattern(walk, pattern)) as value_flow:
+        walk.visit(value, value_flow)
     if flow is not None:
         flow.names += value_flow.names
     return True
@@ -87,24 +74,15 @@ def _visit_instanceof(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_method_reference(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `Type::method` as a name."""
-    name = "".join(walk.syntax.text(node).split())
+    name = "".join(walk.text(node).split())
     if "(" in name:
         return False
-    walk.frame.reads[name] = None
-    if flow is not None:
-        flow.names.append(name)
+    walk.record_read(name, flow)
     return True
 
 
-def _visit_labeled_statement(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-    for child in walk.syntax.children(node):
-        if walk.syntax.kinds[child] != "identifier":
-            walk.visit(child, flow)
-
-
 def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
-    path = syntax.find_child(node, "scoped_identifier", "identifier")
-    if path == NO_NODE:
+    if (path := syntax.find_child(node, "scoped_identifier", "identifier")) == NO_NODE:
         return []
     if match := _IMPORT_MODULE_PATTERN.match(syntax.text(node)):
         return ["".join(match[1].split())]
@@ -126,18 +104,14 @@ JAVA = table.Language(
         "constructor_declaration compact_constructor_declaration": table.DeclarationSyntax("constructor", result=()),
     },
     carriers={"variable_declarator": table.CarrierSyntax("name", "value")},
-    closures=kind_set("lambda_expression"),
     parameters={
         "formal_parameter": table.ParameterSyntax(),
         "spread_parameter": table.ParameterSyntax(name=("variable_declarator",), type=_TYPE_NODE_KINDS),
     },
     decorators=kind_set("annotation marker_annotation"),
-    modifiers={
-        word: word
-        for word in kind_set("""
-            public protected private static final abstract default synchronized native sealed non-sealed strictfp
-        """)
-    },
+    modifiers=table.list_modifiers(
+        "public protected private static final abstract default synchronized native sealed non-sealed strictfp"
+    ),
     modifier_lists=kind_set("modifiers"),
     settle=_adjust_declaration,
     void=kind_set("void Void"),
@@ -158,12 +132,8 @@ JAVA = table.Language(
         "catch_formal_parameter": table.AssignmentSyntax(left="name", right="no value"),
         "enum_constant": table.AssignmentSyntax(left="name", right="arguments", typed_field=True),
     },
-    updates=kind_set("update_expression"),
-    types=kind_set("""
-        generic_type array_type annotated_type integral_type floating_point_type boolean_type void_type catch_type
-        class_literal type_arguments type_parameters
-    """),
-    texts=kind_set("string_fragment multiline_string_fragment"),
+    types=kind_set("""generic_type array_type annotated_type integral_type floating_point_type boolean_type
+        void_type catch_type class_literal type_arguments type_parameters"""),
     literals={
         "decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal": "int",
         "decimal_floating_point_literal hex_floating_point_literal": "double",
@@ -172,14 +142,8 @@ JAVA = table.Language(
         "true false": "boolean",
     },
     casts={"cast_expression": "type"},
-    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
     choices={"ternary_expression switch_expression": ("condition",)},
     made=lambda _syntax, _node: "",
-    throws=kind_set("throw_statement"),
-    branches=kind_set("if_statement ternary_expression catch_clause"),
-    cases=kind_set("switch_block_statement_group switch_rule"),
-    loops=kind_set("for_statement enhanced_for_statement while_statement do_statement"),
-    comments=kind_set("line_comment block_comment"),
     imports={"import_declaration": _read_imports},
     ignored=kind_set("package_declaration break_statement continue_statement"),
     hooks={
@@ -190,7 +154,7 @@ JAVA = table.Language(
         "method_reference": _visit_method_reference,
         "pattern": _bind_pattern,
         "switch_label": _visit_switch_label,
-        "labeled_statement": _visit_labeled_statement,
+        "labeled_statement": lambda walk, node, flow: walk.visit_all([*walk.children(node)][1:], flow),
     },
     ease=grammar_workarounds.rewrite_java,
     finish=SyntaxWalker.export_public,

@@ -27,9 +27,7 @@ _DOTTED_NAME_PATTERN = re.compile(r"[\w$][\w$.\x00]*")
 
 def visit_destructuring(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `const { a, b: { c } } = x`, where every name receives its own part of the value."""
-    syntax = walk.syntax
-    pattern = node + 1
-    if pattern == syntax.stops[node] or syntax.kinds[pattern] != "object_pattern":
+    if (pattern := node + 1) == walk.stops[node] or walk.kinds[pattern] != "object_pattern":
         return False
     steps = walk.frame.steps
     step_count = len(steps)
@@ -44,12 +42,10 @@ def visit_destructuring(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -
 
 def visit_callback(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record what the parameters of a closure receive, if it is passed to a call."""
-    syntax = walk.syntax
-    parameters_node = syntax.find_child(node, "parameters", "parameter")
-    if parameters_node == NO_NODE:
+    if (parameters_node := walk.find_child(node, "parameters", "parameter")) == NO_NODE:
         return False
-    names, patterns = _split_parameters(syntax, parameters_node)
-    callee = _read_receiving_callee(syntax, node)
+    names, patterns = _split_parameters(walk, parameters_node)
+    callee = _read_receiving_callee(walk, node)
     if names and callee.rpartition(".")[2] in ELEMENT_CALLBACK_METHODS:
         _record_step(walk, parameters_node, names, f"{callee}().{CALLBACK_ARGUMENT}")
     for pattern in patterns:
@@ -58,7 +54,6 @@ def visit_callback(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bo
 
 
 def _split_parameters(syntax: SyntaxTree, node: int) -> tuple[list[str], list[int]]:
-    """Return the names among the parameters, and the patterns."""
     if syntax.kinds[node] == "identifier":
         return [syntax.text(node)], []
     names: list[str] = []
@@ -99,20 +94,18 @@ def _read_receiving_callee(syntax: SyntaxTree, node: int) -> str:
 
 
 def _record_pattern(walk: SyntaxWalker, pattern: int, value: str) -> None:
-    for name, part in _iter_pattern_names(walk.syntax, pattern, value):
+    for name, part in _iter_pattern_names(walk, pattern, value):
         _record_step(walk, pattern, [name], part)
 
 
 def _record_step(walk: SyntaxWalker, node: int, names: list[str], value: str) -> None:
-    syntax = walk.syntax
-    line = syntax.line_number(syntax.starts[node])
+    line = walk.line_number(walk.starts[node])
     walk.frame.steps.append(DataFlowStep(line, names, [value], [], [], "", walk.block_number))
 
 
 def _iter_pattern_names(syntax: SyntaxTree, node: int, value: str) -> Iterator[tuple[str, str]]:
     """Yield every name in a pattern with the part of the value that it receives."""
-    kind = syntax.kinds[node]
-    if kind in ("identifier", "shorthand_property_identifier_pattern"):
+    if (kind := syntax.kinds[node]) in ("identifier", "shorthand_property_identifier_pattern"):
         yield syntax.text(node), value
     elif kind in ("assignment_pattern", "object_assignment_pattern"):
         yield from _iter_pattern_names(syntax, node + 1, value)
@@ -126,8 +119,7 @@ def _iter_pattern_names(syntax: SyntaxTree, node: int, value: str) -> Iterator[t
 
 
 def _iter_property_names(syntax: SyntaxTree, node: int, value: str) -> Iterator[tuple[str, str]]:
-    kind = syntax.kinds[node]
-    if kind == "pair_pattern":
+    if (kind := syntax.kinds[node]) == "pair_pattern":
         key, inner = syntax.find_child(node, "key"), syntax.find_child(node, "value")
         if NO_NODE in (key, inner):
             return
@@ -146,16 +138,12 @@ def visit_element(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None
     if flow is None:
         walk.visit_as_statement(visit_element, node)
         return
-    name = walk.syntax.text(walk.syntax.find_child(node, "name"))  # empty for a fragment
+    name = walk.text(walk.find_child(node, "name"))  # empty for a fragment
     if name[:1].isupper() or "." in name:
         attributes = [walk.read_argument(value, key) for key, value in _iter_attributes(walk, node)]
         walk.record_call(node, name, attributes, flow)
     else:
         _record_attributes(walk, node, name)
-
-
-def skip_closing_tag(_walk: SyntaxWalker, _node: int, _flow: ValueFlow | None) -> None:
-    """Skip the closing tag of an element."""
 
 
 def _record_attributes(walk: SyntaxWalker, node: int, tag: str) -> None:
@@ -168,11 +156,10 @@ def _record_attributes(walk: SyntaxWalker, node: int, tag: str) -> None:
 
 
 def _iter_attributes(walk: SyntaxWalker, node: int) -> Iterator[tuple[str, int]]:
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.kinds[child] == "jsx_expression":  # {...spread}
+    for child in walk.children(node):
+        if walk.kinds[child] == "jsx_expression":  # {...spread}
             yield "", child
-        elif syntax.kinds[child] == "jsx_attribute":
-            name, value = child + 1, syntax.stops[child + 1]
-            if value < syntax.stops[child]:
-                yield syntax.text(name), value
+        elif walk.kinds[child] == "jsx_attribute":
+            name, value = child + 1, walk.stops[child + 1]
+            if value < walk.stops[child]:
+                yield walk.text(name), value

@@ -8,8 +8,7 @@ from cleats.toolsets.code.analysis.languages.declarations import (
     record_return_type,
     visit_static_members,
 )
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
@@ -31,10 +30,8 @@ _MULTI_ASSIGNMENT = table.AssignmentSyntax(left="multi_variable_declaration", ri
 _SINGLE_LOOP_ASSIGNMENT = table.AssignmentSyntax(left="variable_declaration", right="", loop=True)
 _MULTI_LOOP_ASSIGNMENT = table.AssignmentSyntax(left="multi_variable_declaration", right="", loop=True)
 _WORD_PATTERN = re.compile(r"[A-Za-z_]\w*")
-_MODIFIER_WORDS = kind_set("""
-    public private protected internal abstract open final override sealed data inner value enum inline infix operator
-    tailrec external const lateinit expect actual
-""")
+_MODIFIER_WORDS = """public private protected internal abstract open final override sealed data inner value
+    enum inline infix operator tailrec external const lateinit expect actual"""
 _SEQUENCE_BUILDERS = kind_set("sequence iterator")
 _YIELD_FUNCTIONS = kind_set("yield yieldAll")
 _CLOSURE_KINDS = ("lambda_literal", "anonymous_function")
@@ -47,13 +44,11 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
 
 
 def _visit_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    syntax = walk.syntax
-    name_node = syntax.find_child(node, "name")
-    if name_node == NO_NODE:
+    if (name_node := walk.find_child(node, "name")) == NO_NODE:
         return False
-    header_words = syntax.data[syntax.starts[node] : syntax.starts[name_node]].split()
+    header_words = walk.data[walk.starts[node] : walk.starts[name_node]].split()
     kind = "interface" if b"interface" in header_words else "enum" if b"enum" in header_words else "class"
-    frame = read_declaration(walk, node, node, _CLASS_SYNTAX[kind], syntax.text(name_node))
+    frame = read_declaration(walk, node, node, _CLASS_SYNTAX[kind], walk.text(name_node))
     if b"object" in header_words:
         frame.modifiers["static"] = None
     return True
@@ -61,15 +56,13 @@ def _visit_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
 
 def _visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a function; an extension function is named after the type that it extends."""
-    syntax = walk.syntax
-    name_node = syntax.find_child(node, "name")
-    if name_node == NO_NODE:
+    if (name_node := walk.find_child(node, "name")) == NO_NODE:
         return False
-    name, result_node = syntax.text(name_node).strip("`"), NO_NODE
-    for child in syntax.children(node):
-        if syntax.kinds[child] in _TYPE_NODE_KINDS:
+    name, result_node = walk.text(name_node).strip("`"), NO_NODE
+    for child in walk.children(node):
+        if walk.kinds[child] in _TYPE_NODE_KINDS:
             if child < name_node:
-                name = f"{_strip_type_arguments(syntax.text(child))}.{name}"
+                name = f"{_strip_type_arguments(walk.text(child))}.{name}"
             else:
                 result_node = child
     record_return_type(walk, read_declaration(walk, node, node, _FUNCTION_SYNTAX, name), result_node)
@@ -82,21 +75,20 @@ def _strip_type_arguments(text: str) -> str:
 
 def _visit_parameters(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit parameters; a default follows its parameter, but is inside it for class parameters."""
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.kinds[child] in ("parameter", "class_parameter"):
+    for child in walk.children(node):
+        if walk.kinds[child] in ("parameter", "class_parameter"):
             _read_parameter(walk, child)
         else:
             walk.visit(child, None)
 
 
 def _read_parameter(walk: SyntaxWalker, node: int) -> None:
-    syntax, frame = walk.syntax, walk.frame
-    name_node = syntax.find_child(node, "identifier")
-    name = syntax.text(name_node)
-    header_words = syntax.data[syntax.starts[node] : syntax.starts[name_node]].split() if name else []
-    for child in syntax.children(node):
-        if syntax.kinds[child] in _TYPE_NODE_KINDS and name and not walk.closure_depth:
+    frame = walk.frame
+    name_node = walk.find_child(node, "identifier")
+    name = walk.text(name_node)
+    header_words = walk.data[walk.starts[node] : walk.starts[name_node]].split() if name else []
+    for child in walk.children(node):
+        if walk.kinds[child] in _TYPE_NODE_KINDS and name and not walk.closure_depth:
             assignments.record_type(walk, "param", name, assignments.read_type(walk, child), "annotation")
             if b"val" in header_words or b"var" in header_words:
                 assignments.record_type(walk, "field", name, assignments.read_type(walk, child), "annotation")
@@ -108,9 +100,8 @@ def _read_parameter(walk: SyntaxWalker, node: int) -> None:
 
 def _visit_function_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a function body; `= x` returns `x`."""
-    syntax = walk.syntax
     first_child = node + 1
-    if first_child >= syntax.stops[node] or syntax.kinds[first_child] == "block":
+    if first_child >= walk.stops[node] or walk.kinds[first_child] == "block":
         return False
     if not walk.closure_depth:
         walk.frame.returns = True
@@ -120,50 +111,46 @@ def _visit_function_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None)
 
 def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit a property; accessors, a closure or a long top-level value make it a chunk."""
-    syntax = walk.syntax
-    variable_node = syntax.find_child(node, "variable_declaration")
-    name_node = syntax.find_child(variable_node, "identifier")
-    if name_node == NO_NODE:
+    variable_node = walk.find_child(node, "variable_declaration")
+    if (name_node := walk.find_child(variable_node, "identifier")) == NO_NODE:
         assignments.visit_assignment(walk, node, flow, _MULTI_ASSIGNMENT)
         return
-    name = syntax.text(name_node)
-    function = syntax.find_child(node, *_CLOSURE_KINDS)
-    if syntax.find_child(node, "getter", "setter") != NO_NODE:
-        receiver_type = next(
-            (child for child in syntax.children(node) if syntax.kinds[child] in _TYPE_NODE_KINDS), NO_NODE
-        )
+    name = walk.text(name_node)
+    function = walk.find_child(node, *_CLOSURE_KINDS)
+    if walk.find_child(node, "getter", "setter") != NO_NODE:
+        receiver_type = next((child for child in walk.children(node) if walk.kinds[child] in _TYPE_NODE_KINDS), NO_NODE)
         if receiver_type != NO_NODE:
-            name = f"{_strip_type_arguments(syntax.text(receiver_type))}.{name}"
+            name = f"{_strip_type_arguments(walk.text(receiver_type))}.{name}"
         frame = read_declaration(walk, node, node, _PROPERTY_SYNTAX, name)
         if receiver_type != NO_NODE:
             frame.types = {typed: None for typed in frame.types if typed.where != "local"}
-        record_return_type(walk, frame, syntax.find_child(variable_node, *_TYPE_NODE_KINDS))
+        record_return_type(walk, frame, walk.find_child(variable_node, *_TYPE_NODE_KINDS))
     elif function != NO_NODE:
         frame = read_declaration(walk, node, function, _FUNCTION_SYNTAX, name)
         frame.signature = frame.signature.partition("{")[0].rstrip(" =")
-    elif walk.frame is walk.module and syntax.count_lines(node) >= table.MIN_CONSTANT_LINES:
+    elif walk.frame is walk.module and walk.count_lines(node) >= table.MIN_CONSTANT_LINES:
         read_declaration(walk, node, node, _CONSTANT_SYNTAX, name)
     else:
-        assignments.record_variable_type(walk, name, syntax.find_child(variable_node, *_TYPE_NODE_KINDS))
+        assignments.record_variable_type(walk, name, walk.find_child(variable_node, *_TYPE_NODE_KINDS))
         assignments.visit_assignment(walk, node, flow, _SINGLE_ASSIGNMENT)
 
 
 def _visit_for(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-    is_multi = walk.syntax.find_child(node, "multi_variable_declaration") != NO_NODE
+    is_multi = walk.find_child(node, "multi_variable_declaration") != NO_NODE
     walk.frame.loops += 1
     assignments.visit_assignment(walk, node, flow, _MULTI_LOOP_ASSIGNMENT if is_multi else _SINGLE_LOOP_ASSIGNMENT)
 
 
 def _visit_identifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit an identifier; some keywords are names to the grammar."""
-    name, frame = walk.syntax.text(node), walk.frame
+    name, frame = walk.text(node), walk.frame
     frame.breaks += name == "break"
     frame.continues += name == "continue"
     return name in ("break", "continue", "null", "true", "false")
 
 
 def _visit_labeled_jump(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    text = walk.syntax.text(node)
+    text = walk.text(node)
     if not text.startswith(("break@", "continue@")):
         return False
     walk.frame.breaks += text.startswith("break@")
@@ -173,53 +160,40 @@ def _visit_labeled_jump(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) 
 
 def _visit_infix_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `a to b`, which calls `to`."""
-    children = list(walk.syntax.children(node))
+    children = list(walk.children(node))
     if len(children) != 3:
         return False
     walk.visit(children[0], flow)
-    walk.frame.calls[walk.syntax.text(children[1])] = None
+    walk.frame.calls[walk.text(children[1])] = None
     walk.visit(children[2], flow)
     return True
 
 
-def _visit_when_entry(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    """Visit a branch of `when`; `else ->` does not count as a branch."""
-    if walk.syntax.find_child(node, "condition") != NO_NODE:
-        return False
-    walk.visit_arm(node, flow)
-    return True
-
-
 def _visit_catch(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    syntax = walk.syntax
-    name_node, type_node = syntax.find_child(node, "identifier"), syntax.find_child(node, "user_type")
+    name_node, type_node = walk.find_child(node, "identifier"), walk.find_child(node, "user_type")
     walk.frame.branches += 1
     if NO_NODE not in (name_node, type_node):
         assignments.record_type(
-            walk, "local", syntax.text(name_node), assignments.read_type(walk, type_node), "annotation"
+            walk, "local", walk.text(name_node), assignments.read_type(walk, type_node), "annotation"
         )
-    walk.visit_arms(child for child in syntax.children(node) if child != name_node)
+    walk.visit_arms(child for child in walk.children(node) if child != name_node)
 
 
 def _visit_string_text(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Read `$name` in a string, which the grammar parses as text split after the `$`."""
-    syntax = walk.syntax
-    start = syntax.starts[node]
-    if syntax.data[start - 1 : start] != b"$" or syntax.data[start - 2 : start - 1] == b"\\":
+    start = walk.starts[node]
+    if walk.data[start - 1 : start] != b"$" or walk.data[start - 2 : start - 1] == b"\\":
         return False
-    match = _WORD_PATTERN.match(syntax.text(node))
-    if match is None:
+    if (match := _WORD_PATTERN.match(walk.text(node))) is None:
         return False
-    walk.frame.reads[match.group()] = None
+    walk.record_read(match.group(), flow)
     if flow is not None:
-        flow.names.append(match.group())
-        flow.text += syntax.text(node)[match.end() :]
+        flow.text += walk.text(node)[match.end() :]
     return True
 
 
 def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
-    path = syntax.find_child(node, "qualified_identifier", "identifier")
-    if path == NO_NODE:
+    if (path := syntax.find_child(node, "qualified_identifier", "identifier")) == NO_NODE:
         return []
     wildcard = ".*" if syntax.text(node).rstrip().endswith("*") else ""
     return ["".join(syntax.text(path).split()) + wildcard]
@@ -228,8 +202,8 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
 def _finish_file(walk: SyntaxWalker) -> None:
     """Normalise calls, mark awaits and generators, and collect the exports.
 
-    `x.await()` awaits `x`; a call with a trailing function is one call; a function that yields in a
-    sequence builder is a generator.
+    `x.await()` awaits `x`; a call with a trailing function is one call; a function that yields in a sequence builder is
+    a generator.
     """
     for frame in walk.frames:
         frame.calls = {name.removesuffix("()"): None for name in frame.calls}
@@ -251,13 +225,10 @@ KOTLIN = table.Language(
         "property_declaration": _CONSTANT_SYNTAX,
         "type_alias": table.DeclarationSyntax("type", name=("type",), body=()),
     },
-    closures=frozenset(_CLOSURE_KINDS),
     decorators=kind_set("annotation"),
-    modifiers={"suspend": "async", **{word: word for word in _MODIFIER_WORDS}},
-    modifier_lists=kind_set("""
-        modifiers class_modifier function_modifier inheritance_modifier member_modifier platform_modifier
-        property_modifier visibility_modifier
-    """),
+    modifiers={"suspend": "async", **table.list_modifiers(_MODIFIER_WORDS)},
+    modifier_lists=kind_set("""modifiers class_modifier function_modifier inheritance_modifier member_modifier
+        platform_modifier property_modifier visibility_modifier"""),
     not_bases=kind_set("value_arguments"),
     settle=_adjust_declaration,
     void=kind_set("Unit Nothing"),
@@ -279,7 +250,6 @@ KOTLIN = table.Language(
     },
     targets=kind_set("multi_variable_declaration"),
     types=_TYPE_NODE_KINDS | {"type_arguments", "type_parameters", "type_constraints"},
-    texts=kind_set("string_content"),
     literals={
         "string_literal multiline_string_literal": "String",
         "character_literal": "Char",
@@ -294,13 +264,8 @@ KOTLIN = table.Language(
     },
     choices={"if_expression": ("condition",), "when_expression": ("when_subject",)},
     nothing=kind_set("label"),
-    returns=kind_set("return_expression"),
-    throws=kind_set("throw_expression"),
-    branches=kind_set("if_expression"),
     arms=kind_set("block"),
-    cases=kind_set("when_entry"),
-    loops=kind_set("while_statement do_while_statement"),
-    comments=kind_set("line_comment block_comment"),
+    case_test="condition",
     imports={"import": _read_imports},
     ignored=kind_set("package_header label lambda_parameters"),
     hooks={
@@ -313,14 +278,13 @@ KOTLIN = table.Language(
         "function_value_parameters class_parameters": _visit_parameters,
         "function_body": _visit_function_body,
         "property_declaration": _visit_property,
-        "getter setter": lambda walk, node, _flow: walk.visit(walk.syntax.find_child(node, "function_body"), None),
+        "getter setter": lambda walk, node, _flow: walk.visit(walk.find_child(node, "function_body"), None),
         "for_statement": _visit_for,
         "assignment": assignments.visit_plain_or_augmented,
         "identifier": _visit_identifier,
         "labeled_expression": _visit_labeled_jump,
         "unary_expression": assignments.visit_increment,
         "infix_expression": _visit_infix_call,
-        "when_entry": _visit_when_entry,
         "catch_block": _visit_catch,
         "string_content": _visit_string_text,
     },

@@ -5,19 +5,14 @@ Variables keep their `$`; members are dotted, `::` stays as written.
 
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _BASE_KINDS = kind_set("base_clause class_interface_clause")
 _CREATED_TYPE_KINDS = (
-    "name",
-    "qualified_name",
-    "relative_scope",
-    "variable_name",
-    "member_access_expression",
-    "scoped_property_access_expression",
+    *("name", "qualified_name", "relative_scope", "variable_name"),
+    *("member_access_expression", "scoped_property_access_expression"),
 )
 _PROPERTY_SYNTAX = table.DeclarationSyntax("property", parameters=(), result=("type",), body=("property_hook_list",))
 _PARAMETER_SYNTAX = table.ParameterSyntax(default=("default_value",))
@@ -46,19 +41,19 @@ def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> N
     if flow is None:
         walk.visit_as_statement(_visit_intrinsic, node)
         return
-    kind = walk.syntax.kinds[node]
+    kind = walk.kinds[node]
     walk.visit_children(node, argument_flow := ValueFlow())
     if kind.startswith(("include", "require")) and argument_flow.text:
         # `__DIR__ . "/boot.php"` is in the folder of this file.
-        is_relative = argument_flow.text.startswith("/") and walk.syntax.kinds[node + 1] == "binary_expression"
+        is_relative = argument_flow.text.startswith("/") and walk.kinds[node + 1] == "binary_expression"
         walk.imports["." * is_relative + argument_flow.text] = None
     walk.record_call(node, _INTRINSIC_NAMES.get(kind, "echo"), [argument_flow.to_argument()], flow)
 
 
 def _visit_short_echo(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `<?= $x ?>`, which is an echo."""
-    start = walk.syntax.starts[node]
-    if not walk.syntax.data[max(0, start - 16) : start].rstrip().endswith(b"<?="):
+    start = walk.starts[node]
+    if not walk.data[max(0, start - 16) : start].rstrip().endswith(b"<?="):
         return False
     _visit_intrinsic(walk, node, flow)
     return True
@@ -66,36 +61,30 @@ def _visit_short_echo(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_foreach(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `foreach (values as key => value)`, whose parts have no fields."""
-    syntax = walk.syntax
-    body = syntax.find_child(node, "body")
+    body = walk.find_child(node, "body")
     header_nodes = [
-        child for child in syntax.children(node) if child != body and syntax.kinds[child] not in walk.language.comments
+        child for child in walk.children(node) if child != body and walk.kinds[child] not in walk.language.comments
     ]
     walk.frame.loops += 1
-    saved_calls, walk.calls = walk.calls, []
     targets: list[str] = []
-    value = ValueFlow()
-    for header_node in header_nodes[:1]:
-        walk.visit(header_node, value)
-    for header_node in header_nodes[1:]:
-        assignments.collect_targets(walk, header_node, targets)
-    walk.record_step(node, targets, value)
-    walk.calls = saved_calls
-    walk.visit_arms(child for child in syntax.children(node) if child not in header_nodes)
+    with walk.open_step(node, targets) as value:
+        for header_node in header_nodes[:1]:
+            walk.visit(header_node, value)
+        for header_node in header_nodes[1:]:
+            assignments.collect_targets(walk, header_node, targets)
+    walk.visit_arms(child for child in walk.children(node) if child not in header_nodes)
 
 
 def _visit_trait_use(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    """Record the traits that a class uses as its bases."""
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.kinds[child] in ("name", "qualified_name"):
-            walk.frame.bases.append(syntax.text(child))
+    for child in walk.children(node):
+        if walk.kinds[child] in ("name", "qualified_name"):
+            walk.frame.bases.append(walk.text(child))
         walk.record_uses(child)
 
 
 def _visit_name(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record a bare name in capital letters as a constant that is read."""
-    name = walk.syntax.text(node)
+    name = walk.text(node)
     if name.isupper():
         walk.frame.reads[name] = None
     return False
@@ -115,8 +104,8 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
 
 def _visit_cast(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a cast to a number, into which no text flows."""
-    type_node, value_node = walk.syntax.find_child(node, "type"), walk.syntax.find_child(node, "value")
-    if NO_NODE in (type_node, value_node) or walk.syntax.text(type_node).strip("() ").lower() not in _NUMBER_TYPES:
+    type_node, value_node = walk.find_child(node, "type"), walk.find_child(node, "value")
+    if NO_NODE in (type_node, value_node) or walk.text(type_node).strip("() ").lower() not in _NUMBER_TYPES:
         return False
     walk.visit(value_node, ValueFlow())
     return True
@@ -124,10 +113,9 @@ def _visit_cast(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
 
 def _visit_pipe(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `$x |> trim(...)`, which calls `trim` with `$x`."""
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
-    operator = syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip()
-    if left_node == NO_NODE or operator != b"|>" or syntax.kinds[right_node] not in walk.language.calls:
+    left_node, right_node = walk.find_child(node, "left"), walk.find_child(node, "right")
+    operator = walk.data[walk.ends[left_node] : walk.starts[right_node]].strip()
+    if left_node == NO_NODE or operator != b"|>" or walk.kinds[right_node] not in walk.language.calls:
         return False
     if flow is None:
         walk.visit_as_statement(_visit_pipe, node)
@@ -140,23 +128,20 @@ def _visit_pipe(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
 
 
 def _visit_property(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    """Visit a property with hooks, which have code."""
-    syntax = walk.syntax
-    hooks = syntax.find_child(node, "property_hook_list")
-    name_node = syntax.find_child(syntax.find_child(node, "property_element"), "name")
-    has_code = any(syntax.find_child(hook, "body") != NO_NODE for hook in syntax.children(hooks))
+    hooks = walk.find_child(node, "property_hook_list")
+    name_node = walk.find_child(walk.find_child(node, "property_element"), "name")
+    has_code = any(walk.find_child(hook, "body") != NO_NODE for hook in walk.children(hooks))
     if name_node == NO_NODE or not has_code:
         return False
-    read_declaration(walk, node, node, _PROPERTY_SYNTAX, syntax.text(name_node).lstrip("$"))
+    read_declaration(walk, node, node, _PROPERTY_SYNTAX, walk.text(name_node).lstrip("$"))
     return True
 
 
 def _visit_property_hook(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a hook: `get => x` returns `x`; `set(string $v)` has a parameter."""
-    syntax = walk.syntax
-    parameters_node, body = syntax.find_child(node, "parameters"), syntax.find_child(node, "body")
+    parameters_node, body = walk.find_child(node, "parameters"), walk.find_child(node, "body")
     read_parameters(walk, parameters_node, walk.frame)
-    if syntax.kinds[body] == "compound_statement":
+    if walk.kinds[body] == "compound_statement":
         walk.visit(body, None)
     elif body != NO_NODE:
         walk.visit_returned(body)
@@ -182,7 +167,6 @@ PHP = table.Language(
         "assignment_expression": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
     carriers={"assignment_expression": table.CarrierSyntax("left", "right")},
-    closures=kind_set("anonymous_function arrow_function"),
     wraps=kind_set("expression_statement"),
     parameters={"simple_parameter variadic_parameter property_promotion_parameter": _PARAMETER_SYNTAX},
     decorators=kind_set("attribute"),
@@ -203,8 +187,9 @@ PHP = table.Language(
     indexes={"subscript_expression": ""},
     calls={
         "function_call_expression": table.CallSyntax(),
-        "member_call_expression": table.CallSyntax(function=("name",), receiver=("object",)),
-        "nullsafe_member_call_expression": table.CallSyntax(function=("name",), receiver=("object",)),
+        "member_call_expression nullsafe_member_call_expression": table.CallSyntax(
+            function=("name",), receiver=("object",)
+        ),
         "scoped_call_expression": table.CallSyntax(function=("name",), receiver=("scope",), joint="::"),
         "object_creation_expression": table.CallSyntax(function=_CREATED_TYPE_KINDS, prefix="new "),
     },
@@ -220,13 +205,8 @@ PHP = table.Language(
         "enum_case": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
     targets=kind_set("list_literal"),
-    removes=kind_set("unset_statement"),
-    updates=kind_set("update_expression"),
-    types=kind_set("""
-        primitive_type named_type optional_type union_type intersection_type disjunctive_normal_form_type bottom_type
-        type_list cast_type
-    """),
-    texts=kind_set("string_content nowdoc_string"),
+    types=kind_set("""primitive_type named_type optional_type union_type intersection_type
+        disjunctive_normal_form_type bottom_type type_list cast_type"""),
     literals={
         "string encapsed_string heredoc nowdoc": "string",
         "integer": "int",
@@ -245,12 +225,7 @@ PHP = table.Language(
     },
     made=lambda _syntax, _node: "",
     nothing=kind_set("null"),
-    throws=kind_set("throw_expression"),
     yields=kind_set("yield_expression"),
-    branches=kind_set("if_statement else_if_clause conditional_expression catch_clause"),
-    cases=kind_set("case_statement match_conditional_expression"),
-    defaults=kind_set("default_statement match_default_expression"),
-    loops=kind_set("for_statement while_statement do_statement"),
     imports={"namespace_use_declaration": _read_imports},
     ignored=kind_set("namespace_name declare_directive goto_statement named_label_statement"),
     hooks={

@@ -1,39 +1,31 @@
 """The language table of Python."""
 
 from cleats.toolsets.code.analysis.languages import assignments, table
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 
-def visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+def _visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a `match`; the names in its patterns receive the matched value."""
-    syntax = walk.syntax
-    saved_calls, walk.calls = walk.calls, []
-    subject, names = ValueFlow(), list[str]()
-    bodies: list[int] = []
-    for child in syntax.children(node):
-        if syntax.fields[child] == "subject":
-            walk.visit(child, subject)
-        else:
-            bodies.append(child)
-    for body in bodies:
-        for clause in syntax.children(body):
-            for part in syntax.children(clause):
-                if syntax.kinds[part] == "case_pattern":
-                    _split_pattern_names(syntax, part, names, [])
-    walk.frame.writes.update(dict.fromkeys(names))
-    walk.record_step(node, names, subject)
-    walk.calls = saved_calls
-    for body in bodies:
-        walk.visit(body, None)
+    names: list[str] = []
+    bodies = [child for child in walk.children(node) if walk.fields[child] != "subject"]
+    with walk.open_step(node, names) as subject:
+        for child in walk.children(node):
+            if walk.fields[child] == "subject":
+                walk.visit(child, subject)
+        for clause in (clause for body in bodies for clause in walk.children(body)):
+            for part in walk.children(clause):
+                if walk.kinds[part] == "case_pattern":
+                    _split_pattern_names(walk, part, names, [])
+        walk.frame.writes.update(dict.fromkeys(names))
+    walk.visit_all(bodies)
 
 
-def visit_case_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    """Record the classes and constants in a pattern as used; `visit_match` handles the rest."""
+def _visit_case_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Record the classes and constants in a pattern as used; `_visit_match` handles the rest."""
     used: list[str] = []
-    _split_pattern_names(walk.syntax, node, [], used)
+    _split_pattern_names(walk, node, [], used)
     walk.frame.uses.update(dict.fromkeys(used))
 
 
@@ -102,8 +94,7 @@ def _adjust_class_kind(frame: Frame) -> None:
 
 def _find_docstring(syntax: SyntaxTree, body: int) -> int:
     for child in syntax.children(body):
-        kind = syntax.kinds[child]
-        if kind == "comment":
+        if (kind := syntax.kinds[child]) == "comment":
             continue
         inner = child + 1 if kind == "expression_statement" else child
         if inner < syntax.stops[body] and syntax.kinds[inner] == "string":
@@ -123,8 +114,7 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
 
 
 def _read_from_imports(syntax: SyntaxTree, node: int) -> list[str]:
-    module = syntax.find_child(node, "module_name")
-    if module == NO_NODE:
+    if (module := syntax.find_child(node, "module_name")) == NO_NODE:
         return []
     text = syntax.text(module)
     if text.strip("."):
@@ -141,22 +131,19 @@ def _visit_dunder_all(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
     """Record the strings assigned to `__all__` as the exports."""
     if walk.frame is not walk.module:
         return False
-    syntax = walk.syntax
-    left_node = syntax.find_child(node, "left")
-    if left_node != NO_NODE and syntax.text(left_node) == "__all__":
-        for descendant in range(node, syntax.stops[node]):
-            if syntax.kinds[descendant] == "string_content":
-                walk.exports[syntax.text(descendant)] = None
+    if (left_node := walk.find_child(node, "left")) != NO_NODE and walk.text(left_node) == "__all__":
+        for descendant in range(node, walk.stops[node]):
+            if walk.kinds[descendant] == "string_content":
+                walk.exports[walk.text(descendant)] = None
     return False
 
 
 def _visit_except_alias(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record the type of `e` in `except E as e`; no value flows from one name to the other."""
-    syntax = walk.syntax
-    alias = syntax.find_child(node, "alias")
-    if alias == NO_NODE or not syntax.kinds[syntax.parents[node]].startswith("except"):
+    alias = walk.find_child(node, "alias")
+    if alias == NO_NODE or not walk.kinds[walk.parents[node]].startswith("except"):
         return False
-    name = syntax.text(alias)
+    name = walk.text(alias)
     walk.frame.writes[name] = None
     assignments.record_type(walk, "local", name, assignments.read_type(walk, node + 1), "annotation")
     walk.visit(node + 1, None)
@@ -177,7 +164,6 @@ PYTHON = table.Language(
         "type_alias_statement": table.DeclarationSyntax("type", name=("left",), body=()),
         "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
-    closures=kind_set("lambda"),
     wraps=kind_set("decorated_definition expression_statement"),
     parameters={
         "typed_parameter": table.ParameterSyntax(name=("identifier", "list_splat_pattern", "dictionary_splat_pattern")),
@@ -202,12 +188,10 @@ PYTHON = table.Language(
         "as_pattern": table.AssignmentSyntax(left="alias", right=""),
         "for_statement for_in_clause": table.AssignmentSyntax(loop=True),
     },
-    targets=kind_set("""
-        pattern_list tuple_pattern list_pattern list_splat_pattern dictionary_splat_pattern as_pattern_target
-    """),
-    removes=kind_set("delete_statement"),
+    targets=kind_set("""pattern_list tuple_pattern list_pattern list_splat_pattern dictionary_splat_pattern
+        as_pattern_target"""),
     types=kind_set("type"),
-    texts=kind_set("string_content false none"),
+    texts=table.TEXT_KINDS | {"false", "none"},
     literals={
         "string concatenated_string": "str",
         "integer": "int",
@@ -222,15 +206,9 @@ PYTHON = table.Language(
     verdicts={"comparison_operator not_operator": frozenset()},
     choices={"conditional_expression": (1,)},
     nothing=kind_set("none"),
-    throws=kind_set("raise_statement"),
-    awaits=kind_set("await"),
     yields=kind_set("yield"),
-    branches=kind_set("""
-        if_statement elif_clause conditional_expression except_clause except_group_clause finally_clause
-        try_statement>else_clause case_clause
-    """),
+    branches=table.BRANCH_KINDS | {"try_statement>else_clause", "case_clause", "finally_clause"},
     arms=kind_set("block"),
-    loops=kind_set("for_statement while_statement"),
     imports={
         "import_statement": _read_imports,
         "import_from_statement": _read_from_imports,
@@ -241,8 +219,8 @@ PYTHON = table.Language(
     hooks={
         "assignment": _visit_dunder_all,
         "as_pattern": _visit_except_alias,
-        "match_statement": visit_match,
-        "case_pattern": visit_case_pattern,
+        "match_statement": _visit_match,
+        "case_pattern": _visit_case_pattern,
         "comparison_operator": assignments.visit_membership,
     },
     finish=_collect_exports,

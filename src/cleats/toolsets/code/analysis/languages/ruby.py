@@ -3,38 +3,43 @@
 Much of what is a keyword elsewhere is a call in Ruby: `raise`, `private`, `require`.
 """
 
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, visit_static_members
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.ruby_words import (
-    RAISE_WORDS,
-    VISIBILITY_SCOPE_KINDS,
-    infer_type,
-    visit_identifier,
-    visit_word_call,
-)
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
+_VISIBILITY_WORDS = {
+    "private": "private",
+    "protected": "protected",
+    "public": "public",
+    "private_class_method": "private",
+    "public_class_method": "public",
+    "private_constant": "private",
+}
+_REFINEMENT_SYNTAX = table.DeclarationSyntax("impl", parameters=(), body=("block",))
+_RAISE_WORDS = ("raise", "fail")
+_RAISE_METHOD_PATTERN = re.compile(rb"\bdef (?:self\.)?(raise|fail)(?![\w?!=])")
+_VISIBILITY_SCOPE_KINDS = table.TYPE_KINDS | {"namespace"}
+"""Kinds of chunks in which a visibility can be declared."""
 _NAMESPACE_SYNTAX = table.DeclarationSyntax("namespace")
 _MIXIN_SYNTAX = table.DeclarationSyntax("trait")
 _CREATED_TYPE_SYNTAX = {
-    "Struct.new": table.DeclarationSyntax("struct"),
-    "Data.define": table.DeclarationSyntax("struct"),
+    **dict.fromkeys(("Struct.new", "Data.define"), table.DeclarationSyntax("struct")),
     "Class.new": table.DeclarationSyntax("class"),
-    "Module.new": table.DeclarationSyntax("trait"),
+    "Module.new": _MIXIN_SYNTAX,
 }
-_ITERATOR_METHODS = kind_set("""
-    map map! flat_map collect filter_map select filter reject find detect inject reduce times upto downto step loop
-    cycle any? all? find_each sort_by group_by
-""")
+_ITERATOR_METHODS = kind_set("""map map! flat_map collect filter_map select filter reject find detect inject reduce
+    times upto downto step loop cycle any? all? find_each sort_by group_by""")
 """Iterators, in addition to all methods whose names begin with `each`."""
 
 _CONTROL_KINDS = kind_set("if unless case case_match while until for begin")
-_VALUELESS_KINDS = kind_set("assignment operator_assignment nil if_modifier") | kind_set("""
-    unless_modifier while_modifier until_modifier return comment yield ensure rescue else
-""")
+_VALUELESS_KINDS = kind_set("""assignment operator_assignment nil if_modifier unless_modifier while_modifier
+    until_modifier return comment yield ensure rescue else""")
 
 _TARGET_LIST_KINDS = ("left_assignment_list", "destructured_left_assignment", "rest_assignment")
 
@@ -49,9 +54,7 @@ def _mark_assigned_members(syntax: SyntaxTree) -> None:
 def _adjust_name(_walk: SyntaxWalker, _header: int, frame: Frame) -> None:
     """Name `class Shop::Desk` like `Desk` in `module Shop`."""
     if "::" in frame.name:
-        name = frame.name.replace("::", ".").strip(".")
-        frame.qualified_name = frame.qualified_name.removesuffix(frame.name) + name
-        frame.name = name
+        frame.rename(frame.name.replace("::", ".").strip("."))
 
 
 def _adjust_declaration(frame: Frame, parent: Frame) -> None:
@@ -59,7 +62,7 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
     if frame.signature.startswith(("def self.", "def ::")) and is_method:
         frame.modifiers["static"] = None
     if not is_method or "static" in frame.modifiers or not frame.visibility:
-        is_visible = parent.parent is None or parent.kind in VISIBILITY_SCOPE_KINDS
+        is_visible = parent.parent is None or parent.kind in _VISIBILITY_SCOPE_KINDS
         frame.visibility = "public" if is_visible else ""
     if frame.kind == "method" and frame.name == "initialize":
         frame.kind = "constructor"
@@ -67,12 +70,11 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
 
 def _visit_module(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a module; one with methods is a mixin, any other only a namespace."""
-    syntax = walk.syntax
-    name_node, body = syntax.find_child(node, "name"), syntax.find_child(node, "body")
+    name_node, body = walk.find_child(node, "name"), walk.find_child(node, "body")
     if name_node == NO_NODE:
         return False
-    is_mixin = any(syntax.kinds[child] == "method" for child in syntax.children(body))
-    read_declaration(walk, node, node, _MIXIN_SYNTAX if is_mixin else _NAMESPACE_SYNTAX, syntax.text(name_node))
+    is_mixin = any(walk.kinds[child] == "method" for child in walk.children(body))
+    read_declaration(walk, node, node, _MIXIN_SYNTAX if is_mixin else _NAMESPACE_SYNTAX, walk.text(name_node))
     return True
 
 
@@ -85,53 +87,48 @@ def _visit_singleton_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | Non
 
 def _visit_block(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a block; the block of an iterator is a loop whose parameters receive the elements."""
-    syntax = walk.syntax
     saved_calls, walk.calls = walk.calls, []
-    call_node = syntax.parents[node]
-    method = syntax.find_child(call_node, "method")
+    call_node = walk.parents[node]
+    method = walk.find_child(call_node, "method")
     names: list[str] = []
-    parameters_node = syntax.find_child(node, "parameters")
+    parameters_node = walk.find_child(node, "parameters")
     if NO_NODE not in (method, parameters_node):
         assignments.collect_targets(walk, parameters_node, names)
-    if syntax.text(method) in _ITERATOR_METHODS or syntax.text(method).startswith("each"):
+    if walk.text(method) in _ITERATOR_METHODS or walk.text(method).startswith("each"):
         walk.frame.loops += 1
-        value, receiver = ValueFlow(), syntax.find_child(call_node, "receiver")
-        if syntax.kinds[receiver] in walk.language.names:
-            value.names.append(syntax.text(receiver))
+        value, receiver = ValueFlow(), walk.find_child(call_node, "receiver")
+        if walk.kinds[receiver] in walk.language.names:
+            value.names.append(walk.text(receiver))
         walk.record_step(node, names, value)
-    body = syntax.find_child(node, "body")
-    if body != NO_NODE:
+    if (body := walk.find_child(node, "body")) != NO_NODE:
         walk.visit_arm(body, None)
     walk.calls = saved_calls
 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit an assignment; `a.b = c` looks like a call, `A = Struct.new(:x)` declares a type."""
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
+    left_node, right_node = walk.find_child(node, "left"), walk.find_child(node, "right")
     if NO_NODE in (left_node, right_node):
         return False
-    if syntax.kinds[left_node] == "constant" and syntax.kinds[right_node] == "call":
-        receiver, method = syntax.find_child(right_node, "receiver"), syntax.find_child(right_node, "method")
-        if NO_NODE not in (receiver, method):
-            row = _CREATED_TYPE_SYNTAX.get(f"{syntax.text(receiver)}.{syntax.text(method)}")
-            if row is not None:
-                _read_created_type(walk, read_declaration(walk, node, node, row, syntax.text(left_node)), right_node)
-                return True
-    if syntax.kinds[left_node] != "call":
+    if walk.kinds[left_node] == "constant" and walk.kinds[right_node] == "call":
+        receiver, method = walk.find_child(right_node, "receiver"), walk.find_child(right_node, "method")
+        if row := _CREATED_TYPE_SYNTAX.get(f"{walk.text(receiver)}.{walk.text(method)}"):
+            _read_created_type(walk, read_declaration(walk, node, node, row, walk.text(left_node)), right_node)
+            return True
+    if walk.kinds[left_node] != "call":
         return False
-    receiver, method = syntax.find_child(left_node, "receiver"), syntax.find_child(left_node, "method")
+    receiver, method = walk.find_child(left_node, "receiver"), walk.find_child(left_node, "method")
     if NO_NODE in (receiver, method):
         return False
     saved_calls, walk.calls = walk.calls, []
     walk.visit(right_node, value := ValueFlow())
-    name = f"{walk.read_name(receiver, ValueFlow())}.{syntax.text(method)}"
+    name = f"{walk.read_name(receiver, ValueFlow())}.{walk.text(method)}"
     walk.frame.writes[name] = walk.frame.mutates[name] = None
-    if syntax.kinds[node] == "operator_assignment":
+    if walk.kinds[node] == "operator_assignment":
         walk.frame.reads[name] = None
         value.names.append(name)
-    elif syntax.kinds[right_node] in walk.language.names:
-        walk.frame.aliases[f"{name}={syntax.text(right_node)}"] = None
+    elif walk.kinds[right_node] in walk.language.names:
+        walk.frame.aliases[f"{name}={walk.text(right_node)}"] = None
     walk.record_step(node, [name], value)
     walk.calls = saved_calls
     if flow is not None:
@@ -141,29 +138,25 @@ def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _read_created_type(walk: SyntaxWalker, frame: Frame, call_node: int) -> None:
     """Read the arguments of a created type: the base of a class, the fields of a struct."""
-    syntax = walk.syntax
-    block, arguments_node = syntax.find_child(call_node, "block"), syntax.find_child(call_node, "arguments")
+    block, arguments_node = walk.find_child(call_node, "block"), walk.find_child(call_node, "arguments")
     if block != NO_NODE:
-        header = syntax.data[frame.start : syntax.starts[block]].decode("utf-8", "replace")
+        header = walk.data[frame.start : walk.starts[block]].decode("utf-8", "replace")
         frame.signature = " ".join(header.split())
-    for child in syntax.children(arguments_node):
-        if syntax.kinds[child] == "simple_symbol":
-            frame.params.append(syntax.text(child).lstrip(":"))
+    for child in walk.children(arguments_node):
+        if walk.kinds[child] == "simple_symbol":
+            frame.params.append(walk.text(child).lstrip(":"))
         elif frame.kind == "class":
-            frame.bases.append(syntax.text(child))
+            frame.bases.append(walk.text(child))
 
 
 def _visit_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit the body of a method, which returns its last expression."""
-    syntax = walk.syntax
-    if syntax.kinds[syntax.parents[node]] not in ("method", "singleton_method") or walk.closure_depth:
+    if walk.kinds[walk.parents[node]] not in ("method", "singleton_method") or walk.closure_depth:
         return False
-    children = list(syntax.children(node))
-    for child in children[:-1]:
-        walk.visit(child, None)
+    children = list(walk.children(node))
+    walk.visit_all(children[:-1])
     for last in children[-1:]:
-        kind = syntax.kinds[last]
-        if kind in _VALUELESS_KINDS or kind in _CONTROL_KINDS or _is_valueless(walk, last):
+        if (kind := walk.kinds[last]) in _VALUELESS_KINDS or kind in _CONTROL_KINDS or _is_valueless(walk, last):
             walk.visit(last, None)
         else:
             walk.frame.returns = True
@@ -172,13 +165,12 @@ def _visit_body(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
 
 
 def _is_valueless(walk: SyntaxWalker, node: int) -> bool:
-    syntax = walk.syntax
     if walk.frame.name.rpartition(".")[2] == "initialize":
         return True
-    if syntax.kinds[node] == "identifier":
-        return syntax.text(node) in RAISE_WORDS
-    method = syntax.text(syntax.find_child(node, "method"))
-    return method in (*RAISE_WORDS, "puts", "print", "p", "loop", "each")
+    if walk.kinds[node] == "identifier":
+        return walk.text(node) in _RAISE_WORDS
+    method = walk.text(walk.find_child(node, "method"))
+    return method in (*_RAISE_WORDS, "puts", "print", "p", "loop", "each")
 
 
 def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
@@ -186,7 +178,7 @@ def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> N
     if flow is None:
         walk.visit_as_statement(_visit_intrinsic, node)
         return
-    kind = walk.syntax.kinds[node]
+    kind = walk.kinds[node]
     walk.visit_children(node, argument_flow := ValueFlow())
     walk.record_call(node, "`" if kind == "subshell" else kind, [argument_flow.to_argument()], flow)
 
@@ -194,11 +186,10 @@ def _visit_intrinsic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> N
 def _visit_rescue(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a `rescue`, whose variable receives the exception."""
     walk.frame.branches += 1
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        if syntax.fields[child] == "variable":
+    for child in walk.children(node):
+        if walk.fields[child] == "variable":
             assignments.collect_targets(walk, child, [])
-        elif syntax.fields[child] == "exceptions":
+        elif walk.fields[child] == "exceptions":
             walk.record_uses(child)
         else:
             walk.visit_arms([child])
@@ -206,18 +197,136 @@ def _visit_rescue(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> Non
 
 def _visit_in_clause(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a pattern, whose names receive what they match."""
-    syntax = walk.syntax
-    pattern = syntax.find_child(node, "pattern")
-    if pattern == NO_NODE or syntax.kinds[node] != "in_clause":
+    if (pattern := walk.find_child(node, "pattern")) == NO_NODE or walk.kinds[node] != "in_clause":
         return False
-    for descendant in range(pattern, syntax.stops[pattern]):
-        if syntax.kinds[descendant] == "identifier":
-            walk.frame.writes[syntax.text(descendant)] = None
-        elif syntax.kinds[descendant] == "constant":
-            walk.frame.uses[syntax.text(descendant)] = None
+    for descendant in range(pattern, walk.stops[pattern]):
+        if walk.kinds[descendant] == "identifier":
+            walk.frame.writes[walk.text(descendant)] = None
+        elif walk.kinds[descendant] == "constant":
+            walk.frame.uses[walk.text(descendant)] = None
     walk.frame.branches += 1
-    walk.visit_arms(child for child in syntax.children(node) if child != pattern)
+    walk.visit_arms(child for child in walk.children(node) if child != pattern)
     return True
+
+
+def _visit_identifier(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
+    """Visit a name alone, which may set a visibility or be a call without arguments."""
+    name, frame = walk.text(node), walk.frame
+    if name in _VISIBILITY_WORDS and frame.kind in _VISIBILITY_SCOPE_KINDS:
+        frame.section_visibility = _VISIBILITY_WORDS[name]
+        return True
+    if name in _RAISE_WORDS:
+        return True
+    if flow is None and name not in frame.params and name not in frame.writes:
+        with walk.open_step(node, []) as value:
+            walk.record_call(node, name, [], value)
+        return True
+    return False
+
+
+def _visit_word_call(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit a call of a word with a special meaning."""
+    if (method := walk.find_child(node, "method")) == NO_NODE or walk.find_child(node, "receiver") != NO_NODE:
+        return False
+    name, arguments = walk.text(method), walk.find_child(node, "arguments")
+    if arguments == NO_NODE:
+        return False
+    for words, action in _WORD_ACTIONS:
+        if name in words:
+            return action(walk, name, arguments)
+    return False
+
+
+def _visit_import(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
+    for descendant in range(arguments, walk.stops[arguments]):
+        if walk.kinds[descendant] == "string_content":
+            walk.imports[walk.text(descendant)] = None
+    return False
+
+
+def _visit_mixin(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
+    frame = walk.frame
+    for child in walk.children(arguments):
+        is_module = walk.kinds[child] in ("constant", "scope_resolution")
+        if is_module and frame.kind in _VISIBILITY_SCOPE_KINDS and walk.text(child) not in frame.bases:
+            frame.bases.append(walk.text(child))
+    return False
+
+
+@lru_cache(maxsize=1)  # called for every `raise` of a file
+def _find_raise_methods(data: bytes) -> frozenset[str]:
+    """Return the raise words that the file defines as methods, such as its own `fail(404)`."""
+    return frozenset(match[1].decode() for match in _RAISE_METHOD_PATTERN.finditer(data))
+
+
+def _visit_raise(walk: SyntaxWalker, word: str, arguments: int) -> bool:
+    is_first = True
+    if word in _find_raise_methods(walk.data):
+        return False
+    for child in walk.children(arguments):
+        kind = walk.kinds[child]
+        if is_first:
+            name = "RuntimeError" if kind == "string" else _infer_type(walk, child) or walk.text(child)
+            if name.replace("::", "").isidentifier():
+                walk.frame.throws[name] = None
+        is_first = False
+        walk.visit(child, None)
+    return True
+
+
+def _visit_visibility(walk: SyntaxWalker, word: str, arguments: int) -> bool:
+    """Apply `private :x` to the named methods, and `private def x` to the declared one."""
+    frame = walk.frame
+    if frame.kind not in _VISIBILITY_SCOPE_KINDS:
+        return False
+    visibility, saved_visibility = _VISIBILITY_WORDS[word], frame.section_visibility
+    names = set()
+    frame.section_visibility = visibility
+    for child in walk.children(arguments):
+        if walk.kinds[child] in ("method", "singleton_method"):
+            names.add(walk.text(walk.find_child(child, "name")))
+        else:
+            names.add(walk.text(child).strip(":\"'"))
+        walk.visit(child, None)
+    frame.section_visibility = saved_visibility
+    for member in walk.frames:
+        if member.parent is frame and member.name in names:
+            member.visibility = visibility
+    return True
+
+
+def _visit_refinement(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
+    """Visit `refine String do … end`, which extends a type."""
+    node = walk.parents[arguments]
+    if walk.frame.kind not in _VISIBILITY_SCOPE_KINDS or walk.find_child(node, "block") == NO_NODE:
+        return False
+    read_declaration(walk, node, node, _REFINEMENT_SYNTAX, walk.text(arguments).strip("()"))
+    return True
+
+
+def _visit_attributes(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
+    for child in walk.children(arguments):
+        walk.frame.uses[walk.text(child).strip(":\"'")] = None
+    return False
+
+
+_WORD_ACTIONS: "list[tuple[tuple[str, ...], Callable[[SyntaxWalker, str, int], bool]]]" = [
+    (("require", "require_relative", "load", "autoload"), _visit_import),
+    (("include", "extend", "prepend"), _visit_mixin),
+    (_RAISE_WORDS, _visit_raise),
+    (tuple(_VISIBILITY_WORDS), _visit_visibility),
+    (("refine",), _visit_refinement),
+    (("attr_accessor", "attr_reader", "attr_writer", "attr"), _visit_attributes),
+]
+
+
+def _infer_type(syntax: SyntaxTree, node: int) -> str:
+    """Return the type of the object that `X.new` creates."""
+    if syntax.kinds[node] != "call":
+        return ""
+    receiver, method = syntax.find_child(node, "receiver"), syntax.find_child(node, "method")
+    is_constructor = NO_NODE not in (receiver, method) and syntax.text(method) == "new"
+    return syntax.text(receiver) if is_constructor else ""
 
 
 RUBY = table.Language(
@@ -230,12 +339,11 @@ RUBY = table.Language(
         "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
     carriers={"assignment": table.CarrierSyntax("left", "right")},
-    closures=kind_set("lambda"),
     endless=kind_set("method singleton_method"),
-    parameters={
-        "optional_parameter keyword_parameter splat_parameter hash_splat_parameter": table.ParameterSyntax(),
-        "block_parameter": table.ParameterSyntax(),
-    },
+    parameters=dict.fromkeys(
+        kind_set("optional_parameter keyword_parameter splat_parameter hash_splat_parameter block_parameter"),
+        table.ParameterSyntax(),
+    ),
     begin=_adjust_name,
     settle=_adjust_declaration,
     doc_comments=("# ", "#\n", "##", "#\t"),
@@ -252,7 +360,7 @@ RUBY = table.Language(
         "for": table.AssignmentSyntax(left="pattern", right="value", loop=True),
     },
     targets=kind_set("left_assignment_list destructured_parameter"),
-    texts=kind_set("string_content heredoc_content simple_symbol"),
+    texts=table.TEXT_KINDS | {"simple_symbol"},
     literals={
         "string heredoc_beginning": "String",
         "integer": "Integer",
@@ -267,21 +375,15 @@ RUBY = table.Language(
     },
     verdicts={"binary": table.COMPARISON_OPERATORS, "unary": kind_set("! not")},
     choices={"conditional if unless": ("condition",), "case": ("value",)},
-    made=infer_type,
+    made=_infer_type,
     lists=kind_set("argument_list"),
     nothing=kind_set("nil"),
-    returns=kind_set("return"),
-    branches=kind_set("if elsif unless if_modifier unless_modifier conditional rescue_modifier"),
-    cases=kind_set("when"),
-    loops=kind_set("for while until while_modifier until_modifier"),
-    breaks=kind_set("break"),
-    continues=kind_set("next"),
     ignored=kind_set("undef hash_key_symbol"),
     hooks={
         "module": _visit_module,
         "singleton_class": _visit_singleton_class,
-        "identifier": visit_identifier,
-        "call": visit_word_call,
+        "identifier": _visit_identifier,
+        "call": _visit_word_call,
         "block do_block": _visit_block,
         "assignment operator_assignment": _visit_assignment,
         "body_statement": _visit_body,

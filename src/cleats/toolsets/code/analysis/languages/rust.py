@@ -2,9 +2,8 @@
 
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
-from cleats.toolsets.code.analysis.languages.frame import Frame
 from cleats.toolsets.code.analysis.languages.rust_macros import visit_macro_call, visit_token_tree
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
@@ -29,15 +28,14 @@ def _adjust_declaration(frame: Frame, parent: Frame) -> None:
 
 def _visit_impl(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit an `impl` block, which is named after its type without type arguments."""
-    syntax = walk.syntax
-    type_node = syntax.find_child(node, "type")
-    while syntax.kinds[type_node] in ("reference_type", "pointer_type"):
-        type_node = syntax.find_child(type_node, "type")
-    is_list = syntax.contains_text(type_node, b",") or syntax.contains_text(type_node, b";")
-    if syntax.kinds[type_node] in _UNNAMED_TYPE_KINDS and is_list:
-        read_declaration(walk, node, node, _IMPL_SYNTAX, " ".join(syntax.text(type_node).split())[:200])
+    type_node = walk.find_child(node, "type")
+    while walk.kinds[type_node] in ("reference_type", "pointer_type"):
+        type_node = walk.find_child(type_node, "type")
+    is_list = walk.contains_text(type_node, b",") or walk.contains_text(type_node, b";")
+    if walk.kinds[type_node] in _UNNAMED_TYPE_KINDS and is_list:
+        read_declaration(walk, node, node, _IMPL_SYNTAX, " ".join(walk.text(type_node).split())[:200])
         return True
-    text = syntax.text(type_node).partition("<")[0]
+    text = walk.text(type_node).partition("<")[0]
     words = [word for word in text.strip("&*() ").replace("(", " ").split() if _is_type_word(word)]
     if not words:
         return False
@@ -52,24 +50,22 @@ def _is_type_word(word: str) -> bool:
 
 def _visit_module(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record `mod store;`, whose contents are in another file, as an import."""
-    syntax = walk.syntax
-    name_node = syntax.find_child(node, "name")
-    if syntax.find_child(node, "body") != NO_NODE or name_node == NO_NODE:
+    name_node = walk.find_child(node, "name")
+    if walk.find_child(node, "body") != NO_NODE or name_node == NO_NODE:
         return False
-    walk.imports[syntax.text(name_node)] = None
+    walk.imports[walk.text(name_node)] = None
     return True
 
 
 def _visit_tuple_fields(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Record tuple fields, which have numbers for names and complete a struct's signature."""
-    syntax = walk.syntax
-    parent = syntax.parents[node]
-    owner = syntax.text(syntax.find_child(parent, "name")) if syntax.kinds[parent] == "enum_variant" else ""
-    types = [child for child in syntax.children(node) if syntax.fields[child] == "type"]
+    parent = walk.parents[node]
+    owner = walk.text(walk.find_child(parent, "name")) if walk.kinds[parent] == "enum_variant" else ""
+    types = [child for child in walk.children(node) if walk.fields[child] == "type"]
     for position, child in enumerate(types):
         assignments.record_type(walk, "field", owner or str(position), assignments.read_type(walk, child), "annotation")
     if not owner and walk.frame.kind == "struct":
-        walk.frame.signature += " ".join(syntax.text(node).split())
+        walk.frame.signature += " ".join(walk.text(node).split())
     return False
 
 
@@ -83,15 +79,12 @@ def _visit_type(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
 
 def _visit_block(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit the body of a function, which returns its last expression."""
-    syntax = walk.syntax
-    parent_kind = syntax.kinds[syntax.parents[node]]
-    if parent_kind not in ("function_item", "closure_expression"):
+    if (parent_kind := walk.kinds[walk.parents[node]]) not in ("function_item", "closure_expression"):
         return False
-    children = list(syntax.children(node))
-    for child in children[:-1]:
-        walk.visit(child, None)
+    children = list(walk.children(node))
+    walk.visit_all(children[:-1])
     for last in children[-1:]:
-        if _is_statement(syntax, last):
+        if _is_statement(walk, last):
             walk.visit(last, None)
             continue
         if parent_kind == "closure_expression" and not walk.closure_depth:
@@ -108,7 +101,7 @@ def _is_statement(syntax: SyntaxTree, node: int) -> bool:
 
 def _visit_statement(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit `f();`, whose value is always discarded."""
-    if not _is_statement(walk.syntax, node):
+    if not _is_statement(walk, node):
         return False
     walk.visit_children(node, None)
     return True
@@ -118,10 +111,9 @@ def _visit_if(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit an `if` that is a value, which still has arms."""
     if flow is None:
         return False
-    syntax = walk.syntax
     walk.frame.branches += 1
-    for child in syntax.children(node):
-        if syntax.fields[child] in ("consequence", "alternative"):
+    for child in walk.children(node):
+        if walk.fields[child] in ("consequence", "alternative"):
             walk.visit_arm(child, flow)
         else:
             walk.visit(child, None)
@@ -130,20 +122,17 @@ def _visit_if(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
 
 def _visit_match(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a `match`; the matched value flows to the names in the patterns."""
-    syntax = walk.syntax
-    value, body = syntax.find_child(node, "value"), syntax.find_child(node, "body")
+    value, body = walk.find_child(node, "value"), walk.find_child(node, "body")
     if NO_NODE in (value, body):
         return False
-    patterns = [syntax.find_child(arm, "pattern") for arm in syntax.children(body)]
+    patterns = [walk.find_child(arm, "pattern") for arm in walk.children(body)]
     _bind_patterns(walk, node, value, [pattern for pattern in patterns if pattern != NO_NODE])
     walk.visit(body, flow)
     return True
 
 
 def _visit_let_condition(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    """Visit `if let Some(x) = y`."""
-    syntax = walk.syntax
-    value, pattern = syntax.find_child(node, "value"), syntax.find_child(node, "pattern")
+    value, pattern = walk.find_child(node, "value"), walk.find_child(node, "pattern")
     if NO_NODE in (value, pattern):
         return False
     targets = _bind_patterns(walk, node, value, [pattern])
@@ -153,39 +142,36 @@ def _visit_let_condition(walk: SyntaxWalker, node: int, flow: ValueFlow | None) 
 
 
 def _bind_patterns(walk: SyntaxWalker, node: int, value: int, patterns: list[int]) -> list[str]:
-    saved_calls, walk.calls = walk.calls, []
-    walk.visit(value, value_flow := ValueFlow())
     targets: list[str] = []
-    for pattern in patterns:
-        _collect_bindings(walk, pattern, targets)
+    with walk.open_step(node, targets) as value_flow:
+        walk.visit(value, value_flow)
+        for pattern in patterns:
+            _collect_bindings(walk, pattern, targets)
     walk.frame.writes.update(dict.fromkeys(targets))
-    walk.record_step(node, targets, value_flow)
-    walk.calls = saved_calls
     return targets
 
 
 def _collect_bindings(walk: SyntaxWalker, node: int, targets: list[str]) -> None:
-    syntax = walk.syntax
-    kind = syntax.kinds[node]
-    if syntax.fields[node] in ("type", "condition"):
-        if syntax.fields[node] == "type":
+    kind = walk.kinds[node]
+    if walk.fields[node] in ("type", "condition"):
+        if walk.fields[node] == "type":
             walk.record_uses(node)
     elif kind in ("identifier", "shorthand_field_identifier"):
-        name = syntax.text(node)
+        name = walk.text(node)
         if name[:1].isupper():
             walk.frame.uses[name] = None
         else:
             targets.append(name)
     elif kind == "scoped_identifier":
-        walk.frame.uses["".join(syntax.text(node).split())] = None
+        walk.frame.uses["".join(walk.text(node).split())] = None
     else:
-        for child in syntax.children(node):
+        for child in walk.children(node):
             _collect_bindings(walk, child, targets)
 
 
 def _visit_constant(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a constant; one in a type is a field, and one without a value is only used."""
-    if walk.syntax.find_child(node, "value") == NO_NODE:
+    if walk.find_child(node, "value") == NO_NODE:
         walk.record_uses(node)
         return True
     if walk.frame.kind in table.TYPE_KINDS:
@@ -197,8 +183,7 @@ def _visit_constant(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
 
 
 def _infer_type(syntax: SyntaxTree, node: int) -> str:
-    kind = syntax.kinds[node]
-    if kind == "struct_expression":
+    if (kind := syntax.kinds[node]) == "struct_expression":
         return syntax.text(node + 1)
     if kind == "macro_invocation":
         return _MACRO_RESULT_TYPES.get(syntax.text(node + 1), "")
@@ -217,9 +202,7 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
 
 
 def _expand_use_paths(syntax: SyntaxTree, node: int, prefix: str) -> list[str]:
-    """Return every path in a tree of imports, in full."""
-    kind = syntax.kinds[node]
-    if kind == "use_list":
+    if (kind := syntax.kinds[node]) == "use_list":
         return [path for child in syntax.children(node) for path in _expand_use_paths(syntax, child, prefix)]
     if kind == "scoped_use_list":
         path, inner = syntax.find_child(node, "path"), syntax.find_child(node, "list")
@@ -231,11 +214,6 @@ def _expand_use_paths(syntax: SyntaxTree, node: int, prefix: str) -> list[str]:
         return []
     text = "".join(syntax.text(node).split())
     return [prefix.removesuffix("::")] if text == "self" and prefix else [prefix + text]
-
-
-def _read_extern_crate(syntax: SyntaxTree, node: int) -> list[str]:
-    name_node = syntax.find_child(node, "name")
-    return [syntax.text(name_node)] if name_node != NO_NODE else []
 
 
 RUST = table.Language(
@@ -253,16 +231,9 @@ RUST = table.Language(
         "macro_definition": table.DeclarationSyntax("macro", body=("macro_rule",)),
     },
     carriers={"let_declaration": table.CarrierSyntax("pattern", "value")},
-    closures=kind_set("closure_expression"),
     parameters={"parameter": table.ParameterSyntax(name=("pattern",))},
     decorators=kind_set("attribute_item"),
-    modifiers={
-        "visibility_modifier": "",
-        "async": "async",
-        "const": "const",
-        "unsafe": "unsafe",
-        "extern_modifier": "extern",
-    },
+    modifiers={"visibility_modifier": "", "extern_modifier": "extern", **table.list_modifiers("async const unsafe")},
     modifier_lists=kind_set("function_modifiers"),
     not_bases=kind_set("lifetime"),
     settle=_adjust_declaration,
@@ -273,11 +244,8 @@ RUST = table.Language(
     members={"field_expression": ("value", "field"), "scoped_identifier": ("path", "name")},
     joints={"scoped_identifier": "::"},
     indexes={"index_expression": ""},
-    calls={"call_expression": table.CallSyntax()},
-    transparent=kind_set("""
-        parenthesized_expression reference_expression unary_expression try_expression await_expression
-        type_cast_expression generic_function generic_type generic_type_with_turbofish
-    """),
+    transparent=kind_set("""parenthesized_expression reference_expression unary_expression try_expression
+        await_expression type_cast_expression generic_function generic_type generic_type_with_turbofish"""),
     assigns={
         "let_declaration": table.AssignmentSyntax(left="pattern", right="value"),
         "assignment_expression": table.AssignmentSyntax(),
@@ -288,12 +256,9 @@ RUST = table.Language(
         "enum_variant": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
     targets=kind_set("tuple_pattern struct_pattern tuple_struct_pattern slice_pattern"),
-    types=kind_set("""
-        generic_type reference_type pointer_type array_type tuple_type function_type unit_type never_type primitive_type
-        abstract_type dynamic_type bounded_type bracketed_type qualified_type type_arguments type_parameters
-        where_clause associated_type
-    """),
-    texts=kind_set("string_content"),
+    types=kind_set("""generic_type reference_type pointer_type array_type tuple_type function_type unit_type
+        never_type primitive_type abstract_type dynamic_type bounded_type bracketed_type qualified_type
+        type_arguments type_parameters where_clause associated_type"""),
     literals={
         "string_literal raw_string_literal": "&str",
         "char_literal": "char",
@@ -306,16 +271,7 @@ RUST = table.Language(
     made=_infer_type,
     nothing=kind_set("unit_expression"),
     casts={"type_cast_expression": "type"},
-    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "unary_expression": kind_set("!")},
-    returns=kind_set("return_expression"),
-    awaits=kind_set("await_expression"),
-    branches=kind_set("if_expression"),
-    cases=kind_set("match_arm"),
-    loops=kind_set("for_expression while_expression loop_expression"),
-    breaks=kind_set("break_expression"),
-    continues=kind_set("continue_expression"),
-    comments=kind_set("line_comment block_comment"),
-    imports={"use_declaration": _read_imports, "extern_crate_declaration": _read_extern_crate},
+    imports={"use_declaration": _read_imports, "extern_crate_declaration": "name"},
     ignored=kind_set("inner_attribute_item visibility_modifier lifetime label"),
     hooks={
         "impl_item": _visit_impl,
@@ -327,7 +283,7 @@ RUST = table.Language(
         "if_expression": _visit_if,
         "match_expression": _visit_match,
         # The names in a pattern are bound already.
-        "match_pattern": lambda walk, node, _flow: walk.visit(walk.syntax.find_child(node, "condition"), None),
+        "match_pattern": lambda walk, node, _flow: walk.visit(walk.find_child(node, "condition"), None),
         "let_condition": _visit_let_condition,
         "macro_invocation": visit_macro_call,
         "token_tree": visit_token_tree,

@@ -23,30 +23,27 @@ def visit_macro_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> N
     if flow is None:
         walk.visit_as_statement(visit_macro_call, node)
         return
-    syntax = walk.syntax
-    name_node, token_tree = syntax.find_child(node, "macro"), syntax.find_child(node, "token_tree")
-    name = "".join(syntax.text(name_node).split()) if name_node != NO_NODE else ""
+    name_node, token_tree = walk.find_child(node, "macro"), walk.find_child(node, "token_tree")
+    name = "".join(walk.text(name_node).split()) if name_node != NO_NODE else ""
     arguments = _read_macro_arguments(walk, token_tree) if token_tree != NO_NODE else []
     walk.record_call(node, f"{name}!", arguments, flow)
-    last = name.rpartition("::")[2]
-    if last in PANIC_MACROS:
+    if (last := name.rpartition("::")[2]) in PANIC_MACROS:
         walk.frame.throws["panic"] = walk.frame.throws[last] = None
 
 
 def visit_token_tree(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     """Visit tokens anywhere else, such as the right side of a rule. A hook."""
-    _TokenReader(walk, flow or ValueFlow()).read(list(walk.syntax.children(node)))
+    _TokenReader(walk, flow or ValueFlow()).read(list(walk.children(node)))
 
 
 def _read_macro_arguments(walk: SyntaxWalker, token_tree: int) -> list[CallArgument]:
-    syntax = walk.syntax
     runs: list[list[int]] = [[]]
-    position = syntax.starts[token_tree] + 1
-    for child in syntax.children(token_tree):
-        if runs[-1] and b"," in syntax.data[position : syntax.starts[child]]:
+    position = walk.starts[token_tree] + 1
+    for child in walk.children(token_tree):
+        if runs[-1] and b"," in walk.data[position : walk.starts[child]]:
             runs.append([])
         runs[-1].append(child)
-        position = syntax.ends[child]
+        position = walk.ends[child]
     arguments = []
     for run in runs:
         if run:
@@ -65,24 +62,23 @@ class _TokenReader:
         """The dotted name read so far."""
 
     def read(self, run: list[int]) -> None:
-        syntax = self._walk.syntax
+        walk = self._walk
         end = -1
         for node in run:
-            gap = syntax.data[end : syntax.starts[node]].strip() if end >= 0 else b""
-            kind = syntax.kinds[node]
-            if kind == "token_tree":
+            gap = walk.data[end : walk.starts[node]].strip() if end >= 0 else b""
+            if (kind := walk.kinds[node]) == "token_tree":
                 self._read_tree(node, gap)
             elif kind in _NAME_KINDS:
-                self._extend_chain(syntax.text(node), gap.decode("utf-8", "replace"))
+                self._extend_chain(walk.text(node), gap.decode("utf-8", "replace"))
             else:
                 self._end_chain()
                 self._read_other(node)
-            end = syntax.ends[node]
+            end = walk.ends[node]
         self._end_chain()
 
     def _read_tree(self, node: int, gap: bytes) -> None:
-        walk, opening = self._walk, self._walk.syntax.data[self._walk.syntax.starts[node]]
-        inner = list(walk.syntax.children(node))
+        walk, opening = self._walk, self._walk.data[self._walk.starts[node]]
+        inner = list(walk.children(node))
         if self._name_chain and opening == ord("(") and gap in (b"", b"!"):
             callee = self._name_chain + gap.decode()
             walk.record_call(node, callee, _read_macro_arguments(walk, node), self._flow)
@@ -105,15 +101,14 @@ class _TokenReader:
             self._name_chain = name
 
     def _read_other(self, node: int) -> None:
-        syntax = self._walk.syntax
-        if syntax.kinds[node] in _STRING_KINDS:
-            text = syntax.find_child(node, "string_content")
-            if text != NO_NODE:
-                self._flow.text += syntax.text(text)[:MAX_TEXT_CHARS]
-                for name in _CAPTURED_NAME_PATTERN.findall(syntax.text(text)):
+        walk = self._walk
+        if walk.kinds[node] in _STRING_KINDS:
+            if (text := walk.find_child(node, "string_content")) != NO_NODE:
+                self._flow.text += walk.text(text)[:MAX_TEXT_CHARS]
+                for name in _CAPTURED_NAME_PATTERN.findall(walk.text(text)):
                     self._record_read(name)
         else:
-            self._walk.visit(node, self._flow)
+            walk.visit(node, self._flow)
 
     def _end_chain(self) -> None:
         if self._name_chain and not self._name_chain.endswith("()"):

@@ -7,7 +7,13 @@ name.
 from cleats.toolsets.code.analysis.facts import CallArgument
 from cleats.toolsets.code.analysis.languages.assignments import visit_assignment
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, DeclarationSyntax, Language, kind_set
+from cleats.toolsets.code.analysis.languages.table import (
+    TEXT_KINDS,
+    AssignmentSyntax,
+    DeclarationSyntax,
+    Language,
+    kind_set,
+)
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _SOURCE_COMMANDS = ("source", ".")
@@ -24,18 +30,17 @@ def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> Non
     if flow is None:
         walk.visit_as_statement(_visit_command, node)
         return
-    syntax, callee = walk.syntax, ""
+    callee = ""
     arguments: list[CallArgument] = []
     words: list[str] = []
-    for child in syntax.children(node):
-        field = syntax.fields[child]
-        if field == "name":
+    for child in walk.children(node):
+        if (field := walk.fields[child]) == "name":
             callee = _read_command_name(walk, child, flow)
         elif field == "argument":
             arguments.append(walk.read_argument(child))
-            words.append(syntax.text(child))
+            words.append(walk.text(child))
         else:
-            walk.visit(child, None if syntax.kinds[child] == "variable_assignment" else flow)
+            walk.visit(child, None if walk.kinds[child] == "variable_assignment" else flow)
     if callee in _JUMP_COMMANDS:
         walk.frame.breaks += callee == "break"
         walk.frame.continues += callee == "continue"
@@ -49,15 +54,13 @@ def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> Non
 
 def _read_command_name(walk: SyntaxWalker, node: int, flow: ValueFlow) -> str:
     """Return the name of a command; empty if a variable expands to it, which is then read."""
-    syntax = walk.syntax
-    if node + 1 < syntax.stops[node] and syntax.kinds[node + 1] != "word":
+    if node + 1 < walk.stops[node] and walk.kinds[node + 1] != "word":
         walk.visit(node, flow)
         return ""
-    return syntax.text(node)
+    return walk.text(node)
 
 
 def _record_read_targets(walk: SyntaxWalker, words: list[str]) -> None:
-    """Record the targets of `read -r name`."""
     for word in words:
         if word.isidentifier():
             walk.frame.writes[word] = None
@@ -65,36 +68,30 @@ def _record_read_targets(walk: SyntaxWalker, words: list[str]) -> None:
 
 def _visit_expansion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `$1` and `$@`, which keep their `$`."""
-    syntax = walk.syntax
     name_node = node + 1
-    if name_node >= syntax.stops[node]:
+    if name_node >= walk.stops[node]:
         return False
-    name = syntax.text(name_node)
-    is_positional = syntax.kinds[name_node] == "special_variable_name" or name.isdigit()
-    if not is_positional:
+    name = walk.text(name_node)
+    if walk.kinds[name_node] != "special_variable_name" and not name.isdigit():
         return False
-    walk.frame.reads[f"${name}"] = None
-    if flow is not None:
-        flow.names.append(f"${name}")
-    for child in syntax.children(node):
+    walk.record_read(f"${name}", flow)
+    for child in walk.children(node):
         if child != name_node:
             walk.visit(child, flow)
     return True
 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    syntax = walk.syntax
-    name_node, value_node = syntax.find_child(node, "name"), syntax.find_child(node, "value")
+    name_node, value_node = walk.find_child(node, "name"), walk.find_child(node, "value")
     if name_node == NO_NODE:
         return False
-    end = syntax.starts[value_node] if value_node != NO_NODE else syntax.ends[node]
-    is_augmented = syntax.data[syntax.ends[name_node] : end].strip().startswith(b"+=")
-    if is_augmented:
+    end = walk.starts[value_node] if value_node != NO_NODE else walk.ends[node]
+    if walk.data[walk.ends[name_node] : end].strip().startswith(b"+="):
         visit_assignment(walk, node, flow, _AUGMENTED_ASSIGNMENT)
         return True
-    source_name = _read_expanded_name(syntax, value_node) if value_node != NO_NODE else ""
-    if source_name and syntax.kinds[name_node] == "variable_name":
-        walk.frame.aliases[f"{syntax.text(name_node)}={source_name}"] = None
+    source_name = _read_expanded_name(walk, value_node) if value_node != NO_NODE else ""
+    if source_name and walk.kinds[name_node] == "variable_name":
+        walk.frame.aliases[f"{walk.text(name_node)}={source_name}"] = None
     return False
 
 
@@ -110,11 +107,10 @@ def _read_expanded_name(syntax: SyntaxTree, node: int) -> str:
 
 def _visit_arithmetic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `((x += 1))`; in a test `=` compares."""
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "left"), syntax.find_child(node, "right")
-    if NO_NODE in (left_node, right_node) or syntax.kinds[left_node] not in ("variable_name", "subscript"):
+    left_node, right_node = walk.find_child(node, "left"), walk.find_child(node, "right")
+    if NO_NODE in (left_node, right_node) or walk.kinds[left_node] not in ("variable_name", "subscript"):
         return False
-    operator = syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip()
+    operator = walk.data[walk.ends[left_node] : walk.starts[right_node]].strip()
     if not operator.endswith(b"=") or operator in _ARITHMETIC_COMPARISONS:
         return False
     visit_assignment(walk, node, flow, _ARITHMETIC_ASSIGNMENT if operator == b"=" else _ARITHMETIC_UPDATE)
@@ -123,28 +119,26 @@ def _visit_arithmetic(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
 
 def _visit_declaration(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `local x`, which assigns nothing, and `export x`, which exports it."""
-    syntax = walk.syntax
-    first_word = syntax.data[syntax.starts[node] : syntax.ends[node]].split(None, 1)[:1]
+    first_word = walk.data[walk.starts[node] : walk.ends[node]].split(None, 1)[:1]
     is_exported = first_word == [b"export"]
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        name_node = syntax.find_child(child, "name") if kind == "variable_assignment" else child
-        is_name = name_node != NO_NODE and syntax.kinds[name_node] in ("variable_name", "word")
-        if is_exported and is_name and not syntax.text(name_node).startswith("-"):
-            walk.exports[syntax.text(name_node)] = None
+    for child in walk.children(node):
+        kind = walk.kinds[child]
+        name_node = walk.find_child(child, "name") if kind == "variable_assignment" else child
+        is_name = name_node != NO_NODE and walk.kinds[name_node] in ("variable_name", "word")
+        if is_exported and is_name and not walk.text(name_node).startswith("-"):
+            walk.exports[walk.text(name_node)] = None
         if kind == "variable_name" and is_exported:
-            walk.frame.reads[syntax.text(child)] = None
+            walk.frame.reads[walk.text(child)] = None
         elif kind != "variable_name":
             walk.visit(child, None)
 
 
 def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit `if` and `elif`; the commands after `then` do not always run."""
-    syntax, outer_block = walk.syntax, walk.block_number
+    outer_block = walk.block_number
     walk.frame.branches += 1
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind == "then":
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) == "then":
             walk.frame.blocks += 1
             walk.block_number = walk.frame.blocks
         elif kind in ("elif_clause", "else_clause"):
@@ -158,16 +152,15 @@ def _visit_if(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
 def _visit_case_item(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a case item; `*)` is the default."""
     first_child = node + 1
-    if first_child >= walk.syntax.stops[node] or walk.syntax.text(first_child) != "*":
+    if first_child >= walk.stops[node] or walk.text(first_child) != "*":
         return False
     walk.visit_arm(node, flow)
     return True
 
 
 def _visit_raw_string(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-    """Add text between single quotes as it is."""
     if flow is not None:
-        flow.text += walk.syntax.text(node)[1:-1][:120]
+        flow.text += walk.text(node)[1:-1][:120]
 
 
 SHELL = Language(
@@ -184,12 +177,13 @@ SHELL = Language(
         "variable_assignment": AssignmentSyntax(left="name", right="value"),
         "for_statement": AssignmentSyntax(left="variable", right="value", loop=True),
     },
-    removes=kind_set("unset_command"),
     updates=kind_set("postfix_expression"),
-    texts=kind_set("word string_content number heredoc_content"),
+    texts=TEXT_KINDS | {"word", "number"},
+    verdicts={},
+    choices={},
+    branches=frozenset(),
     arms=kind_set("elif_clause else_clause"),
     cases=kind_set("case_item"),
-    loops=kind_set("for_statement c_style_for_statement while_statement"),
     ignored=kind_set("heredoc_start heredoc_end file_descriptor test_operator"),
     tokens=kind_set("then"),
     hooks={

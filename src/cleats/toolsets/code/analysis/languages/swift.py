@@ -6,30 +6,23 @@ Its grammar gives statements and calls the same kind, so kinds are distinguished
 import re
 
 from cleats.toolsets.code.analysis.facts import TypeFact
-from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, swift_patterns, table
+from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, record_return_type
-from cleats.toolsets.code.analysis.languages.frame import Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_TYPE_NODE_KINDS = kind_set("""
-    user_type optional_type array_type dictionary_type function_type tuple_type metatype opaque_type existential_type
-    protocol_composition_type type_annotation type_pack_expansion
-""")
-_TRANSFER_KINDS = {
-    b"return": "return_statement",
-    b"throw": "throw_statement",
-    b"break": "break_statement",
-    b"continue": "continue_statement",
-}
+_TYPE_NODE_KINDS = kind_set("""user_type optional_type array_type dictionary_type function_type tuple_type metatype
+    opaque_type existential_type protocol_composition_type type_annotation type_pack_expansion""")
+_TRANSFER_WORDS = ("return", "throw", "break", "continue")
 _BASE_KINDS = kind_set("inheritance_specifier")
 _CLASS_SYNTAX = {
-    "class": table.DeclarationSyntax("class", bases=_BASE_KINDS),
-    "actor": table.DeclarationSyntax("class", bases=_BASE_KINDS),
-    "struct": table.DeclarationSyntax("struct", bases=_BASE_KINDS),
-    "enum": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
-    "extension": table.DeclarationSyntax("impl", bases=_BASE_KINDS),
+    word: table.DeclarationSyntax(kind, bases=_BASE_KINDS)
+    for word, kind in (
+        *((kind, kind) for kind in ("class", "struct", "enum")),
+        ("actor", "class"),
+        ("extension", "impl"),
+    )
 }
 _FUNCTION_SYNTAX = table.DeclarationSyntax("function", inside="method", parameters=(), result=())
 _MACRO_SYNTAX = table.DeclarationSyntax("macro", name=("simple_identifier",), parameters=(), result=(), body=())
@@ -54,10 +47,9 @@ def _split_kinds(syntax: SyntaxTree) -> None:
         if kind == "call_suffix" and data[syntax.starts[node]] == ord("["):
             kinds[syntax.parents[node]] = "index_expression"
         elif kind == "control_transfer_statement":
-            start = syntax.starts[node]
-            for word, transfer_kind in _TRANSFER_KINDS.items():
-                if data.startswith(word, start):
-                    kinds[node] = transfer_kind
+            for word in _TRANSFER_WORDS:
+                if data.startswith(word.encode(), syntax.starts[node]):
+                    kinds[node] = f"{word}_statement"
         elif kind == "user_type" and kinds[syntax.parents[node]] == "constructor_expression":
             name_nodes = [child for child in syntax.children(node) if kinds[child] == "type_identifier"]
             syntax.ends[name_nodes[0]] = syntax.ends[name_nodes[-1]]
@@ -79,14 +71,11 @@ def _set_visibility(frame: Frame, parent: Frame) -> None:
 
 def _visit_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit a class, struct, enum, actor or extension, which have one kind."""
-    syntax = walk.syntax
-    name_node = syntax.find_child(node, "name")
-    if name_node == NO_NODE:
+    if (name_node := walk.find_child(node, "name")) == NO_NODE:
         return False
-    match = _CLASS_KEYWORD_PATTERN.search(syntax.data[syntax.starts[node] : syntax.starts[name_node]])
+    match = _CLASS_KEYWORD_PATTERN.search(walk.data[walk.starts[node] : walk.starts[name_node]])
     word = match.group(1).decode() if match else "class"
-    name = " ".join(syntax.text(name_node).partition("<")[0].split())
-    if not name:
+    if not (name := " ".join(walk.text(name_node).partition("<")[0].split())):
         return False
     frame = read_declaration(walk, node, node, _CLASS_SYNTAX[word], name)
     if word == "actor":
@@ -95,26 +84,22 @@ def _visit_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
 
 
 def _visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    syntax = walk.syntax
-    name = syntax.text(syntax.find_child(node, "simple_identifier")).strip("`")
-    if not name:
-        header = syntax.data[syntax.starts[node] : syntax.ends[node]][:200]
+    if not (name := walk.text(walk.find_child(node, "simple_identifier")).strip("`")):
+        header = walk.data[walk.starts[node] : walk.ends[node]][:200]
         match = _OPERATOR_NAME_PATTERN.search(header)
         name = match.group(1).decode("utf-8", "replace") if match else ""
     if not name:
         return False
-    is_macro = syntax.kinds[node] == "macro_declaration"
+    is_macro = walk.kinds[node] == "macro_declaration"
     frame = read_declaration(walk, node, node, _MACRO_SYNTAX if is_macro else _FUNCTION_SYNTAX, name)
     _record_return_type(walk, frame, node)
-    thrown_type = syntax.find_child(syntax.find_child(node, "throws_clause"), "type")
-    if thrown_type != NO_NODE:
-        frame.throws[syntax.text(thrown_type)] = None
+    if (thrown_type := walk.find_child(walk.find_child(node, "throws_clause"), "type")) != NO_NODE:
+        frame.throws[walk.text(thrown_type)] = None
     return True
 
 
 def _visit_initializer(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    kind = walk.syntax.kinds[node]
-    if kind == "init_declaration":
+    if (kind := walk.kinds[node]) == "init_declaration":
         read_declaration(walk, node, node, _CONSTRUCTOR_SYNTAX, "init")
     elif kind == "deinit_declaration":
         read_declaration(walk, node, node, _FUNCTION_SYNTAX, "deinit")
@@ -123,42 +108,40 @@ def _visit_initializer(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -
 
 
 def _record_return_type(walk: SyntaxWalker, frame: Frame, node: int) -> None:
-    syntax, result_node = walk.syntax, NO_NODE
-    for child in syntax.children(node):
-        if syntax.kinds[child] in _TYPE_NODE_KINDS and syntax.fields[child] != "body":
+    result_node = NO_NODE
+    for child in walk.children(node):
+        if walk.kinds[child] in _TYPE_NODE_KINDS and walk.fields[child] != "body":
             result_node = child
     record_return_type(walk, frame, result_node)
 
 
 def _visit_parameter(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
     """Visit a parameter, whose name and type have the same field; callers may use another name."""
-    syntax, frame = walk.syntax, walk.frame
+    frame = walk.frame
     name = ""
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind in _TYPE_NODE_KINDS:
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) in _TYPE_NODE_KINDS:
             if name and not walk.closure_depth:
                 assignments.record_type(walk, "param", name, assignments.read_type(walk, child), "annotation")
             walk.record_uses(child)
-        elif syntax.fields[child] == "name" or kind == "simple_identifier":
-            name = syntax.text(child)
+        elif walk.fields[child] == "name" or kind == "simple_identifier":
+            name = walk.text(child)
     if name and not walk.closure_depth and name not in frame.params:
         frame.params.append(name)
 
 
 def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit a property; accessors, a closure or a long top-level value make it a chunk."""
-    syntax = walk.syntax
-    name_node, value_node = syntax.find_child(node, "name"), syntax.find_child(node, "value")
-    name = syntax.text(name_node)
+    name_node, value_node = walk.find_child(node, "name"), walk.find_child(node, "value")
+    name = walk.text(name_node)
     if not name.isidentifier():
         return False
-    type_node = syntax.find_child(node, "type_annotation")
-    if syntax.find_child(node, "computed_value", "willset_didset_block") != NO_NODE:
+    type_node = walk.find_child(node, "type_annotation")
+    if walk.find_child(node, "computed_value", "willset_didset_block") != NO_NODE:
         _record_return_type(walk, read_declaration(walk, node, node, _PROPERTY_SYNTAX, name), node)
-    elif syntax.kinds[value_node] == "lambda_literal":
+    elif walk.kinds[value_node] == "lambda_literal":
         read_declaration(walk, node, value_node, _LAMBDA_SYNTAX, name)
-    elif walk.frame is walk.module and syntax.count_lines(node) >= table.MIN_CONSTANT_LINES:
+    elif walk.frame is walk.module and walk.count_lines(node) >= table.MIN_CONSTANT_LINES:
         frame = read_declaration(walk, node, node, _CONSTANT_SYNTAX, name)
         if type_node != NO_NODE:
             frame.types[TypeFact("local", name, assignments.read_type(walk, type_node), "annotation")] = None
@@ -168,34 +151,32 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
 
 
 def _visit_binding(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    if walk.syntax.kinds[walk.syntax.parents[node]] != "property_declaration":
+    if walk.kinds[walk.parents[node]] != "property_declaration":
         return False
     assignments.collect_targets(walk, node, [], is_written=False)
     return True
 
 
 def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
-    syntax = walk.syntax
-    left_node, right_node = syntax.find_child(node, "target"), syntax.find_child(node, "result")
+    left_node, right_node = walk.find_child(node, "target"), walk.find_child(node, "result")
     if NO_NODE in (left_node, right_node):
         return False
-    is_plain = syntax.data[syntax.ends[left_node] : syntax.starts[right_node]].strip() == b"="
+    is_plain = walk.data[walk.ends[left_node] : walk.starts[right_node]].strip() == b"="
     assignments.visit_assignment(walk, node, flow, _PLAIN_ASSIGNMENT if is_plain else _AUGMENTED_ASSIGNMENT)
     return True
 
 
 def _visit_statements(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit statements; a body that is one expression returns it."""
-    syntax = walk.syntax
-    first_child, body = node + 1, syntax.parents[node]
-    if first_child >= syntax.stops[node] or syntax.stops[first_child] != syntax.stops[node] or walk.closure_depth:
+    first_child, body = node + 1, walk.parents[node]
+    if first_child >= walk.stops[node] or walk.stops[first_child] != walk.stops[node] or walk.closure_depth:
         return False
-    kind, body_kind = syntax.kinds[first_child], syntax.kinds[body]
+    kind, body_kind = walk.kinds[first_child], walk.kinds[body]
     is_value = kind.endswith(("_expression", "_literal")) or kind == "simple_identifier"
     if not is_value or body_kind not in ("function_body", "computed_property", "computed_getter"):
         return False
     if body_kind == "function_body":
-        header = syntax.data[syntax.starts[syntax.parents[body]] : syntax.starts[body]]
+        header = walk.data[walk.starts[walk.parents[body]] : walk.starts[body]]
         if b"->" not in header:
             return False
     walk.frame.returns = True
@@ -209,9 +190,120 @@ def _collect_exports(walk: SyntaxWalker) -> None:
     walk.export_public("impl")
 
 
-def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
-    path = syntax.find_child(node, "identifier")
-    return ["".join(syntax.text(path).split())] if path != NO_NODE else []
+def _visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Visit `if let x = y, z {`, where names, values and tests are siblings."""
+    frame = walk.frame
+    if walk.kinds[node] == "while_statement":
+        frame.loops += 1
+    else:
+        frame.branches += 1
+    pending_names: list[str] = []
+    for child in walk.children(node):
+        field, kind = walk.fields[child], walk.kinds[child]
+        if field == "bound_identifier":
+            _bind_names(walk, node, pending_names, NO_NODE)
+            pending_names = [walk.text(child)]
+        elif field == "condition" and kind == "pattern":
+            assignments.collect_targets(walk, child, pending_names)
+        elif field == "condition" and pending_names and kind != "value_binding_pattern":
+            if not _is_enum_case(walk, child):
+                _bind_names(walk, node, pending_names, child)
+                pending_names = []
+        elif kind == "statements":
+            _bind_names(walk, node, pending_names, NO_NODE)
+            pending_names = []
+            walk.visit_arm(child, None)
+        elif kind not in ("value_binding_pattern", "type_annotation"):
+            walk.visit(child, None)
+        elif kind == "type_annotation":
+            walk.record_uses(child)
+    _bind_names(walk, node, pending_names, NO_NODE)
+
+
+def _is_enum_case(walk: SyntaxWalker, node: int) -> bool:
+    """Return whether a name is an enum case, such as `some` in `case .some(let x) = y`."""
+    start = walk.starts[node]
+    is_member = walk.data[start - 1 : start] == b"." and start > 0
+    return is_member and walk.kinds[node] == "simple_identifier"
+
+
+def _bind_names(walk: SyntaxWalker, node: int, names: list[str], value: int) -> None:
+    """Assign a value to names; without a value, `if let x` assigns `x` to itself."""
+    if not names:
+        return
+    with walk.open_step(node, names) as value_flow:
+        if value != NO_NODE:
+            walk.visit(value, value_flow)
+        else:
+            walk.frame.reads.update(dict.fromkeys(names))
+            value_flow.names += names
+        walk.frame.writes.update(dict.fromkeys(names))
+
+
+def _visit_switch_pattern(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Bind the names in a pattern to what they match; record enum cases as used."""
+    frame = walk.frame
+    binds = any(walk.kinds[descendant] == "value_binding_pattern" for descendant in range(node, walk.stops[node]))
+    for descendant in range(node, walk.stops[node]):
+        if walk.kinds[descendant] in walk.language.type_names:
+            frame.uses[walk.text(descendant)] = None
+        if walk.kinds[descendant] != "simple_identifier":
+            continue
+        name, start = walk.text(descendant), walk.starts[descendant]
+        if walk.data[start - 1 : start] == b".":
+            frame.uses[name] = None
+        elif binds:
+            frame.writes[name] = None
+        else:
+            frame.reads[name] = None
+
+
+def _visit_enum_cases(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Visit `case bad(Int), worse`, where the contents of a case follow its name."""
+    name = ""
+    for child in walk.children(node):
+        if (field := walk.fields[child]) == "name":
+            name = walk.text(child)
+        elif field == "data_contents":
+            assignments.record_type(walk, "field", name, assignments.read_type(walk, child), "annotation")
+            walk.record_uses(child)
+        elif field == "raw_value":
+            assignments.infer_type(walk, child, "field", name)
+            walk.visit(child, None)
+
+
+def _visit_await(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Record each name in `await (first, second)` as awaited."""
+    tuple_node = walk.find_child(node, "tuple_expression")
+    for child in walk.children(tuple_node):
+        if walk.kinds[child] == "simple_identifier":
+            walk.frame.awaits[walk.text(child)] = None
+    return False
+
+
+def _visit_catch(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    """Record the type of `e` in `catch let e as E`."""
+    walk.frame.branches += 1
+    error_node, names = walk.find_child(node, "error"), list[str]()
+    assignments.collect_targets(walk, error_node, names)
+    for name in names:
+        assignments.record_type(
+            walk, "local", name, assignments.read_type(walk, walk.find_child(error_node, "user_type")), "annotation"
+        )
+    walk.visit_arms(child for child in walk.children(node) if child != error_node)
+
+
+def _visit_throw(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
+    language = walk.language
+    for child in walk.children(node):
+        kind, name = walk.kinds[child], ""
+        if kind in language.calls:
+            name = walk.visit_call(child, None)
+        elif kind != "throw_keyword":
+            walk.visit(child, None)
+            name = walk.text(child)
+        if name.replace(".", "").isidentifier():
+            walk.frame.throws[name] = None
 
 
 SWIFT = table.Language(
@@ -224,7 +316,6 @@ SWIFT = table.Language(
         "macro_declaration": _MACRO_SYNTAX,
         "typealias_declaration": table.DeclarationSyntax("type", body=()),
     },
-    closures=kind_set("lambda_literal"),
     decorators=kind_set("attribute"),
     modifiers={
         "async": "async",
@@ -242,14 +333,8 @@ SWIFT = table.Language(
     calls={
         "call_expression": table.CallSyntax(
             function=(
-                "simple_identifier",
-                "navigation_expression",
-                "call_expression",
-                "index_expression",
-                "self_expression",
-                "super_expression",
-                "prefix_expression",
-                "postfix_expression",
+                *("simple_identifier", "navigation_expression", "call_expression", "index_expression"),
+                *("self_expression", "super_expression", "prefix_expression", "postfix_expression"),
             ),
             arguments=("call_suffix",),
         ),
@@ -258,17 +343,14 @@ SWIFT = table.Language(
     },
     suffixes=kind_set("call_suffix constructor_suffix"),
     keywords={"value_argument": ("name", "value")},
-    transparent=kind_set("""
-        navigation_suffix postfix_expression prefix_expression as_expression await_expression try_expression
-        tuple_expression user_type
-    """),
+    transparent=kind_set("""navigation_suffix postfix_expression prefix_expression as_expression await_expression
+        try_expression tuple_expression user_type"""),
     assigns={
         "assignment": _PLAIN_ASSIGNMENT,
         "property_declaration protocol_property_declaration": _BINDING_ASSIGNMENT,
         "for_statement": table.AssignmentSyntax(left="item", right="collection", loop=True),
     },
     types=_TYPE_NODE_KINDS | {"type_arguments", "type_parameters", "type_constraints", "enum_type_parameters"},
-    texts=kind_set("line_str_text multi_line_str_text raw_str_part"),
     literals={
         "line_string_literal multi_line_string_literal raw_string_literal": "String",
         "integer_literal hex_literal": "Int",
@@ -282,18 +364,14 @@ SWIFT = table.Language(
     choices={"ternary_expression": ("condition",), "switch_statement": ("expr",)},
     nothing=kind_set("nil_literal"),
     panics=kind_set("fatalError preconditionFailure"),
-    awaits=kind_set("await_expression"),
-    branches=kind_set("ternary_expression"),
     arms=kind_set("statements"),
-    cases=kind_set("switch_entry"),
     loops=kind_set("for_statement repeat_while_statement"),
-    comments=kind_set("comment multiline_comment"),
-    imports={"import_declaration": _read_imports},
+    case_test="switch_pattern",
+    imports={"import_declaration": "identifier"},
     # Operators that are nodes, and would be the first child of `!list.has(x)` and `try f().x`.
     unseen=kind_set("bang try_operator"),
-    ignored=kind_set("""
-        directive statement_label availability_condition diagnostic macro_definition break_statement continue_statement
-    """),
+    ignored=kind_set("""directive statement_label availability_condition diagnostic macro_definition break_statement
+        continue_statement"""),
     hooks={
         "class_declaration": _visit_class,
         "function_declaration protocol_function_declaration macro_declaration": _visit_function,
@@ -303,13 +381,12 @@ SWIFT = table.Language(
         "pattern": _visit_binding,
         "assignment": _visit_assignment,
         "statements": _visit_statements,
-        "throw_statement": swift_patterns.visit_throw,
-        "enum_entry": swift_patterns.visit_enum_cases,
-        "await_expression": swift_patterns.visit_await,
-        "switch_entry": swift_patterns.visit_switch_entry,
-        "switch_pattern": swift_patterns.visit_switch_pattern,
-        "catch_block": swift_patterns.visit_catch,
-        "if_statement guard_statement while_statement": swift_patterns.visit_conditions,
+        "throw_statement": _visit_throw,
+        "enum_entry": _visit_enum_cases,
+        "await_expression": _visit_await,
+        "switch_pattern": _visit_switch_pattern,
+        "catch_block": _visit_catch,
+        "if_statement guard_statement while_statement": _visit_conditions,
     },
     prepare=_split_kinds,
     ease=grammar_workarounds.rewrite_swift,

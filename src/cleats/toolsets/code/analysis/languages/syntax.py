@@ -1,4 +1,4 @@
-"""A syntax tree as flat lists, in the order of the text.
+"""A syntax tree as flat lists, in the order of the text, and the declarations that are read from it.
 
 A node is a number. Reading lists of Python values is several times cheaper than reading the nodes
 of the parser, which creates a new object for every access. So the tree is copied once, in one walk
@@ -8,14 +8,16 @@ of a cursor, and everything else works on integers and slices.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from tree_sitter import Tree
+from msgspec import Struct
+from tree_sitter import Tree
+
+from cleats.toolsets.code.analysis.facts import Chunk, DataFlowStep, TypeFact
 
 MAX_TREE_LEVELS = 200
-"""Levels that are kept as a tree. Deeper nodes are kept flat, as leaves of the last level, so that
-a recursive descent stays within the interpreter's limit of 1,000 frames."""
+"""Levels that are kept as a tree. Deeper nodes are kept flat, as leaves of the last level, so that a recursive descent
+stays within the interpreter's limit of 1,000 frames."""
 
 ERROR_ID = 65535
 """The parser's id for a node that covers text it could not parse."""
@@ -29,36 +31,17 @@ _LINE_BREAK_PATTERN = re.compile(rb"\n")
 class SyntaxTree:
     """The nodes of one file."""
 
-    __slots__ = (
-        "_before",
-        "_breaks",
-        "_end",
-        "_first",
-        "_line",
-        "_whole",
-        "data",
-        "ends",
-        "fields",
-        "kinds",
-        "parents",
-        "parsed",
-        "starts",
-        "stops",
-    )
-
     def __init__(self, data: bytes, capacity: int) -> None:
         # Filling preallocated lists is faster than growing them.
         self.data = self.parsed = data
-        """`parsed` is the text that the grammar was given: the same bytes, with blanks for what it
-        cannot read."""
+        """`parsed` is the text that the grammar was given: the same bytes, with blanks for what it cannot read."""
         self.kinds = [""] * capacity
         self.fields = [""] * capacity
         """The field of its parent that a node fills; empty for most nodes."""
         self.starts = [0] * capacity
         self.ends = [0] * capacity
         self.stops = [0] * capacity
-        """The number after the last node below a node, which is the number of its next sibling, if
-        any."""
+        """The number after the last node below a node, which is the number of its next sibling, if any."""
         self.parents = [NO_NODE] * capacity
         self._before: dict[int, int] = {}
         self._breaks: list[int] = []
@@ -113,8 +96,7 @@ class SyntaxTree:
 
     def previous_sibling(self, node: int) -> int:
         """Return the sibling just before a node, or `NO_NODE`."""
-        previous = self._before.get(node)
-        if previous is None:
+        if (previous := self._before.get(node)) is None:
             last = NO_NODE
             for child in self.children(self.parents[node]):
                 self._before[child] = last
@@ -126,8 +108,7 @@ class SyntaxTree:
         """Return the line of a byte offset, counted from 1."""
         if self._first <= offset < self._end:
             return self._line
-        line_starts = self._breaks
-        if not line_starts:
+        if not (line_starts := self._breaks):
             line_starts.append(0)
             line_starts.extend(line_break.end() for line_break in _LINE_BREAK_PATTERN.finditer(self.data))
         self._line = line = bisect_right(line_starts, offset)
@@ -145,7 +126,7 @@ class SyntaxTree:
         return not self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip()
 
 
-def flatten_tree(tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Mapping[int, str]) -> SyntaxTree:
+def flatten_tree(tree: Tree, data: bytes, kinds: Mapping[int, str], fields: Mapping[int, str]) -> SyntaxTree:
     """Copy a tree, without the nodes whose kind is not in `kinds` and everything below them."""
     capacity = len(data) // 2 + 64
     while True:
@@ -158,7 +139,7 @@ def flatten_tree(tree: "Tree", data: bytes, kinds: Mapping[int, str], fields: Ma
             return syntax
 
 
-def _copy_nodes(tree: "Tree", syntax: SyntaxTree, kinds: Mapping[int, str], fields: Mapping[int, str]) -> int:
+def _copy_nodes(tree: Tree, syntax: SyntaxTree, kinds: Mapping[int, str], fields: Mapping[int, str]) -> int:
     """Fill the lists and return the number of nodes.
 
     Raises:
@@ -172,8 +153,7 @@ def _copy_nodes(tree: "Tree", syntax: SyntaxTree, kinds: Mapping[int, str], fiel
     push, pop = ancestors.append, ancestors.pop
     parent, count, depth = NO_NODE, 0, 0
     while True:
-        node = cursor.node
-        if node is not None and (kind := kind_of(node.kind_id)) is not None:
+        if (node := cursor.node) is not None and (kind := kind_of(node.kind_id)) is not None:
             kind_names[count] = kind
             if field := cursor.field_id:
                 field_names[count] = fields[field]
@@ -196,3 +176,108 @@ def _copy_nodes(tree: "Tree", syntax: SyntaxTree, kinds: Mapping[int, str], fiel
                 stops[parent] = count
             depth -= 1
             parent = pop()
+
+
+MAX_NAME_CHARS = 400
+"""Characters of a dotted name that is split into its parts; longer ones are attacks, not names."""
+
+
+class Frame(Struct, eq=False):
+    """One declaration that is being read. The dictionaries serve as ordered sets."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    parent: "Frame | None"
+    qualified_name: str = ""
+    nested_ranges: list[tuple[int, int]] = []
+    """Byte ranges of the chunks directly inside this one."""
+    section_visibility: str = ""
+    """The visibility that a line in the body, such as `private:`, sets for everything after it."""
+
+    signature: str = ""
+    params: list[str] = []
+    types: dict[TypeFact, None] = {}
+    return_type: str = ""
+    decorators: list[str] = []
+    bases: list[str] = []
+    visibility: str = ""
+    modifiers: dict[str, None] = {}
+    is_async: bool = False
+    is_generator: bool = False
+    returns: bool = False
+
+    calls: dict[str, None] = {}
+    uses: dict[str, None] = {}
+    """Only names that are neither read nor called: types, decorators, bases."""
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    mutates: dict[str, None] = {}
+    aliases: dict[str, None] = {}
+    throws: dict[str, None] = {}
+    awaits: dict[str, None] = {}
+    branches: int = 0
+    blocks: int = 0
+    loops: int = 0
+    breaks: int = 0
+    continues: int = 0
+    doc: str = ""
+    doc_range: tuple[int, int] = (0, 0)
+    comments: list[str] = []
+    steps: list[DataFlowStep] = []
+
+    def __post_init__(self) -> None:
+        self.qualified_name = self.name
+        if self.parent is not None and self.parent.parent is not None:
+            self.qualified_name = f"{self.parent.qualified_name}.{self.name}"
+
+    @property
+    def is_top_level(self) -> bool:
+        """True for a declaration at the top level of the file."""
+        return self.parent is not None and self.parent.parent is None
+
+    def rename(self, name: str) -> None:
+        """Change the last part of the qualified name."""
+        self.qualified_name = self.qualified_name.removesuffix(self.name) + name
+        self.name = name
+
+    def to_chunk(self, syntax: SyntaxTree) -> Chunk:
+        """Return the finished chunk."""
+        facts: dict[str, Any] = {field: getattr(self, field) for field in _SHARED_FIELDS}
+        facts = {field: list(value) if isinstance(value, dict) else value for field, value in facts.items()}
+        return Chunk(
+            name=self.qualified_name,
+            start_line=syntax.line_number(self.start),
+            end_line=syntax.line_number(max(self.start, self.end - 1)),
+            own=self._own_ranges() if self.nested_ranges else [],
+            uses=self._collect_uses(),
+            comments="\n".join(self.comments),
+            **facts,
+        )
+
+    def is_blank(self, data: bytes) -> bool:
+        """Return whether only white space and semicolons are left once the nested chunks are cut out."""
+        return not any(data[start:end].strip(b" \t\r\n\f\v;") for start, end in self._own_ranges())
+
+    def _own_ranges(self) -> list[tuple[int, int]]:
+        own_ranges, position = [], self.start
+        # Not in order yet: the right side of an assignment is read before the left one.
+        for start, end in [*sorted(self.nested_ranges), (self.end, self.end)]:
+            if start > position:
+                own_ranges.append((position, start))
+            position = max(position, end)
+        return own_ranges
+
+    def _collect_uses(self) -> list[str]:
+        """Return every used name: each dotted name, and each name in it."""
+        uses = {**self.uses, **self.reads, **self.calls, **self.mutates}
+        for name in list(uses):
+            if not name.isidentifier() and len(name) < MAX_NAME_CHARS:
+                uses.update(dict.fromkeys(name.replace("::", ".").replace("[]", "").replace("()", "").split(".")))
+        uses.pop("", None)
+        return list(uses)
+
+
+_SHARED_FIELDS = {*Chunk.__struct_fields__} & {*Frame.__struct_fields__} - {"name", "uses", "comments"}
+"""Fields that a chunk takes from its frame as they are, or as a list."""

@@ -13,6 +13,9 @@ fields), then fill in `Language` from the top down:
 6. `hooks` for everything that no row can express. A hook receives the `SyntaxWalker` and the node
    and may call any of its methods; if it returns False, the tables continue with the node.
 
+A kind that means the same in every grammar which has it is in the default of its row, so most tables need
+no row for control flow. A table has such a row only where one of the kinds means something else in its grammar.
+
 A kind without a row is passed through: its children are visited, and their values flow to the node
 around it. So a table only names the kinds that matter. Statements need no row: an expression that
 is not inside another one starts its own step.
@@ -27,23 +30,26 @@ of a row may name several kinds, separated by spaces, that share what it maps to
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 if TYPE_CHECKING:
-    from cleats.toolsets.code.analysis.languages.frame import Frame
-    from cleats.toolsets.code.analysis.languages.syntax import SyntaxTree
+    from cleats.toolsets.code.analysis.languages.syntax import Frame, SyntaxTree
     from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 KindSet: TypeAlias = frozenset[str]
 NodeHook: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], bool | None]"
-"""Handles a node, unless it returns False. The flow receives the node's value; it is None for a
-statement."""
+"""Handles a node, unless it returns False. The flow receives the node's value; it is None for a statement."""
 
 
 def kind_set(words: str) -> KindSet:
     """Return the kinds that a text lists, separated by white space."""
     return frozenset(words.split())
+
+
+def list_modifiers(words: str) -> dict[str, str]:
+    """Return the modifiers of a text in which each token is its own word."""
+    return {word: word for word in words.split()}
 
 
 MIN_CONSTANT_LINES = 3
@@ -58,6 +64,14 @@ ARITHMETIC_OPERATORS: KindSet = kind_set("- * / % ** | & ^ << >> >>>")
 TYPE_KINDS: KindSet = kind_set("class interface trait struct enum impl")
 """Kinds of chunks whose functions are methods."""
 
+TEXT_KINDS: KindSet = kind_set("""string_content string_fragment string_literal_content raw_string_content
+    raw_string_literal_content raw_str_part multiline_string_fragment verbatim_string_literal
+    interpreted_string_literal_content heredoc_content nowdoc_string line_str_text multi_line_str_text""")
+
+BRANCH_KINDS: KindSet = kind_set("""if_statement if_expression if elsif unless elif_clause else_if_clause
+    if_modifier unless_modifier switch_case conditional_expression ternary_expression conditional catch_clause
+    except_clause except_group_clause rescue_modifier""")
+
 
 class DeclarationSyntax(Struct, frozen=True):
     """A kind of node that declares something."""
@@ -71,8 +85,8 @@ class DeclarationSyntax(Struct, frozen=True):
     result: tuple[str, ...] = ("return_type",)
     body: tuple[str, ...] = ("body",)
     bases: KindSet = frozenset()
-    """Fields or kinds of the children that list what it extends. A node of such a kind inside
-    another is searched as well; everything else in it is a base."""
+    """Fields or kinds of the children that list what it extends. A node of such a kind inside another is searched as
+    well; everything else in it is a base."""
     lines: int = 1
     """Minimum number of lines for it to become a chunk."""
     top: bool = False
@@ -109,11 +123,9 @@ class AssignmentSyntax(Struct, frozen=True):
     augmented: bool = False
     """True if the target is read as well (`+=`)."""
     loop: bool = False
-    """True if the value is iterated over, so that it is neither an alias of the target nor tells
-    its type."""
+    """True if the value is iterated over, so that it is neither an alias of the target nor tells its type."""
     typed_field: bool = False
-    """True if it declares a field of the enclosing type; the left side is the name, whatever its
-    kind."""
+    """True if it declares a field of the enclosing type; the left side is the name, whatever its kind."""
 
 
 class CarrierSyntax(Struct, frozen=True):
@@ -130,16 +142,16 @@ class Language(Struct, frozen=True):
 
     id: str
     grammar: str
-    """The module with the grammar, imported on first use; `maker` is the function in it that
-    returns it."""
+    """The module with the grammar, imported on first use; `maker` is the function in it that returns it."""
     maker: str = "language"
 
     # Declarations
     declares: Mapping[str, DeclarationSyntax] = {}
     carriers: Mapping[str, CarrierSyntax] = {}
-    closures: KindSet = frozenset()
-    """Functions without a name. They belong to the enclosing chunk unless a carrier names them; one
-    whose body is an expression returns it."""
+    closures: KindSet = kind_set("""lambda lambda_expression lambda_literal closure_expression func_literal
+        arrow_function anonymous_function function_expression generator_function anonymous_method_expression""")
+    """Functions without a name. They belong to the enclosing chunk unless a carrier names them; one whose body is an
+    expression returns it."""
     endless: KindSet = frozenset()
     """Declarations whose body may also be an expression, which they then return."""
     wraps: KindSet = frozenset()
@@ -149,8 +161,8 @@ class Language(Struct, frozen=True):
     decorators: KindSet = frozenset()
     """Kinds of decorators: among the children of a declaration or its wraps, or just before it."""
     modifiers: Mapping[str, str] = {}
-    """Keywords (tokens or nodes) of a header, and their words in `Chunk.modifiers`. A word that is
-    a visibility sets it; `async` and `generator` set those flags and are not listed."""
+    """Keywords (tokens or nodes) of a header, and their words in `Chunk.modifiers`. A word that is a visibility sets
+    it; `async` and `generator` set those flags and are not listed."""
     modifier_lists: KindSet = frozenset()
     """Nodes that hold modifiers."""
     not_bases: KindSet = frozenset()
@@ -158,8 +170,8 @@ class Language(Struct, frozen=True):
     begin: "Callable[[SyntaxWalker, int, Frame], None]" = lambda _walk, _head, _frame: None
     """Called before a header is read, for names that differ from the text in their position."""
     settle: "Callable[[Frame, Frame], None]" = lambda _frame, _around: None
-    """Called after a header is read, with the declaration and its parent: sets the visibility that
-    a name or a location implies, and kinds that depend on the name."""
+    """Called after a header is read, with the declaration and its parent: sets the visibility that a name or a location
+    implies, and kinds that depend on the name."""
     docstring: "Callable[[SyntaxTree, int], int]" = lambda _syntax, _body: -1
     """Returns the node in a body that documents it, or -1."""
     doc_comments: tuple[str, ...] = ("//", "/*")
@@ -177,7 +189,7 @@ class Language(Struct, frozen=True):
     """Members that are not dotted, and the text between the object and the member: `::`."""
     indexes: Mapping[str, str] = {}
     """Kind to the child that is indexed."""
-    calls: Mapping[str, CallSyntax] = {}
+    calls: Mapping[str, CallSyntax] = field(default_factory=lambda: {"call_expression": CallSyntax()})
     keywords: Mapping[str, tuple[str, str]] = {}
     """Named arguments: kind to (name, value)."""
     suffixes: KindSet = frozenset()
@@ -187,13 +199,13 @@ class Language(Struct, frozen=True):
     assigns: Mapping[str, AssignmentSyntax] = {}
     targets: KindSet = frozenset()
     """Patterns: every name in them receives a value."""
-    removes: KindSet = frozenset()
+    removes: KindSet = kind_set("delete_statement delete_expression unset_statement unset_command")
     """Statements that change or delete their operands: `del`."""
-    updates: KindSet = frozenset()
+    updates: KindSet = kind_set("update_expression inc_statement dec_statement")
     """Expressions such as `i++`, whose operand is read and written."""
     types: KindSet = frozenset()
     """Nodes that consist entirely of a type."""
-    texts: KindSet = frozenset()
+    texts: KindSet = TEXT_KINDS
     """Nodes with the literal text of strings."""
     literals: Mapping[str, str] = {}
     """Kinds of literals, and the types of their values."""
@@ -202,44 +214,54 @@ class Language(Struct, frozen=True):
     casts: Mapping[str, str] = {}
     """Expressions that state their type, and the child with the type; the last child if empty."""
     made: "Callable[[SyntaxTree, int], str] | None" = None
-    """Returns the type that an expression reveals. Without it, a call of a capitalised name creates
-    an object of that type; calls with a prefix always do."""
-    verdicts: Mapping[str, KindSet] = {}
-    """Expressions that only state something about their operands, so that the operands do not flow
-    into their value: kind to operators, or an empty set for every expression of the kind."""
-    choices: Mapping[str, tuple[str | int, ...]] = {}
-    """Expressions that are one of several values: kind to the parts that make the choice, as
-    fields, kinds or positions."""
+    """Returns the type that an expression reveals. Without it, a call of a capitalised name creates an object of that
+    type; calls with a prefix always do."""
+    verdicts: Mapping[str, KindSet] = field(
+        default_factory=lambda: {"binary_expression": COMPARISON_OPERATORS, "unary_expression": kind_set("!")}
+    )
+    """Expressions that only state something about their operands, so that the operands do not flow into their value:
+    kind to operators, or an empty set for every expression of the kind."""
+    choices: Mapping[str, tuple[str | int, ...]] = field(
+        default_factory=lambda: {"conditional_expression ternary_expression": ("condition",)}
+    )
+    """Expressions that are one of several values: kind to the parts that make the choice, as fields, kinds or
+    positions."""
     lists: KindSet = frozenset()
     """Lists that are equivalent to their only element: `x` in Go's `a := x` is a list of one."""
     nothing: KindSet = frozenset()
     """Literals that do not count as a value when they are returned."""
 
     # Control flow
-    returns: KindSet = kind_set("return_statement")
-    throws: KindSet = frozenset()
+    returns: KindSet = kind_set("return_statement return_expression return co_return_statement")
+    throws: KindSet = kind_set("throw_statement throw_expression raise_statement")
     panics: KindSet = frozenset()
     """Callees that throw: `panic`."""
-    awaits: KindSet = frozenset()
+    awaits: KindSet = kind_set("await_expression await co_await_expression")
     yields: KindSet = frozenset()
-    branches: KindSet = frozenset()
+    branches: KindSet = BRANCH_KINDS
     """Kinds, or `parent>kind` where it depends on the parent."""
     arms: KindSet = frozenset()
-    """Parts of branches and loops that do not always run, where no field says so (`consequence`,
-    `alternative` and `body` do)."""
-    cases: KindSet = frozenset()
+    """Parts of branches and loops that do not always run, where no field says so (`consequence`, `alternative` and
+    `body` do)."""
+    cases: KindSet = kind_set("""case_statement switch_section switch_expression_arm switch_block_statement_group
+        switch_rule switch_entry expression_case type_case communication_case match_conditional_expression match_arm
+        when when_entry""")
     """Branches that are an arm as a whole: `case 1: …`."""
-    defaults: KindSet = frozenset()
+    case_test: str = ""
+    """The child without which a case is a default: the value in `case 1: …`."""
+    defaults: KindSet = kind_set("default_case default_statement match_default_expression")
     """Arms that do not count as a branch: `default: …`."""
-    loops: KindSet = frozenset()
-    breaks: KindSet = kind_set("break_statement")
-    continues: KindSet = kind_set("continue_statement")
+    loops: KindSet = kind_set("""for_statement foreach_statement enhanced_for_statement for_in_statement
+        for_range_loop c_style_for_statement for_expression for while_statement while_expression while
+        while_modifier until until_modifier loop_expression do_statement do_while_statement""")
+    breaks: KindSet = kind_set("break_statement break_expression break")
+    continues: KindSet = kind_set("continue_statement continue_expression next")
 
     # The rest
-    comments: KindSet = kind_set("comment")
-    imports: "Mapping[str, Callable[[SyntaxTree, int], list[str]]]" = {}
-    """Import statements, and functions that return what they import; nothing else is read from
-    them."""
+    comments: KindSet = kind_set("comment line_comment block_comment multiline_comment html_comment")
+    imports: "Mapping[str, str | Callable[[SyntaxTree, int], list[str]]]" = {}
+    """Import statements, and the child that names the module, or a function that returns what they import. Nothing else
+    is read from them."""
     ignored: KindSet = frozenset()
     """Nodes that are not visited."""
     unseen: KindSet = frozenset()
@@ -249,22 +271,22 @@ class Language(Struct, frozen=True):
     hooks: Mapping[str, Any] = {}
     """Kind to `NodeHook`."""
     ease: "Callable[[bytes], bytes]" = lambda data: data
-    """Rewrites syntax that is newer than the grammar into syntax it knows, without changing the
-    length; called when the grammar has failed."""
+    """Rewrites syntax that is newer than the grammar into syntax it knows, without changing the length; called when the
+    grammar has failed."""
     unwrap: "Callable[[bytes], bytes]" = lambda data: data
-    """Blanks out text that hides declarations from the grammar, without changing the length; the
-    result is only used if the grammar can parse it."""
+    """Blanks out text that hides declarations from the grammar, without changing the length; the result is only used if
+    the grammar can parse it."""
     fallback: str = ""
     """The language, a superset of this one, that reads files which this grammar cannot parse."""
     prepare: "Callable[[SyntaxTree], None]" = lambda _syntax: None
-    """Called before the walk, to give separate kinds to nodes that the grammar does not
-    distinguish: `x[0]` and `x(0)` in Swift."""
+    """Called before the walk, to give separate kinds to nodes that the grammar does not distinguish: `x[0]` and `x(0)`
+    in Swift."""
     finish: "Callable[[SyntaxWalker], None]" = lambda _walk: None
     """Called after the file has been walked: exports, and names that are made public later."""
 
     def __post_init__(self) -> None:
         """Give each kind its own row where the key of a row names several."""
-        for field in self.__struct_fields__:
-            rows = getattr(self, field)
+        for name in self.__struct_fields__:
+            rows = getattr(self, name)
             if isinstance(rows, dict):
-                force_setattr(self, field, {kind: row for kinds, row in rows.items() for kind in kinds.split()})
+                force_setattr(self, name, {kind: row for kinds, row in rows.items() for kind in kinds.split()})

@@ -4,13 +4,7 @@ from msgspec.structs import replace
 
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
-from cleats.toolsets.code.analysis.languages.javascript import (
-    ASSIGNMENT_SYNTAX,
-    CARRIER_SYNTAX,
-    DECLARATION_SYNTAX,
-    JAVASCRIPT,
-    MODIFIER_WORDS,
-)
+from cleats.toolsets.code.analysis.languages.javascript import JAVASCRIPT
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
@@ -27,8 +21,7 @@ _CONSTANT_SYNTAX = table.DeclarationSyntax("constant", parameters=(), result=(),
 
 def _infer_type(syntax: SyntaxTree, node: int) -> str:
     """Return the type in `<Row>x`, or the class that is called."""
-    kind = syntax.kinds[node]
-    if kind == "type_assertion":
+    if (kind := syntax.kinds[node]) == "type_assertion":
         return syntax.text(syntax.find_child(node, "type_arguments"))[1:-1]
     function = syntax.find_child(node, "function") if kind == "call_expression" else NO_NODE
     name = syntax.text(function) if syntax.kinds[function] == "identifier" else ""
@@ -38,31 +31,26 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
 def _visit_shape(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit an interface or a type made of objects, whose methods are declarations.
 
-    A union of hundreds of types is hundreds of levels deep, so it is read in a loop and not
-    recursively.
+    A union of hundreds of types is hundreds of levels deep, so it is read in a loop and not recursively.
     """
-    syntax = walk.syntax
-    if syntax.kinds[syntax.parents[node]] not in _SHAPE_PARENT_KINDS:
+    if walk.kinds[walk.parents[node]] not in _SHAPE_PARENT_KINDS:
         return False
-    descendant, stop = node, syntax.stops[node]
+    descendant, stop = node, walk.stops[node]
     while descendant < stop:
-        kind = syntax.kinds[descendant]
-        if kind in ("interface_body", "object_type"):
+        if (kind := walk.kinds[descendant]) in ("interface_body", "object_type"):
             _visit_members(walk, descendant, "")
         elif kind in _COMPOUND_TYPE_KINDS:
             descendant += 1
             continue
         else:
             walk.visit(descendant, None)
-        descendant = syntax.stops[descendant]
+        descendant = walk.stops[descendant]
     return True
 
 
 def _visit_members(walk: SyntaxWalker, node: int, prefix: str) -> None:
-    syntax = walk.syntax
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind == "method_signature":
+    for child in walk.children(node):
+        if (kind := walk.kinds[child]) == "method_signature":
             if name := _read_member_name(walk, child, prefix):
                 read_declaration(walk, child, child, _METHOD_SYNTAX, name)
         elif kind == "property_signature":
@@ -76,20 +64,18 @@ def _visit_members(walk: SyntaxWalker, node: int, prefix: str) -> None:
 
 
 def _read_member_name(walk: SyntaxWalker, node: int, prefix: str) -> str:
-    name_node = walk.syntax.find_child(node, "name")
-    return prefix + walk.syntax.text(name_node).strip("\"'")[:200] if name_node != NO_NODE else ""
+    name_node = walk.find_child(node, "name")
+    return prefix + walk.text(name_node).strip("\"'")[:200] if name_node != NO_NODE else ""
 
 
 def _visit_property_signature(walk: SyntaxWalker, node: int, prefix: str) -> None:
     """Visit a property; a function type makes it a method, an object type has members itself."""
-    syntax = walk.syntax
-    name, type_node = _read_member_name(walk, node, prefix), syntax.find_child(node, "type")
-    inner = type_node + 1 if type_node != NO_NODE and type_node + 1 < syntax.stops[type_node] else NO_NODE
+    name, type_node = _read_member_name(walk, node, prefix), walk.find_child(node, "type")
+    inner = type_node + 1 if type_node != NO_NODE and type_node + 1 < walk.stops[type_node] else NO_NODE
     if not name or inner == NO_NODE:
         walk.record_uses(node)
         return
-    kind = syntax.kinds[inner]
-    if kind == "function_type":
+    if (kind := walk.kinds[inner]) == "function_type":
         read_declaration(walk, node, inner, _METHOD_SYNTAX, name)
         return
     assignments.record_type(walk, "field", name, assignments.read_type(walk, type_node), "annotation")
@@ -101,20 +87,19 @@ def _visit_property_signature(walk: SyntaxWalker, node: int, prefix: str) -> Non
 
 def _visit_ambient_variable(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
     """Visit `declare const f: () => void`: a function or an object defined elsewhere."""
-    syntax = walk.syntax
-    name_node, type_node = syntax.find_child(node, "name"), syntax.find_child(node, "type")
-    if NO_NODE in (name_node, type_node) or syntax.find_child(node, "value") != NO_NODE:
+    name_node, type_node = walk.find_child(node, "name"), walk.find_child(node, "type")
+    if NO_NODE in (name_node, type_node) or walk.find_child(node, "value") != NO_NODE:
         return False
-    inner, start = type_node + 1, syntax.starts[syntax.parents[node]]
-    kind = syntax.kinds[inner] if inner < syntax.stops[type_node] else ""
-    if not syntax.data.startswith(b"const", start):
+    inner, start = type_node + 1, walk.starts[walk.parents[node]]
+    kind = walk.kinds[inner] if inner < walk.stops[type_node] else ""
+    if not walk.data.startswith(b"const", start):
         return False
     if kind == "function_type":
-        read_declaration(walk, node, inner, _FUNCTION_SYNTAX, syntax.text(name_node))
+        read_declaration(walk, node, inner, _FUNCTION_SYNTAX, walk.text(name_node))
         return True
-    if kind != "object_type" or syntax.count_lines(node) < table.MIN_CONSTANT_LINES:
+    if kind != "object_type" or walk.count_lines(node) < table.MIN_CONSTANT_LINES:
         return False
-    read_declaration(walk, node, type_node, _CONSTANT_SYNTAX, syntax.text(name_node))
+    read_declaration(walk, node, type_node, _CONSTANT_SYNTAX, walk.text(name_node))
     return True
 
 
@@ -125,7 +110,7 @@ TYPESCRIPT = replace(
     grammar="tree_sitter_typescript",
     maker="language_typescript",
     declares={
-        **DECLARATION_SYNTAX,
+        **JAVASCRIPT.declares,
         "class_declaration class abstract_class_declaration": table.DeclarationSyntax("class", bases=_HERITAGE_KINDS),
         "interface_declaration": table.DeclarationSyntax("interface", bases=_HERITAGE_KINDS),
         "enum_declaration": table.DeclarationSyntax("enum"),
@@ -135,31 +120,27 @@ TYPESCRIPT = replace(
         "abstract_method_signature method_signature": table.DeclarationSyntax("method"),
     },
     carriers={
-        **{kind: row for kind, row in CARRIER_SYNTAX.items() if kind != "field_definition"},
+        **{kind: row for kind, row in JAVASCRIPT.carriers.items() if kind != "field_definition"},
         "public_field_definition": table.CarrierSyntax("name", "value", kind="method"),
     },
     wraps=JAVASCRIPT.wraps | {"ambient_declaration"},
     parameters={"required_parameter optional_parameter": table.ParameterSyntax(name=("pattern",))},
     modifiers={
-        **MODIFIER_WORDS,
+        **JAVASCRIPT.modifiers,
         "accessibility_modifier": "",
         "override_modifier": "override",
-        "abstract": "abstract",
-        "readonly": "readonly",
-        "declare": "declare",
+        **table.list_modifiers("abstract readonly declare"),
     },
     not_bases=kind_set("type_arguments"),
     type_names=kind_set("type_identifier nested_type_identifier"),
     transparent=JAVASCRIPT.transparent | {"as_expression", "non_null_expression", "satisfies_expression"},
     assigns={
-        **{kind: row for kind, row in ASSIGNMENT_SYNTAX.items() if kind != "field_definition"},
+        **{kind: row for kind, row in JAVASCRIPT.assigns.items() if kind != "field_definition"},
         "public_field_definition": table.AssignmentSyntax(left="name", right="value", typed_field=True),
     },
-    types=kind_set("""
-        type_annotation type_arguments type_parameters predefined_type union_type intersection_type generic_type
-        array_type object_type literal_type function_type lookup_type tuple_type conditional_type index_type_query
-        type_query type_predicate_annotation asserts_annotation interface_body
-    """),
+    types=kind_set("""type_annotation type_arguments type_parameters predefined_type union_type intersection_type
+        generic_type array_type object_type literal_type function_type lookup_type tuple_type conditional_type
+        index_type_query type_query type_predicate_annotation asserts_annotation interface_body"""),
     casts={"as_expression satisfies_expression": ""},
     made=_infer_type,
     hooks={

@@ -6,14 +6,14 @@ names, calls and literal text to it. An expression without a flow is a statement
 step.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from cleats.toolsets.code.analysis.facts import CallArgument, DataFlowStep, Invocation
-from cleats.toolsets.code.analysis.languages.frame import MAX_NAME_CHARS, Frame
-from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
+from cleats.toolsets.code.analysis.languages.syntax import MAX_NAME_CHARS, NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import Language
 
 MAX_TEXT_CHARS = 120
@@ -42,6 +42,7 @@ class ValueFlow(Struct, gc=False):
         return CallArgument(names, self.calls, self.text[:MAX_TEXT_CHARS], keyword)
 
 
+T = TypeVar("T")
 NodeAction: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], object]"
 NameReader: TypeAlias = "Callable[[SyntaxWalker, int, ValueFlow | None], str]"
 
@@ -54,21 +55,20 @@ class WalkPlan(NamedTuple):
     """Functions that return the name of an expression; other kinds have no name."""
 
 
-class SyntaxWalker:
-    """The state of a walk: its position, and the facts found so far."""
+class SyntaxWalker(SyntaxTree):
+    """A syntax tree that is walked: the position in it, and the facts found so far."""
 
     def __init__(self, language: Language, plan: WalkPlan, syntax: SyntaxTree, module: Frame) -> None:
+        vars(self).update(vars(syntax))
         self.language = language
         self.actions, self.name_readers = plan
-        self.syntax = syntax
         self.module = module
         self.frame = module
         self.frames: list[Frame] = [module]
         self.calls: list[Invocation] = []
         """The calls of the current statement."""
         self.closure_depth = 0
-        """The number of enclosing functions without a chunk: what they return or yield is not
-        returned by the chunk."""
+        """The number of enclosing functions without a chunk: what they return or yield is not returned by the chunk."""
         self.block_number = 0
         """The enclosing branch or loop body, numbered as in `facts.Step.block`."""
         self.imports: dict[str, None] = {}
@@ -77,16 +77,14 @@ class SyntaxWalker:
 
     def visit(self, node: int, flow: ValueFlow | None) -> None:
         """Visit a node."""
-        action = self.actions.get(self.syntax.kinds[node])
-        if action is None:
+        if (action := self.actions.get(self.kinds[node])) is None:
             self.visit_children(node, flow)
         else:
             action(self, node, flow)
 
     def visit_children(self, node: int, flow: ValueFlow | None) -> None:
         """Visit the direct children of a node."""
-        syntax = self.syntax
-        kinds, stops, actions = syntax.kinds, syntax.stops, self.actions
+        kinds, stops, actions = self.kinds, self.stops, self.actions
         child, stop = node + 1, stops[node]
         while child < stop:
             action = actions.get(kinds[child])
@@ -97,18 +95,22 @@ class SyntaxWalker:
                 self.visit_children(child, flow)
             child = next_child
 
+    def visit_all(self, nodes: Iterable[int], flow: ValueFlow | None = None) -> None:
+        """Visit some nodes, such as the children that need no special treatment."""
+        for node in nodes:
+            self.visit(node, flow)
+
     def visit_arms(self, nodes: Iterable[int]) -> None:
         """Visit the parts of a branch or loop; parts that do not always run are separate blocks.
 
         Parts that fill the same field, such as the statements of a `case`, form one block.
         """
-        syntax, language, frame, outer_block = self.syntax, self.language, self.frame, self.block_number
+        language, frame, outer_block = self.language, self.frame, self.block_number
         block_numbers: dict[str, int] = {}
         for node in nodes:
-            field, kind = syntax.fields[node], syntax.kinds[node]
+            field, kind = self.fields[node], self.kinds[node]
             if field in ARM_FIELDS or kind in language.arms:
-                arm_key = field or str(node)
-                if arm_key not in block_numbers:
+                if (arm_key := field or str(node)) not in block_numbers:
                     frame.blocks += 1
                     block_numbers[arm_key] = frame.blocks
                 self.block_number = block_numbers[arm_key]
@@ -125,26 +127,40 @@ class SyntaxWalker:
         self.visit_children(node, flow)
         self.block_number = outer_block
 
-    def visit_as_statement(self, action: NodeAction, node: int) -> None:
+    @contextmanager
+    def open_step(self, node: int, targets: list[str]) -> Iterator[ValueFlow]:
+        """Collect the value of a statement, and record the step that assigns it to the targets."""
+        saved_calls, self.calls = self.calls, []
+        yield (value := ValueFlow())
+        self.record_step(node, targets, value)
+        self.calls = saved_calls
+
+    def visit_as_statement(self, action: "Callable[[SyntaxWalker, int, ValueFlow], T]", node: int) -> T:
         """Apply an action that needs a flow to a statement, and record the step."""
         saved_calls, self.calls = self.calls, []
-        action(self, node, value := ValueFlow())
+        result = action(self, node, value := ValueFlow())
         self.record_step(node, [], value)
         self.calls = saved_calls
+        return result
+
+    def record_read(self, name: str, flow: ValueFlow | None) -> None:
+        """Record a name as read; its value goes into the flow."""
+        self.frame.reads[name] = None
+        if flow is not None:
+            flow.names.append(name)
 
     def read_name(self, node: int, flow: ValueFlow | None) -> str:
         """Visit an expression and return its dotted name, or an empty string if it has none."""
         if node == NO_NODE:
             return ""
-        read_node_name = self.name_readers.get(self.syntax.kinds[node])
-        if read_node_name is not None:
+        if (read_node_name := self.name_readers.get(self.kinds[node])) is not None:
             return read_node_name(self, node, flow)
         self.visit(node, flow)
         return ""
 
     def read_plain_name(self, node: int, _flow: ValueFlow | None) -> str:
         """Return the text of a name."""
-        return self.syntax.text(node)
+        return self.text(node)
 
     def read_call_name(self, node: int, flow: ValueFlow | None) -> str:
         """Visit a call and return the name of its result."""
@@ -153,29 +169,24 @@ class SyntaxWalker:
 
     def read_wrapped_name(self, node: int, flow: ValueFlow | None) -> str:
         """Return the name inside a cast or parentheses; record the use of a type next to it."""
-        syntax, comments, name = self.syntax, self.language.comments, ""
-        inner = syntax.find_child(node, "value")
-        for child in syntax.children(node):
-            if inner == NO_NODE and syntax.kinds[child] not in comments:
+        comments, name = self.language.comments, ""
+        inner = self.find_child(node, "value")
+        for child in self.children(node):
+            if inner == NO_NODE and self.kinds[child] not in comments:
                 inner = child
             if child == inner:
                 name = self.read_name(child, flow)
             else:
                 self.visit(child, None)
-        if name and syntax.kinds[node] in self.language.awaits:
+        if name and self.kinds[node] in self.language.awaits:
             self.frame.awaits[name.removesuffix("()")] = None
         return name
 
     def visit_call(self, node: int, flow: ValueFlow | None) -> str:
         """Visit a call with everything in it and return its callee."""
         if flow is None:
-            saved_calls, self.calls = self.calls, []
-            callee = self.visit_call(node, value := ValueFlow())
-            self.record_step(node, [], value)
-            self.calls = saved_calls
-            return callee
-        syntax = self.syntax
-        kinds, fields, stops = syntax.kinds, syntax.fields, syntax.stops
+            return self.visit_as_statement(SyntaxWalker.visit_call, node)
+        kinds, fields, stops = self.kinds, self.fields, self.stops
         row = self.language.calls[kinds[node]]
         callee = receiver = ""
         arguments: list[CallArgument] = []
@@ -203,34 +214,31 @@ class SyntaxWalker:
         self, node: int, callee: str, arguments: list[CallArgument], flow: ValueFlow, prefix: str = ""
     ) -> None:
         """Record a call whose parts have been read."""
-        frame, syntax, calls = self.frame, self.syntax, self.calls
+        frame, calls = self.frame, self.calls
         flow.calls.append(len(calls))
-        calls.append(Invocation(prefix + callee, arguments, syntax.line_number(syntax.starts[node])))
+        calls.append(Invocation(prefix + callee, arguments, self.line_number(self.starts[node])))
         if callee:
             frame.calls[callee] = None
-            receiver = callee.rpartition(".")[0]
-            if receiver:
+            if receiver := callee.rpartition(".")[0]:
                 frame.reads[receiver] = None
             if callee in self.language.panics:
                 frame.throws[callee] = None
 
     def read_argument(self, node: int, keyword: str = "") -> CallArgument:
         """Visit one argument of a call and return it."""
-        syntax = self.syntax
-        action = self.actions.get(syntax.kinds[node])
-        if action is not None:
+        if (action := self.actions.get(self.kinds[node])) is not None:
             action(self, node, flow := ValueFlow())
-        elif syntax.stops[node] - node > 1:
+        elif self.stops[node] - node > 1:
             self.visit_children(node, flow := ValueFlow())
         else:
             return CallArgument([], [], "", keyword)
         return flow.to_argument(keyword)
 
     def _read_arguments(self, node: int, arguments: list[CallArgument]) -> None:
-        syntax, language = self.syntax, self.language
-        kinds, stops = syntax.kinds, syntax.stops
+        language = self.language
+        kinds, stops = self.kinds, self.stops
         if kinds[node] in language.suffixes:
-            for child in syntax.children(node):
+            for child in self.children(node):
                 self._read_arguments(child, arguments)
             return
         if not kinds[node].endswith(ARGUMENT_LIST_SUFFIXES):
@@ -239,8 +247,7 @@ class SyntaxWalker:
         comments, keywords = language.comments, language.keywords
         child, stop = node + 1, stops[node]
         while child < stop:
-            kind = kinds[child]
-            if kind in comments:
+            if (kind := kinds[child]) in comments:
                 self.visit(child, None)
             elif kind in keywords:
                 arguments.append(self._read_keyword_argument(child, *keywords[kind]))
@@ -249,40 +256,37 @@ class SyntaxWalker:
             child = stops[child]
 
     def _read_keyword_argument(self, node: int, name_label: str, value_label: str) -> CallArgument:
-        syntax = self.syntax
-        name_node, value_node = syntax.find_child(node, name_label), syntax.find_child(node, value_label)
-        keyword = syntax.text(name_node) if name_node != NO_NODE else ""
+        name_node, value_node = self.find_child(node, name_label), self.find_child(node, value_label)
+        keyword = self.text(name_node) if name_node != NO_NODE else ""
         if value_node == NO_NODE:
-            value_node = syntax.stops[name_node] if name_node != NO_NODE else node + 1
-        return self.read_argument(value_node, keyword) if value_node < syntax.stops[node] else self.read_argument(node)
+            value_node = self.stops[name_node] if name_node != NO_NODE else node + 1
+        return self.read_argument(value_node, keyword) if value_node < self.stops[node] else self.read_argument(node)
 
     def read_member_name(self, node: int, flow: ValueFlow | None) -> str:
         """Return the dotted name of a member."""
-        syntax, language = self.syntax, self.language
+        language = self.language
         # Do not copy the text of a long chain of calls with all of its arguments.
-        if syntax.stops[node] - node < MIN_CHAIN_NODES or not syntax.contains_text(node, b"("):
-            text = syntax.text(node)
+        if self.stops[node] - node < MIN_CHAIN_NODES or not self.contains_text(node, b"("):
+            text = self.text(node)
             if text.replace(".", "").replace("::", "").isidentifier():
                 return text
-        object_label, member_label = language.members[syntax.kinds[node]]
-        base = self.read_name(syntax.find_child(node, object_label), flow)
-        member_node = syntax.find_child(node, member_label) if member_label else syntax.last_child(node)
+        object_label, member_label = language.members[self.kinds[node]]
+        base = self.read_name(self.find_child(node, object_label), flow)
+        member_node = self.find_child(node, member_label) if member_label else self.last_child(node)
         if member_node == NO_NODE:
             return base
-        name = syntax.text(member_node).lstrip(".")
-        if syntax.kinds[member_node] in language.transparent or syntax.kinds[member_node] in language.members:
+        name = self.text(member_node).lstrip(".")
+        if self.kinds[member_node] in language.transparent or self.kinds[member_node] in language.members:
             name = self.read_name(member_node, flow)
-        joint = language.joints.get(syntax.kinds[node], ".")
+        joint = language.joints.get(self.kinds[node], ".")
         return f"{base}{joint}{name}" if base else name
 
     def read_index_name(self, node: int, flow: ValueFlow | None) -> str:
         """Return the name of the indexed object, followed by `[]`."""
-        syntax = self.syntax
-        object_node = syntax.find_child(node, self.language.indexes[syntax.kinds[node]])
-        if object_node == NO_NODE:
-            object_node = node + 1
+        object_node = self.find_child(node, self.language.indexes[self.kinds[node]])
+        object_node = node + 1 if object_node == NO_NODE else object_node
         base = ""
-        for child in syntax.children(node):
+        for child in self.children(node):
             if child == object_node:
                 base = self.read_name(child, flow)
             else:
@@ -292,11 +296,10 @@ class SyntaxWalker:
     def record_step(self, node: int, targets: list[str], value: ValueFlow) -> None:
         """Record a statement, unless no value flows through it."""
         if targets or self.calls:
-            syntax = self.syntax
             names = value.names
             self.frame.steps.append(
                 DataFlowStep(
-                    syntax.line_number(syntax.starts[node]),
+                    self.line_number(self.starts[node]),
                     deduplicate_names(targets) if len(targets) > 1 else targets,
                     deduplicate_names(names) if len(names) > 1 else names,
                     self.calls,
@@ -324,16 +327,16 @@ class SyntaxWalker:
 
     def record_uses(self, node: int) -> None:
         """Record names that are only referred to, such as those in a type."""
-        syntax, language = self.syntax, self.language
+        language = self.language
         names, type_names, ignored = language.names, language.type_names, language.ignored
-        kinds, uses = syntax.kinds, self.frame.uses
-        starts, ends = syntax.starts, syntax.ends
-        descendant, stop = node, syntax.stops[node]
+        kinds, uses = self.kinds, self.frame.uses
+        starts, ends = self.starts, self.ends
+        descendant, stop = node, self.stops[node]
         while descendant < stop:
             kind = kinds[descendant]
             if (kind in names or kind in type_names) and ends[descendant] - starts[descendant] < MAX_NAME_CHARS:
-                uses[syntax.text(descendant)] = None
-            descendant = syntax.stops[descendant] if kind in ignored else descendant + 1
+                uses[self.text(descendant)] = None
+            descendant = self.stops[descendant] if kind in ignored else descendant + 1
 
 
 def deduplicate_names(names: list[str]) -> list[str]:

@@ -1,10 +1,9 @@
 """The call graph of a repository, saved between builds, and the functions that a change affects.
 
-A flow can cross files, so the result for a function depends on everything that it calls, and the
-target of a call depends on the names of all functions. Both are updated from what has changed:
-calls of added or removed names are resolved again, and a function is solved again if one of its
-callees has changed. The result equals that of a full build, which is the same update with
-everything new.
+A flow can cross files, so the result for a function depends on everything that it calls, and the target of a call
+depends on the names of all functions. Both are updated from what has changed: calls of added or removed names are
+resolved again, and a function is solved again if one of its callees has changed. The result equals that of a full
+build, which is the same update with everything new.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -214,7 +213,6 @@ class CallGraph:
 
 
 def _iter_scopes(name: str) -> Iterator[str]:
-    """Yield the name of a function and of every scope that can enclose it."""
     while name:
         yield name
         name = name.rpartition(".")[0]

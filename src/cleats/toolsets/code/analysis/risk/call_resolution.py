@@ -20,11 +20,9 @@ _EXPLICIT_IMPORT_FAMILIES = frozenset({"python", "javascript"})
 """Families in which a plain name is defined in the file, imported, or external."""
 _CONSTRUCTOR_NAMES = ("__init__", "constructor", "__construct", "initialize", "init", "new")
 MAX_NAMESAKES = 32
-"""The most functions of one name among which a target is searched; a more common name says
-nothing."""
+"""The most functions of one name among which a target is searched; a more common name says nothing."""
 _MIN_METHOD_NAME_CHARS = 4
-"""The shortest name by which the method of an unknown object is recognized; shorter ones are too
-common."""
+"""The shortest name by which the method of an unknown object is recognized; shorter ones are too common."""
 
 
 class Function(NamedTuple):
@@ -162,7 +160,6 @@ def callee_name(callee: str) -> str:
 
 @lru_cache(maxsize=1 << 16)  # the same are called again and again
 def _split_callee(callee: str) -> tuple[str, str]:
-    """Split a callee into its receiver and its name."""
     canonical_callee = canonicalize_name(callee.removeprefix("new "))
     receiver = extract_receiver(canonical_callee)
     return receiver, canonical_callee[len(receiver) :].lstrip(".")
@@ -215,7 +212,6 @@ def _resolve_relative_import(folder: str, name: str) -> list[str]:
 
 
 def _list_module_paths(path: str) -> list[str]:
-    """Return the paths under which a file can be imported."""
     stem = posixpath.splitext(path)[0]
     folder, name = posixpath.split(stem)
     if name in ("__init__", "index", "mod", "lib", "main") and folder:

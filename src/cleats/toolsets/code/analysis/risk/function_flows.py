@@ -25,7 +25,12 @@ from itertools import groupby
 from typing import TypeVar
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
-from cleats.toolsets.code.analysis.risk.call_context import (
+from cleats.toolsets.code.analysis.risk.name_patterns import is_imported
+from cleats.toolsets.code.analysis.risk.rule_lookup import (
+    SELF_NAMES,
+    CalleeRules,
+    LanguageRules,
+    compile_rules,
     find_checked_names,
     find_checked_parts,
     find_enclosing_value,
@@ -35,8 +40,6 @@ from cleats.toolsets.code.analysis.risk.call_context import (
     is_format_call,
     is_handler_registration,
 )
-from cleats.toolsets.code.analysis.risk.name_patterns import is_imported
-from cleats.toolsets.code.analysis.risk.rule_lookup import SELF_NAMES, CalleeRules, LanguageRules, compile_rules
 from cleats.toolsets.code.analysis.risk.rules import CallRule, RiskRules, SinkRule, SourceRule
 from cleats.toolsets.code.analysis.risk.summary import (
     RECEIVER_POSITION,
@@ -61,14 +64,8 @@ _CALLABLE_KINDS = frozenset({"function", "method", "constructor", "property", "m
 def summarize_chunk(chunk: Chunk, lang: str, rules: RiskRules, imports: Sequence[str] = ()) -> FunctionSummary | None:
     """Summarize a chunk by its own text; return None if there is nothing to report.
 
-    A function without anything of interest still has a summary: its result does not contain its
-    arguments.
-
-    Args:
-        chunk: The chunk with its steps.
-        lang: The language of the file.
-        rules: All rules of the repository.
-        imports: The imports of the file; rules about imported names (`run@subprocess`) need them.
+    A function without anything of interest still has a summary: its result does not contain its arguments.
+    Rules about imported names (`run@subprocess`) need the imports of the file.
     """
     if not chunk.steps:
         return None
@@ -87,8 +84,6 @@ def _repeat_blocks(steps: Sequence[DataFlowStep]) -> Iterator[int]:
 
 
 class _FunctionWalk:
-    """The state of a walk over the steps of a function."""
-
     def __init__(self, chunk: Chunk, rules: LanguageRules, imports: Sequence[str]) -> None:
         self.rules = rules
         self.imports = imports
@@ -113,9 +108,8 @@ class _FunctionWalk:
         self.chained_calls: set[int] = set()
         """Calls of the step whose results are only receivers of other calls: `a()` in `a().b()`."""
         for position, name in enumerate(chunk.params):
-            self.values[name.lstrip("*&.$")] = self.values[name] = (
-                0 if name.lstrip("&") in SELF_NAMES else 1 << position
-            )
+            value = 0 if name.lstrip("&") in SELF_NAMES else 1 << position
+            self.values[name.lstrip("*&.$")] = self.values[name] = value
         for name, rule in find_untrusted_parameters(chunk, rules):
             self.values[name] = self.graph.add_source(rule, chunk.start_line)
 
@@ -136,7 +130,6 @@ class _FunctionWalk:
             self._assign(target, value, step)
 
     def _evaluate(self, names: Iterable[str], calls: Iterable[int], line: int) -> int:
-        """Return the value that names and results of calls of the current step make up."""
         value = 0
         for name in names:
             value |= self._read(name, line)
@@ -171,7 +164,6 @@ class _FunctionWalk:
             self.texts.pop(target, None)
 
     def _update_fixed_names(self, target: str, step: DataFlowStep, *, replaces: bool) -> None:
-        """Note whether the new value of a name has a fixed beginning."""
         if not self._has_fixed_host(step.line, step.names, step.outer, step.text):
             self.fixed_names.discard(target)
         elif replaces:
@@ -189,7 +181,6 @@ class _FunctionWalk:
             del self.values[name]
 
     def _add_to_owners(self, target: str, value: int) -> None:
-        """Add the value of a part to every object that contains it."""
         cut = target.rfind(".")
         while value and cut > 0:
             owner = target[:cut]
@@ -197,12 +188,10 @@ class _FunctionWalk:
             cut = target.rfind(".", 0, cut)
 
     def _add_value(self, name: str, value: int) -> None:
-        """Add a value to a variable."""
         self.values[name] = self._find_value(name) | value
         self._add_to_owners(name, value)
 
     def _find_value(self, name: str) -> int:
-        """Return the value of a name, or that of its longest prefix with a value."""
         prefix = name
         while prefix:
             value = self.values.get(prefix)
@@ -231,7 +220,6 @@ class _FunctionWalk:
         return value | self.parts.get(name, 0) if self.parts else value
 
     def _is_source(self, name: str) -> bool:
-        """Return True if a name is a source itself, and not a member of one."""
         return any(pattern.matches_exactly(name) for pattern, _ in self.rules.read_lookup[name])
 
     def _walk_call(self, call_position: CallPosition, call: Invocation) -> int:
@@ -265,7 +253,6 @@ class _FunctionWalk:
         return self.graph.add_call(call_position, call, receiver, arguments)
 
     def _filter_rules(self, rules: Iterable[tuple[str, R]]) -> Iterator[R]:
-        """Return the rules that apply in this file."""
         return (rule for module, rule in rules if not module or is_imported(module, self.imports))
 
     def _apply_effect(self, callee_rules: CalleeRules, receiver: int, arguments: list[int]) -> int:
@@ -277,7 +264,6 @@ class _FunctionWalk:
     def _write_arguments(
         self, rule: SourceRule | CallRule, call: Invocation, receiver: int, arguments: list[int]
     ) -> None:
-        """Put the values of the other arguments into the arguments that a call writes."""
         if isinstance(rule, SourceRule):
             value = self.graph.add_source(rule, call.line)
         else:
@@ -293,7 +279,6 @@ class _FunctionWalk:
     def _apply_check(
         self, rule: CallRule, call_position: CallPosition, call: Invocation, receiver: str, arguments: list[int]
     ) -> None:
-        """Mark values as harmless after a check that they are allowed."""
         for value, base_name, cleans in find_checked_parts(call, self.calls, arguments):
             base_value = value | self._read(base_name, call.line)
             for name in [name for name, held_value in self.values.items() if held_value & base_value]:

@@ -1,16 +1,15 @@
 """Name patterns of rules: their syntax, and the lookup of patterns that match a name.
 
-Names are those of steps: dotted, with `()` for calls of a chain and `[]` for an index. `::`, `->`
-and `?.` count as dots, and `$` is ignored, so that one pattern works for every separator of a
-language.
+Names are those of steps: dotted, with `()` for calls of a chain and `[]` for an index. `::`, `->` and `?.` count as
+dots, and `$` is ignored, so that one pattern works for every separator of a language.
 
 - `*.execute`: a receiver of any length, then `execute`. `**.execute`: with or without a receiver.
 - `*` elsewhere matches (a part of) one segment: `fs.write*`.
 - `input()`: a call, never a mere read of that name.
 - `run@subprocess`: only in a file that imports `subprocess`.
 
-The pattern of a source also matches members: `req.body` matches `req.body.name`. One that ends with
-`*` is about members, not methods: `req.*` does not match `req.user().name`.
+The pattern of a source also matches members: `req.body` matches `req.body.name`. One that ends with `*` is about
+members, not methods: `req.*` does not match `req.user().name`.
 """
 
 import re

@@ -1,19 +1,17 @@
 """The rules of risk analysis as data: their schema, and how rule files are read.
 
-A rule file is TOML with a list per kind: `[[source]]`, `[[sink]]`, `[[sanitizer]]` and `[[call]]`.
-`languages` at the top of a file is the default for its rules; `*` is every language. The built-in
-files are in `rules/` next to this module, one per language; those of a repository are read after
-them, and a rule with a known id replaces the earlier one. An invalid rule is skipped and reported
-in `problems`, because a typing error must not stop a build.
+A rule file is TOML with a list per kind: `[[source]]`, `[[sink]]`, `[[sanitizer]]` and `[[call]]`. `languages` at the
+top of a file is the default for its rules; `*` is every language. The built-in files are in `rules/` next to this
+module, one per language; those of a repository are read after them, and a rule with a known id replaces the earlier
+one. An invalid rule is skipped and reported in `problems`, because a typing error must not stop a build.
 
-The names of the four rule classes are part of the fingerprint of custom rules: renaming one
-invalidates indexes.
+The names of the four rule classes are part of the fingerprint of custom rules: renaming one invalidates indexes.
 """
 
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -47,9 +45,8 @@ class ArgumentCondition(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     keyword: str = ""
     """The argument that is meant; any argument if neither position nor keyword is given."""
     text: list[NonEmptyText] = []
-    """Words, one of which is in the literal text or in the text assigned to a variable that the
-    argument reads. Case is ignored. Regular expressions are not supported: the rules of a
-    repository must not be able to stall a build."""
+    """Words, one of which is in the literal text or in the text assigned to a variable that the argument reads. Case is
+    ignored. Regular expressions are not supported: the rules of a repository must not be able to stall a build."""
     names: list[str] = []
     absent: bool = False
     """True if the opposite must hold."""
@@ -70,13 +67,11 @@ class SourceRule(_BaseRule, frozen=True, kw_only=True):
     except_parameters: list[NonEmptyText] = []
     """With `parameters`: words of declarations that are excluded (`HttpServletResponse`)."""
     beside: list[NonEmptyText] = []
-    """With `parameters`: only for functions that have another parameter with such a name
-    (`res`)."""
+    """With `parameters`: only for functions that have another parameter with such a name (`res`)."""
     requires: list[ArgumentCondition] = []
     """For calls: conditions on the arguments."""
     except_categories: list[str] = []
-    """Categories of sinks at which the value is harmless: a redirect to the current address is
-    safe."""
+    """Categories of sinks at which the value is harmless: a redirect to the current address is safe."""
     into: list[int] = []
     """For calls: the arguments into which the call puts the value (`fgets`)."""
 
@@ -95,19 +90,16 @@ class SinkRule(_BaseRule, frozen=True, kw_only=True):
     """With `assigns`: only in functions with one of these decorators."""
     arguments: list[int] = []
     keywords: list[str] = []
-    """The dangerous arguments; all of them if neither `arguments`, `keywords` nor `receiver` is
-    given."""
+    """The dangerous arguments; all of them if neither `arguments`, `keywords` nor `receiver` is given."""
     receiver: bool = False
     """True if the receiver of the method is dangerous."""
     requires: list[ArgumentCondition] = []
     beginning: bool = False
-    """True if only control over the beginning of the value is dangerous: the host decides where an
-    address leads."""
+    """True if only control over the beginning of the value is dangerous: the host decides where an address leads."""
     unless: list[NonEmptyText] = []
     """Modules that make the operation harmless in a file that imports them (`defusedxml`)."""
     alone: bool = True
-    """True if the sink is reported even if nothing untrusted reaches it; false for common
-    operations."""
+    """True if the sink is reported even if nothing untrusted reaches it; false for common operations."""
 
 
 class SanitizerRule(_BaseRule, frozen=True, kw_only=True):
@@ -157,12 +149,13 @@ class RiskRules:
 
     def select_for_language(self, lang: str) -> list[RiskRule]:
         """Return the rules for a language; built-in files for other languages are not parsed."""
-        rules = {rule.id: rule for file in _builtin_rule_files() if file.covers_language(lang) for rule in file.parse()}
-        rules.update(self._custom_rules)
-        return [rule for rule in rules.values() if {lang, "*"}.intersection(rule.languages)]
+        names = {lang, "*"}
+        files = [file for file in _builtin_rule_files() if names.intersection(file.languages)]
+        rules = {rule.id: rule for file in files for rule in file.rules} | dict(self._custom_rules)
+        return [rule for rule in rules.values() if names.intersection(rule.languages)]
 
     def list_all(self) -> list[RiskRule]:
-        rules = {rule.id: rule for file in _builtin_rule_files() for rule in file.parse()}
+        rules = {rule.id: rule for file in _builtin_rule_files() for rule in file.rules}
         return list({**rules, **self._custom_rules}.values())
 
 
@@ -192,29 +185,19 @@ class _BuiltinRuleFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.data = path.read_bytes()
-        self._languages = _read_languages(self.data)
-        self._rules: list[RiskRule] | None = None
+        self.languages: list[str] = tomllib.loads(self.data.partition(b"[[")[0].decode())["languages"]
 
-    def covers_language(self, lang: str) -> bool:
-        return lang in self._languages or "*" in self._languages
-
-    def parse(self) -> list[RiskRule]:
-        if self._rules is None:
-            rules, problems = _parse_rules(self.data, str(self.path))
-            if problems:
-                raise ValueError("\n".join(problems))
-            self._rules = list(rules.values())
-        return self._rules
+    @cached_property
+    def rules(self) -> list[RiskRule]:
+        rules, problems = _parse_rules(self.data, str(self.path))
+        if problems:
+            raise ValueError("\n".join(problems))
+        return list(rules.values())
 
 
 @cache
 def _builtin_rule_files() -> list[_BuiltinRuleFile]:
     return [_BuiltinRuleFile(path) for path in sorted(BUILTIN_RULES_DIR.glob("*.toml"))]
-
-
-def _read_languages(data: bytes) -> list[str]:
-    languages: list[str] = tomllib.loads(data.partition(b"[[")[0].decode())["languages"]
-    return languages
 
 
 def _read_rule_file(file: Path) -> bytes:

@@ -1,14 +1,13 @@
 """The risk summary of one function: a small graph of values, and the risk derived from it.
 
 A value comes from a parameter, a source or a call. These are the nodes, numbered in this order:
-parameters first, then sources, then calls. A call has inputs, a sink has values that reach it, and
-the function returns values; each is a list of the nodes it can come from. The behaviour of a call
-is not guessed here: it is resolved when functions are linked, and a call of unknown code is assumed
-to return its inputs.
+parameters first, then sources, then calls. A call has inputs, a sink has values that reach it, and the function returns
+values; each is a list of the nodes it can come from. The behaviour of a call is not guessed here: it is resolved when
+functions are linked, and a call of unknown code is assumed to return its inputs.
 
-While the steps of a function are walked, a `ValueGraph` collects the nodes, and a set of nodes is
-an integer with one bit per node: first the parameters, then sources and calls in the order of
-discovery. A node is created once, however often a step is walked.
+While the steps of a function are walked, a `ValueGraph` collects the nodes, and a set of nodes is an integer with one
+bit per node: first the parameters, then sources and calls in the order of discovery. A node is created once, however
+often a step is walked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -248,7 +247,6 @@ def join_values(value: int, others: Iterable[int]) -> int:
 
 
 def _list_nodes(numbers: Mapping[int, int], value: int) -> list[int]:
-    """Return the numbers of the nodes whose bits are set."""
     nodes = []
     while value:
         bit = value & -value

@@ -114,13 +114,7 @@ class Cluster:
         await self._client.__aexit__(*exception)
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        ndjson: bytes | None = None,
-        allow_missing: bool = False,
+        self, method: str, path: str, body: Any = None, *, ndjson: bytes | None = None, allow_missing: bool = False
     ) -> Any:
         """Send a request, retrying while the cluster is busy or unreachable; return the answer.
 
@@ -187,8 +181,5 @@ def build_search_error(error: ClusterError, name: str) -> ToolError:
             f"OpenSearch cannot answer this search: {error}.",
             hint="Use fewer words, fewer values of a filter, or a simpler pattern.",
         )
-    return ToolError(
-        ErrorCode.UNAVAILABLE,
-        f"OpenSearch, which has the index {name}, failed: {error}.",
-        hint="Try again in a moment.",
-    )
+    message = f"OpenSearch, which has the index {name}, failed: {error}."
+    return ToolError(ErrorCode.UNAVAILABLE, message, hint="Try again in a moment.")

@@ -2,12 +2,11 @@
 
 Laws:
 
-- The alias points to an index that has every document of its generation, or to nothing: an index is
-  filled, counted and marked as done before the alias moves, and the alias moves from the old index
-  to the new one in one step.
+- The alias points to an index that has every document of its generation, or to nothing: an index is filled, counted and
+  marked as done before the alias moves, and the alias moves from the old index to the new one in one step.
 - Publishing the same generation again changes nothing.
-- If a publisher is killed at any time, searches continue in the last good index; the leftovers of
-  this builder are removed by its next attempt, those of another builder after a day.
+- If a publisher is killed at any time, searches continue in the last good index; the leftovers of this builder are
+  removed by its next attempt, those of another builder after a day.
 - Only indexes whose metadata carries this name are ever removed.
 """
 
@@ -24,10 +23,10 @@ from urllib.parse import quote
 import msgspec
 from anyio import to_thread
 
-from cleats.toolsets.code.sharing.opensearch import fields
 from cleats.toolsets.code.sharing.opensearch.cluster import Cluster, ClusterError, ClusterRejectedError
 from cleats.toolsets.code.sharing.opensearch.documents import (
     IndexDocument,
+    build_index_body,
     describe_generation,
     format_version,
     read_documents,
@@ -143,7 +142,7 @@ class ClusterPublisher:
     async def _fill_index(self, index: str, folder: Path, on_progress: PublishProgressCallback) -> None:
         meta = await to_thread.run_sync(describe_generation, folder)
         meta |= {"name": self.name, "builder": self.builder, "began": self.clock(), "done": False}
-        body = fields.build_index_body(meta, shards=self.shards, replicas=self.replicas)
+        body = build_index_body(meta, shards=self.shards, replicas=self.replicas)
         # Written through this alias only, so that a removed index is never recreated by a write.
         body["aliases"] = {_writing_alias(index): {}}
         await self._create_index(index, body)

@@ -16,10 +16,10 @@ from cleats.toolsets.code.query.filters import (
     PatternCondition,
     SearchFilter,
     TextCondition,
+    make_pattern_error,
 )
-from cleats.toolsets.code.query.patterns import make_pattern_error
 from cleats.toolsets.code.search import expressions as ex
-from cleats.toolsets.code.search.adjustments import (
+from cleats.toolsets.code.search.fusion import (
     FILE_NAME_BONUS,
     LAST_PART_BONUS,
     QUALIFIED_NAME_BONUS,
@@ -27,7 +27,7 @@ from cleats.toolsets.code.search.adjustments import (
     TEST_PATH_WEIGHT,
 )
 from cleats.toolsets.code.sharing.opensearch import regexes
-from cleats.toolsets.code.sharing.opensearch.fields import MAX_VALUE_CHARS, NAME_SEPARATORS, iterate_suffixes
+from cleats.toolsets.code.sharing.opensearch.documents import MAX_VALUE_CHARS, NAME_SEPARATORS, iterate_suffixes
 from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, escape_text
 
 OpenSearchQuery: TypeAlias = dict[str, Any]

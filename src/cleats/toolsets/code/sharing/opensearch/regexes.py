@@ -1,10 +1,9 @@
 """Translation of Python's regular expressions to Lucene's: exact, or rejected.
 
-Lucene's expressions match a whole value and have no anchors. Values are therefore framed in the
-index by two special characters: `^` and `$` become those characters, and the text before and after
-a match is written out. Constructs beyond a finite automaton are rejected. Lucene has neither
-Python's character classes nor its case rules, so each set of characters is written out as ranges of
-code points with exactly the characters that Python matches.
+Lucene's expressions match a whole value and have no anchors. Values are therefore framed in the index by two special
+characters: `^` and `$` become those characters, and the text before and after a match is written out. Constructs beyond
+a finite automaton are rejected. Lucene has neither Python's character classes nor its case rules, so each set of
+characters is written out as ranges of code points with exactly the characters that Python matches.
 """
 
 import re

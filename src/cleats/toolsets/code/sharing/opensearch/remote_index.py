@@ -18,9 +18,10 @@ from anyio import to_thread
 
 from cleats.contract.errors import ToolError
 from cleats.settings import SettingError, Settings
-from cleats.system.locks import try_exclusive_lock
+from cleats.system.atomic_files import try_exclusive_lock
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.index.progress import BuildProgress
+from cleats.toolsets.code.index.service import RemoteIndexPort
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.sharing.manifest import check_index_name, missing_index_error
 from cleats.toolsets.code.sharing.opensearch.cluster import (
@@ -30,7 +31,6 @@ from cleats.toolsets.code.sharing.opensearch.cluster import (
     build_search_error,
     read_cluster_address,
 )
-from cleats.toolsets.code.sharing.shared_index import SharedIndexRole
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.query.request import SearchRequest
@@ -46,7 +46,7 @@ LOCK_FILENAME: Final = "opensearch.lock"
 
 
 @dataclass(eq=False)
-class RemoteIndex(SharedIndexRole):
+class RemoteIndex(RemoteIndexPort):
     """One index in a cluster, as used by one server."""
 
     address: ClusterAddress
@@ -93,7 +93,6 @@ class RemoteIndex(SharedIndexRole):
         return await to_thread.run_sync(render_answer, stored, result)
 
     async def _find_current_index(self, cluster: Cluster) -> tuple[str, Mapping[str, Any]]:
-        """Return the index that the alias points to, and its metadata."""
         if self._current_index is not None and time.monotonic() < self._current_index[0]:
             return self._current_index[1:]
         mappings_by_index = await cluster.send("GET", self._mapping_path, allow_missing=True) or {}
@@ -152,7 +151,7 @@ class RemoteIndex(SharedIndexRole):
         return ""
 
 
-class RemoteIndexGroup(SharedIndexRole):
+class RemoteIndexGroup(RemoteIndexPort):
     """Indexes that other machines build; their answers are merged like those of a workspace."""
 
     publishes = False
@@ -201,8 +200,11 @@ class RemoteIndexGroup(SharedIndexRole):
 
 def _merge_answers(request: "SearchRequest", answers: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     from cleats.toolsets.code.query.request import HitLimits  # noqa: PLC0415 - as above
-    from cleats.toolsets.code.search.federation import RepositoryAnswer, merge_answers  # noqa: PLC0415 - large
-    from cleats.toolsets.code.search.output import is_lean  # noqa: PLC0415 - as above
+    from cleats.toolsets.code.search.output import (  # noqa: PLC0415 - large
+        RepositoryAnswer,
+        is_lean,
+        merge_answers,
+    )
 
     parts = [RepositoryAnswer(name, name, answer) for name, answer in answers]
     limits = HitLimits(request.top, request.other_top or request.top)

