@@ -11,8 +11,9 @@ from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.store import sqlite_store
-from cleats.toolsets.launch.store.interface import NewRun, RunLease, RunStore
+from cleats.toolsets.launch.store.model import NewRun, RunLease
 from cleats.toolsets.launch.store.run_files import clean_runs
+from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 CREATED_DRAFT = EventDraft("RUN_CREATED", {"required_sections": ["docs"], "product_slug": "zip"})

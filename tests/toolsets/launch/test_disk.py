@@ -17,11 +17,11 @@ from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
 from cleats.toolsets.launch.store import sqlite_store
-from cleats.toolsets.launch.store.interface import NewRun
+from cleats.toolsets.launch.store.model import NewRun
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
 from cleats.toolsets.launch.telemetry.ledger import TelemetryLedger
-from cleats.toolsets.launch.telemetry.sender import TelemetrySender
+from cleats.toolsets.launch.telemetry.recorder import LEDGER_FILE_NAME, TelemetryRecorder, TelemetrySender
 from tests.support.held_locks import close_after_test
 from tests.support.launch_client import open_launch_client
 from tests.support.launch_runs import TEST_RUN_ID, build_config, create_engine, create_run
@@ -103,7 +103,7 @@ def test_a_store_that_somebody_else_holds_is_told_as_that(tmp_path: Path, monkey
     store.list_runs()
     holder = close_after_test(SqliteStore(tmp_path / "runs.db"))
 
-    with holder._open_write(), pytest.raises(ToolError, match="Another program holds") as caught:
+    with holder._writer.transaction(), pytest.raises(ToolError, match="Another program holds") as caught:
         store.create(build_new_run(), [EventDraft("NOTE")], TraceIds())
 
     assert summarize_error(caught.value) == (ErrorCode.INTERNAL, True, "SQLITE_BUSY")
@@ -192,9 +192,10 @@ def test_records_that_cannot_be_kept_do_not_end_the_server(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/api/v1/runs"), ("GET", "/api/v1/metadata")])
 def test_records_that_cannot_be_read_are_not_available(tmp_path: Path, method: str, path: str) -> None:
-    (tmp_path / "t.sqlite").write_bytes(b"this is no database\n" * 500)
-    ledger = close_after_test(TelemetryLedger(tmp_path / "t.sqlite"))
-    api = TelemetryApi(lambda: ledger, lambda _run_id: None, lambda _run_id: [])
+    (tmp_path / LEDGER_FILE_NAME).write_bytes(b"this is no database\n" * 500)
+    recorder = TelemetryRecorder(tmp_path, lambda: SqliteStore(tmp_path / "runs.sqlite"))
+    close_after_test(recorder.ledger)
+    api = TelemetryApi(recorder)
     [run] = [route.run for route in api.build_routes() if (route.method, route.path) == (method, path)]
 
     with pytest.raises(ToolError) as caught:

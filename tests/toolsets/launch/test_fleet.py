@@ -15,11 +15,10 @@ import pytest
 from cleats.system.postgres import UnreachableError
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.run_driver import Caller
-from cleats.toolsets.launch.fleet.queue import RunQueue
-from cleats.toolsets.launch.fleet.worker import FleetWorker, RetryLaterError, is_abandoned
+from cleats.toolsets.launch.fleet import FleetWorker, RetryLaterError, RunQueue, is_abandoned
 from cleats.toolsets.launch.runs.events import TraceIds
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.interface import Run
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.postgres_store import PostgresStore
 from tests.support.launch_runs import build_config, create_engine, create_run, expire_lease
 from tests.support.paths import REPOSITORY_ROOT
@@ -145,9 +144,10 @@ def test_a_run_whose_worker_was_killed_is_finished_by_another_without_an_operato
     assert {entry.trace.trace_id for entry in events} == {CALL_TRACE.trace_id}
     fleet.stop_workers()
     spans = read_span_files(*(tmp_path / "spans").iterdir())
-    [drive] = [entry for entry in spans if entry.name == "drive"]  # the killed one's has no end
-    assert drive.ids[::2] == CALL_TRACE[:2]
-    after = [entry.attributes["cleats.step"] for entry in spans if entry.parent_id == drive.span_id]
+    drives = [entry for entry in spans if entry.name == "drive"]  # the killed one's has no end
+    assert {drive.ids[::2] for drive in drives} == {CALL_TRACE[:2]}
+    drive_ids = {drive.span_id for drive in drives}  # more than one if a slow machine lets the lease run out
+    after = [entry.attributes["cleats.step"] for entry in spans if entry.parent_id in drive_ids]
     assert after == [*RUN_STEPS[2:], "validate:1"]
 
 

@@ -107,7 +107,7 @@ def test_who_lists_resources_is_told_that_the_store_is_damaged(tmp_path: Path) -
 
     assert error["data"]["code"] == "INTERNAL"
     assert "is damaged" in error["message"]
-    assert error["data"]["hint"]
+    assert error["data"]["details"]["hint"]
 
 
 # Over HTTP: the payload in the envelope, the status by the code, no place of this machine.

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from cleats.system import worker_pool
-from cleats.toolsets.launch.snippets.catalogue import has_only_imports
-from cleats.toolsets.launch.snippets.snippet_sources import SnippetCandidate
+from cleats.toolsets.launch.snippets.catalogue import SnippetCandidate, has_only_imports
 from cleats.toolsets.launch.snippets.syntax import find_faults
-from cleats.toolsets.launch.source.text import snippet_code
+from cleats.toolsets.launch.source.text import documents
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_snippets
 from tests.support.paths import TESTS_FOLDER
 
@@ -28,16 +27,14 @@ Some words.
 
 
 def test_a_session_is_the_program_that_was_typed() -> None:
-    assert snippet_code.extract_session_input(SESSION_TEXT) == (
+    assert documents.extract_session_input(SESSION_TEXT) == (
         'import kettle\nfor cup in range(2):\n    kettle.pour(cup)\n\nkettle.label("a\\nb")\n'
     )
 
 
 def test_a_shell_session_is_its_commands() -> None:
-    assert snippet_code.extract_commands("$ kettle --cups \\\n    3\npouring\n$ ls\n") == (
-        "kettle --cups \\\n    3\nls\n"
-    )
-    assert snippet_code.extract_commands("pip install x\n# done\n") == "pip install x\n# done\n"
+    assert documents.extract_commands("$ kettle --cups \\\n    3\npouring\n$ ls\n") == ("kettle --cups \\\n    3\nls\n")
+    assert documents.extract_commands("pip install x\n# done\n") == "pip install x\n# done\n"
 
 
 @pytest.mark.parametrize(

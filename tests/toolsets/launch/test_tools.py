@@ -10,11 +10,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
 from tests.support import golden_files
 from tests.support.launch_client import LAUNCH_TOOLS, RUN_CONFIG, LaunchToolClient, get_error_code, open_launch_client
 from tests.support.launch_remotes import GITHUB_URL, create_repository, redirect_github
+from tests.support.paths import REPOSITORY_ROOT
 from tests.support.requirements import requirement
 from tests.support.spans import read_home_spans
 from tests.support.waiting import wait_until
@@ -271,6 +274,25 @@ def test_a_configuration_that_does_not_fit_is_refused_with_pointers(story: Recor
     assert get_error_code(answer) == "SCHEMA_VALIDATION_FAILED"
     assert [field_error["path"] for field_error in answer["error"]["details"]["errors"]] == ["/github_ref"]
     assert story.client.call("launch_list_runs")["runs"] == before
+
+
+@requirement("e:start:config")
+@pytest.mark.parametrize(
+    "change",
+    [{"github_ref": "main"}, {"locales": "en"}, {"target_platform": 1}, {"required_sections": []}, {"unknown": True}],
+)
+def test_a_configuration_is_judged_by_the_published_schema(story: RecordedRun, change: dict[str, Any]) -> None:
+    schema_path = REPOSITORY_ROOT / "src/cleats/toolsets/launch/schemas/run_config.schema.json"
+    oracle = jsonschema.Draft202012Validator(json.loads(schema_path.read_text()))
+    run_config = {**RUN_CONFIG, **change}
+    faults = ["".join(f"/{part}" for part in error.absolute_path) for error in oracle.iter_errors(run_config)]
+
+    answer = story.client.call("launch_start_run", run_config=run_config)
+
+    assert faults
+    assert get_error_code(answer) == "SCHEMA_VALIDATION_FAILED"
+    given_paths = {fault["path"] for fault in answer["error"]["details"]["errors"]}
+    assert all(any(path.startswith(fault) for path in given_paths) for fault in faults)
 
 
 @requirement("e:list", "e:list:filter")
@@ -631,40 +653,83 @@ def test_an_address_of_no_product_starts_nothing(quick_start_client: LaunchToolC
     assert quick_start_client.call("launch_list_runs")["runs"] == before
 
 
-@requirement("e:url:patterns")
-@pytest.mark.parametrize(
-    ("url", "site", "locale"),
-    [
-        ("https://products.aspose.org/3d/de/python/", "products.aspose.org", "de"),
-        ("https://docs.aspose.org/3d/en/python/", "docs.aspose.org", "en"),
-        ("https://docs.aspose.org/3d/en/python/getting-started/", "docs.aspose.org", "en"),
-        ("https://kb.aspose.org/3d/fr/python/how-to-load/", "kb.aspose.org", "fr"),
-        ("https://blog.aspose.org/de/3d/python/a-post/", "blog.aspose.org", "de"),
-        ("https://blog.aspose.org/3d/python/", "blog.aspose.org", "en"),
-        ("https://reference.aspose.org/3d/en/python/", "reference.aspose.org", "en"),
-    ],
-)
-def test_a_page_of_each_site_starts_a_run(
-    quick_start_client: LaunchToolClient, url: str, site: str, locale: str
+def assert_page_starts_run(client: LaunchToolClient, url: str) -> None:
+    answer = client.call("launch_start_run_from_product_url", url=url)
+
+    site = url.split("/")[2]
+    assert (answer["ok"], answer["state"]) == (True, "CREATED")
+    assert answer["derived_config"] == {"site": site, "product_slug": "3d", "platform": "python", "locale": "en"}
+
+
+@requirement("e:url:pattern:products")
+def test_a_page_of_the_products_site_starts_a_run(quick_start_client: LaunchToolClient) -> None:
+    assert_page_starts_run(quick_start_client, "https://products.aspose.org/3d/en/python/")
+
+
+@requirement("e:url:pattern:docs")
+@pytest.mark.parametrize("page", ["", "getting-started/"])
+def test_a_page_of_the_docs_site_starts_a_run(quick_start_client: LaunchToolClient, page: str) -> None:
+    assert_page_starts_run(quick_start_client, f"https://docs.aspose.org/3d/en/python/{page}")
+
+
+@requirement("e:url:pattern:kb")
+@pytest.mark.parametrize("article", ["", "how-to-load/"])
+def test_a_page_of_the_kb_site_starts_a_run(quick_start_client: LaunchToolClient, article: str) -> None:
+    assert_page_starts_run(quick_start_client, f"https://kb.aspose.org/3d/en/python/{article}")
+
+
+@requirement("e:url:pattern:blog")
+@pytest.mark.parametrize("path", ["3d/python/", "en/3d/python/", "3d/python/a-post/", "en/3d/python/a-post/"])
+def test_a_page_of_the_blog_starts_a_run(quick_start_client: LaunchToolClient, path: str) -> None:
+    assert_page_starts_run(quick_start_client, f"https://blog.aspose.org/{path}")
+
+
+@requirement("e:url:pattern:reference")
+def test_a_page_of_the_reference_site_starts_a_run(quick_start_client: LaunchToolClient) -> None:
+    assert_page_starts_run(quick_start_client, "https://reference.aspose.org/3d/en/python/")
+
+
+@requirement("e:url:invalid")
+@pytest.mark.parametrize("url", ["https://products.aspose.org/3d/de/python/", "https://blog.aspose.org/fr/3d/python/"])
+def test_a_page_in_a_language_without_templates_is_refused_before_a_run_exists(
+    quick_start_client: LaunchToolClient, url: str
 ) -> None:
+    before = quick_start_client.call("launch_list_runs")["runs"]
+
     answer = quick_start_client.call("launch_start_run_from_product_url", url=url)
 
-    assert answer["ok"]
-    assert answer["derived_config"] == {
-        "site": site,
-        "product_slug": "3d",
-        "platform": "python",
-        "locale": locale,
-    }
+    assert get_error_code(answer) == "INVALID_URL"
+    assert answer["error"]["details"]["locales"] == ["en"]
+    assert quick_start_client.call("launch_list_runs")["runs"] == before
+
+
+BUILTIN_REPOSITORY = "aspose-3d-foss/Aspose.3D-FOSS-for-Python"
+
+
+@requirement("e:url:start")
+def test_a_product_page_starts_a_run_without_any_setting(tmp_path: Path) -> None:
+    repository = create_repository(tmp_path / "builtin", {"README.md": "# Aspose.3D\n"})
+    env = redirect_github(tmp_path, {BUILTIN_REPOSITORY: repository.root})
+    del env["HOME"]
+    with open_launch_client(tmp_path, **env) as launch_client:
+        launch_client.set_trouble(block={"clone": str(tmp_path / "gate")})
+
+        answer = launch_client.call("launch_start_run_from_product_url", url=PRODUCT_PAGE_URL)
+
+        assert (answer["ok"], answer["state"]) == (True, "CREATED")
+        config = launch_client.read_artifact_text(answer["run_id"], "run_config.yaml")
+        assert f"github_repo_url: {GITHUB_URL}/{BUILTIN_REPOSITORY}" in config
+        assert f"github_ref: {repository.run_git('rev-parse', 'HEAD')}" in config
+        assert f"site_repo_url: {GITHUB_URL}/Aspose/aspose.org" in config
 
 
 def test_a_product_without_a_known_repository_says_what_is_missing(quick_start_client: LaunchToolClient) -> None:
-    answer = quick_start_client.call("launch_start_run_from_product_url", url="https://docs.aspose.org/cells/de/java/")
+    answer = quick_start_client.call("launch_start_run_from_product_url", url="https://docs.aspose.org/gis/en/java/")
 
     assert get_error_code(answer) == "INVALID_INPUT"
     assert answer["error"]["details"]["missing_fields"] == ["github_repo_url"]
     assert answer["error"]["details"]["suggested_values"] == {
-        "github_repo_url": [f"{GITHUB_URL}/aspose-cells/aspose-cells-foss-java"]
+        "github_repo_url": [f"{GITHUB_URL}/aspose-gis/aspose-gis-foss-java"]
     }
 
 
@@ -696,6 +761,17 @@ def test_a_repository_alone_starts_a_run_and_a_head_that_moves_does_not_start_an
     assert derived["github_ref"] == moved_repository.run_git("rev-parse", "HEAD~1")
     for again in (second, third):
         assert (again["run_id"], again["derived_config"]) == (first["run_id"], derived)
+
+
+@requirement("e:repo:start-run")
+def test_a_run_from_a_repository_is_the_run_that_its_configuration_starts(quick_start_client: LaunchToolClient) -> None:
+    args = {"github_repo_url": f"{GITHUB_URL}/{NAMED_REPOSITORY}", "idempotency_key": "internal"}
+    quick = quick_start_client.call("launch_start_run_from_github_repo_url", **args)
+    config = yaml.safe_load(quick_start_client.read_artifact_text(quick["run_id"], "run_config.yaml"))
+
+    started = quick_start_client.call("launch_start_run", run_config=config, idempotency_key="internal")
+
+    assert started == {"ok": True, "run_id": quick["run_id"], "state": "CREATED"}
 
 
 @requirement("e:repo:ambiguous", "e:repo:no-run")

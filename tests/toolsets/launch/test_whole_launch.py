@@ -1,8 +1,13 @@
 """A test of a launch as an agent does it: the sample package, the real workers, a real server."""
 
+import base64
+import hashlib
+import io
 import json
 import os
 import shutil
+import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,7 @@ BROKEN_LINK_TEXT = "\nSee [the missing page](/docs/measurekit/not-there/).\n"
 
 
 @requirement("e:start", "e:resume", "e:validate", "e:fix", "e:pr", "e:get-artifact", "e:accept:schemas")
+@requirement("e:artifact:base64")
 def test_a_package_becomes_pages_that_are_checked_repaired_and_requested(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -51,9 +57,15 @@ def test_a_package_becomes_pages_that_are_checked_repaired_and_requested(tmp_pat
         fix_result = launch_client.call_for_run(run_id, "fix_next")
         request = launch_client.call_for_run(run_id, "open_pr")
         final_status = launch_client.call_for_run(run_id, "get_status")["status"]
-        artifact_texts = [
-            launch_client.read_artifact_text(run_id, entry["name"]) for entry in final_status["artifacts"]
-        ]
+        artifacts = {
+            entry["name"]: launch_client.call_for_run(run_id, "get_artifact", artifact_name=entry["name"])["artifact"]
+            for entry in final_status["artifacts"]
+        }
+        archive_uri = f"resource://run/{run_id}/reports/changes.zip"
+        launch_client.peer.send_request("list", "resources/list", {})
+        listed = {it["uri"]: it for it in launch_client.peer.wait_for_answer("list")["result"]["resources"]}
+        launch_client.peer.send_request("read", "resources/read", {"uri": archive_uri})
+        [contents] = launch_client.peer.wait_for_answer("read")["result"]["contents"]
         log = launch_client.read_artifact_text(run_id, "events.ndjson")
         described = launch_client.read_artifact_text(run_id, "run_config.yaml")
         launch_client.peer.close_input()
@@ -71,10 +83,36 @@ def test_a_package_becomes_pages_that_are_checked_repaired_and_requested(tmp_pat
     assert (fix_result["remaining_blockers"], fix_result["validation_report"]["ok"]) == (0, True)
     assert request["branch"] == f"launch/{run_id}/measurekit"
     assert final_status["state"] == "DONE"
-    assert str(tmp_path) not in "".join([*artifact_texts, log, described, json.dumps(final_status)])
+    archive_data = base64.b64decode(artifacts["reports/changes.zip"].pop("content"), validate=True)
+    texts = [artifact["content"] for name, artifact in artifacts.items() if name != "reports/changes.zip"]
+    assert str(tmp_path) not in "".join([*texts, log, described, json.dumps(final_status)])
+    assert str(tmp_path).encode() not in archive_data
+    digest = hashlib.sha256(archive_data).hexdigest()
+    expected = {"name": "reports/changes.zip", "content_type": "application/zip;base64", "sha256": digest}
+    assert artifacts["reports/changes.zip"] == expected
+    assert {"name": "reports/changes.zip", "sha256": digest} in final_status["artifacts"]
+    assert (listed[archive_uri]["mimeType"], contents["mimeType"]) == ("application/zip", "application/zip")
+    assert base64.b64decode(contents["blob"]) == archive_data
+    check_change_archive(archive_data, tmp_path / "site", request["commit_sha"], tmp_path / "copy")
     branch = (tmp_path / "site/.git/refs/heads" / request["branch"]).read_text().strip()
     assert branch == request["commit_sha"]
     check_spans(read_home_spans(home), [json.loads(line) for line in log.splitlines()])
+
+
+def check_change_archive(data: bytes, site: Path, commit: str, copy: Path) -> None:
+    """Check that the archive holds what was published, as files and as a patch of the base."""
+
+    def run_git(*args: str, cwd: Path = copy, stdin: bytes | None = None) -> bytes:
+        return subprocess.run(["git", *args], cwd=cwd, input=stdin, check=True, capture_output=True).stdout
+
+    run_git("clone", "--quiet", str(site), str(copy), cwd=site)
+    run_git("checkout", "--quiet", "--detach", f"{commit}~1")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name.removeprefix("files/"): archive.read(name) for name in archive.namelist()}
+    run_git("apply", "--index", "-", stdin=files.pop("changes.patch"))
+    assert run_git("write-tree") == run_git("rev-parse", f"{commit}^{{tree}}")
+    changed = run_git("diff", "--name-only", "-z", "--no-renames", f"{commit}~1", commit).decode().split("\0")
+    assert files == {path: (copy / path).read_bytes() for path in changed if path}
 
 
 def check_spans(spans: list[EndedSpan], events: list[dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@ CONFIG_SCHEMA_URI: Final = "resource://launch/run_config.schema.json"
 
 LISTED_ARTIFACTS: Final = (
     ("page_plan.json", "The pages of the run, and what each of them says."),
+    ("reports/changes.zip", "The change as a ZIP file: a patch that git applies, and every changed file."),
     ("snapshot.json", "Everything that is known about the run."),
     ("validation_report.json", "What the gates found."),
 )

@@ -1,7 +1,6 @@
 """The launch tools: each takes arguments, calls the engine and builds the answer of spec e.
 
-The engine and its store are created when the first call needs them, so that listing the tools
-touches no file.
+The engine and its store are created when the first call needs them, so that listing the tools touches no file.
 """
 
 import hashlib
@@ -23,11 +22,11 @@ from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector
 from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
 if TYPE_CHECKING:
-    from cleats.toolsets.launch.artifact_reader import RunArtifact
     from cleats.toolsets.launch.drive.engine import RunEngine
     from cleats.toolsets.launch.drive.run_driver import Caller
-    from cleats.toolsets.launch.fleet.queue import RunQueue
-    from cleats.toolsets.launch.store.interface import Run
+    from cleats.toolsets.launch.fleet import RunQueue
+    from cleats.toolsets.launch.store.model import Run
+    from cleats.toolsets.launch.store.run_files import RunArtifact
 
 log = logging.getLogger(__name__)
 
@@ -187,9 +186,9 @@ class LaunchService:
         Raises:
             ToolError: RUN_NOT_FOUND; INVALID_INPUT with the existing names.
         """
-        from cleats.toolsets.launch import artifact_reader  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.store import run_files  # noqa: PLC0415 - as above
 
-        return await to_thread.run_sync(artifact_reader.read_artifact, self.engine, run_id, name)
+        return await to_thread.run_sync(run_files.read_artifact, self.engine.store, self.engine.runs, run_id, name)
 
     async def list_latest(self, count: int) -> "Sequence[Run]":
         """Return the newest runs."""
@@ -256,7 +255,7 @@ class LaunchService:
     async def _enqueue_run(self, run: "Run", exit_stack: AsyncExitStack) -> None:
         """Leave a run to the workers of the fleet; they find it themselves if this fails."""
         from cleats.toolsets.launch.drive.engine import is_automatic  # noqa: PLC0415 - as above
-        from cleats.toolsets.launch.fleet.queue import RunQueue  # noqa: PLC0415
+        from cleats.toolsets.launch.fleet import RunQueue  # noqa: PLC0415
 
         if not is_automatic(run):
             return

@@ -9,11 +9,11 @@ from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.run_driver import RecordObserver
-from cleats.toolsets.launch.store.interface import RunStore
+from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
-    from cleats.toolsets.launch.fleet.worker import FleetWorker
+    from cleats.toolsets.launch.fleet import FleetWorker
 
 STORE_FILE_NAME: Final = "runs.sqlite"
 
@@ -43,8 +43,7 @@ def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _eve
 
 def build_worker(settings: Settings, concurrency: int) -> "FleetWorker":
     """Build a worker for the fleet that the settings name."""
-    from cleats.toolsets.launch.fleet.queue import RunQueue  # noqa: PLC0415 - an extra
-    from cleats.toolsets.launch.fleet.worker import FleetWorker  # noqa: PLC0415
+    from cleats.toolsets.launch.fleet import FleetWorker, RunQueue  # noqa: PLC0415 - an extra
 
     return FleetWorker(
         build_engine(settings), RunQueue(settings.database_url), concurrency=concurrency, drain=settings.drain

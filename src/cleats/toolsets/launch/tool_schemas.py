@@ -29,11 +29,7 @@ IDEMPOTENCY_KEY_SCHEMA: Final = {
 
 def make_object_schema(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
     """Make the schema of an object whose `required` properties are always present."""
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": {**required, **(optional or {})},
-    }
+    return {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}
 
 
 def make_array_schema(item: Schema) -> Schema:
@@ -42,12 +38,7 @@ def make_array_schema(item: Schema) -> Schema:
 
 
 ERROR_SCHEMA: Final = make_object_schema(
-    {
-        "code": TEXT_SCHEMA,
-        "message": TEXT_SCHEMA,
-        "retryable": {"type": "boolean"},
-        "details": {"type": "object"},
-    }
+    {"code": TEXT_SCHEMA, "message": TEXT_SCHEMA, "retryable": {"type": "boolean"}, "details": {"type": "object"}}
 )
 
 
@@ -73,10 +64,7 @@ RUN_STATUS_SCHEMA: Final = make_object_schema(
     {
         "run_id": TEXT_SCHEMA,
         "state": STATE_SCHEMA,
-        "section_states": {
-            "type": "object",
-            "additionalProperties": {"enum": [state.value for state in SectionState]},
-        },
+        "section_states": {"type": "object", "additionalProperties": {"enum": [state.value for state in SectionState]}},
         "open_issues": make_array_schema(ISSUE_SUMMARY_SCHEMA),
         "artifacts": make_array_schema(make_object_schema({"name": TEXT_SCHEMA, "sha256": HASH_SCHEMA})),
     }

@@ -1,28 +1,41 @@
 """The tools of the launch toolset.
 
-A run turns a product's repository into the pages of its site: it reads the source, collects facts
-with evidence, plans and drafts pages, writes them to a worktree of the site, checks and repairs
-them, and opens a pull request. Each tool moves a run by one well defined step or reads its output;
-`states` defines which step is possible when.
+A run turns a product's repository into the pages of its site: it reads the source, collects facts with evidence, plans
+and drafts pages, writes them to a worktree of the site, checks and repairs them, and opens a pull request. Each tool
+moves a run by one well defined step or reads its output; `states` defines which step is possible when.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import LAUNCH
 from cleats.contract.tools import Alias, Handler, Hints, Tool, Toolset, outline_schema
 from cleats.settings import Settings
 from cleats.system import postgres
-from cleats.toolsets.launch import tool_schemas
 from cleats.toolsets.launch.resources import RunResources
 from cleats.toolsets.launch.service import LaunchService
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
-
-if TYPE_CHECKING:
-    from cleats.contract.arguments import Schema
+from cleats.toolsets.launch.tool_schemas import (
+    ARTIFACT_SCHEMA,
+    COUNT_SCHEMA,
+    IDEMPOTENCY_KEY_SCHEMA,
+    PAGE_CONFIG_SCHEMA,
+    REPORT_SCHEMA,
+    REPOSITORY_CONFIG_SCHEMA,
+    RUN_ID_SCHEMA,
+    RUN_SCHEMA,
+    RUN_STATUS_SCHEMA,
+    STARTED_FIELDS,
+    STATE_SCHEMA,
+    TEXT_SCHEMA,
+    Schema,
+    make_answer_schema,
+    make_array_schema,
+    make_input_schema,
+)
 
 RUN_ERRORS: Final = (ErrorCode.INVALID_INPUT, ErrorCode.RUN_NOT_FOUND)
 """Errors that every tool for one run may return."""
@@ -40,6 +53,7 @@ WORKER_ERRORS: Final = (
 START_HINTS: Final = Hints(read_only=False, idempotent=False, open_world=True)
 STEP_HINTS: Final = Hints(read_only=False)
 
+RUN_ID_PROPERTIES: Final = {"run_id": RUN_ID_SCHEMA}
 RUN_ID_EXAMPLE: Final = {"run_id": "r_2026-01-21T10-00-00Z_1a2b3c4d"}
 
 RUN_CONFIG_ARGUMENT: Final = {
@@ -56,7 +70,7 @@ FILTER_ARGUMENT: Final = {
     "type": "object",
     "properties": {
         "product_slug": {"type": "string", "description": "Only runs of this product."},
-        "state": {**tool_schemas.STATE_SCHEMA, "description": "Only runs in this state."},
+        "state": {**STATE_SCHEMA, "description": "Only runs in this state."},
     },
     "additionalProperties": False,
 }
@@ -73,15 +87,14 @@ def _build_start_tools(service: LaunchService) -> list[Tool]:
             "launch_start_run",
             service.start,
             "Start a run",
-            "Start a run that writes the pages of a product from its repository, and answer at "
-            "once with its run_id. The run goes on by itself to its first decision (failed "
-            "validation, or READY_FOR_PR); with drive.mode stepwise each launch_resume takes one "
-            "step. Follow it with launch_get_status. When it rests in VALIDATING, read "
-            "validation_report.json and call launch_fix_next, or edit the worktree and call "
+            "Start a run that writes the pages of a product from its repository, and answer at once with its run_id. "
+            "The run goes on by itself to its first decision (failed validation, or READY_FOR_PR); with drive.mode "
+            "stepwise each launch_resume takes one step. Follow it with launch_get_status. When it rests in "
+            "VALIDATING, read validation_report.json and call launch_fix_next, or edit the worktree and call "
             "launch_validate; when it is READY_FOR_PR, call launch_open_pr.",
-            {"run_config": RUN_CONFIG_ARGUMENT, "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA},
-            ("run_config",),
-            tool_schemas.make_answer_schema(tool_schemas.STARTED_FIELDS),
+            STARTED_FIELDS,
+            properties={"run_config": RUN_CONFIG_ARGUMENT, "idempotency_key": IDEMPOTENCY_KEY_SCHEMA},
+            required=("run_config",),
             timeout=300,
             hints=START_HINTS,
             errors=START_ERRORS,
@@ -100,22 +113,19 @@ def _build_start_tools(service: LaunchService) -> list[Tool]:
             "launch_start_run_from_product_url",
             service.start_from_url,
             "Start a run from a product page",
-            "Start a run by the address of a product page, such as "
-            "https://products.aspose.org/3d/en/python/. Product, platform and language are read "
-            "from it; the repository from the registry of products, at its head. INVALID_INPUT "
-            "with missing_fields says what has to be given to launch_start_run instead.",
-            {
+            "Start a run by the address of a product page, such as https://products.aspose.org/3d/en/python/. "
+            "Product, platform and language are read from it; the repository from the registry of products, at its "
+            "head. INVALID_INPUT with missing_fields says what has to be given to launch_start_run instead.",
+            {**STARTED_FIELDS, "derived_config": PAGE_CONFIG_SCHEMA},
+            properties={
                 "url": {
                     "type": "string",
                     "description": "https://{site}/{product}/{locale}/{platform}/, with or "
                     "without a page below it; on the blog the locale comes first.",
                 },
-                "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA,
+                "idempotency_key": IDEMPOTENCY_KEY_SCHEMA,
             },
-            ("url",),
-            tool_schemas.make_answer_schema(
-                {**tool_schemas.STARTED_FIELDS, "derived_config": tool_schemas.PAGE_CONFIG_SCHEMA}
-            ),
+            required=("url",),
             timeout=300,
             hints=START_HINTS,
             errors=(*START_ERRORS, *REMOTE_ERRORS, ErrorCode.UNSUPPORTED_SITE),
@@ -130,17 +140,12 @@ def _build_start_tools(service: LaunchService) -> list[Tool]:
             "platform are inferred from its name, README and package files, and the commit is "
             "the one its head is at. When that is not unambiguous no run is made: INVALID_INPUT "
             "names missing_fields and suggested_values, and every signal that was seen.",
-            {
-                "github_repo_url": {
-                    "type": "string",
-                    "description": "https://github.com/owner/name",
-                },
-                "idempotency_key": tool_schemas.IDEMPOTENCY_KEY_SCHEMA,
+            {**STARTED_FIELDS, "derived_config": REPOSITORY_CONFIG_SCHEMA},
+            properties={
+                "github_repo_url": {"type": "string", "description": "https://github.com/owner/name"},
+                "idempotency_key": IDEMPOTENCY_KEY_SCHEMA,
             },
-            ("github_repo_url",),
-            tool_schemas.make_answer_schema(
-                {**tool_schemas.STARTED_FIELDS, "derived_config": tool_schemas.REPOSITORY_CONFIG_SCHEMA}
-            ),
+            required=("github_repo_url",),
             timeout=300,
             hints=START_HINTS,
             errors=(*START_ERRORS, *REMOTE_ERRORS),
@@ -157,30 +162,24 @@ def _build_read_tools(service: LaunchService) -> list[Tool]:
             "Status of a run",
             "Where a run is: its state, the state of each section, the open issues (the worst "
             "first) and the artifacts it has written so far. A failed step is an open issue too.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema({"status": tool_schemas.RUN_STATUS_SCHEMA}),
+            {"status": RUN_STATUS_SCHEMA},
             timeout=5,
             errors=RUN_ERRORS,
-            example=RUN_ID_EXAMPLE,
         ),
         _make_tool(
             "launch_get_artifact",
             service.get_artifact,
             "Read an artifact",
-            "Read one artifact of a run, by a name that launch_get_status lists: page_plan.json, "
-            "product_facts.json, evidence_map.json, validation_report.json, "
-            "reports/diff_report.md, drafts and logs; and run_config.yaml, snapshot.json and "
-            "events.ndjson of any run. Text comes as it is; anything else as base64, and "
+            "Read one artifact of a run, by a name that launch_get_status lists: page_plan.json, product_facts.json, "
+            "evidence_map.json, validation_report.json, reports/diff_report.md, drafts and logs; and run_config.yaml, "
+            "snapshot.json and events.ndjson of any run. Text comes as it is; anything else as base64, and "
             "content_type then ends in ;base64. sha256 is of the raw bytes.",
-            {
-                "run_id": tool_schemas.RUN_ID_SCHEMA,
+            {"run_id": TEXT_SCHEMA, "artifact": ARTIFACT_SCHEMA},
+            properties={
+                "run_id": RUN_ID_SCHEMA,
                 "artifact_name": {"type": "string", "description": "A name, folders included."},
             },
-            ("run_id", "artifact_name"),
-            tool_schemas.make_answer_schema(
-                {"run_id": tool_schemas.TEXT_SCHEMA, "artifact": tool_schemas.ARTIFACT_SCHEMA}
-            ),
+            required=("run_id", "artifact_name"),
             timeout=30,
             errors=RUN_ERRORS,
             example={**RUN_ID_EXAMPLE, "artifact_name": "page_plan.json"},
@@ -190,7 +189,8 @@ def _build_read_tools(service: LaunchService) -> list[Tool]:
             service.list_runs,
             "List runs",
             "List runs, the newest first, all or those of one product or state.",
-            {
+            {"runs": make_array_schema(RUN_SCHEMA)},
+            properties={
                 "filter": FILTER_ARGUMENT,
                 "limit": {
                     "type": "integer",
@@ -199,16 +199,10 @@ def _build_read_tools(service: LaunchService) -> list[Tool]:
                     "default": 50,
                     "description": "How many at most.",
                 },
-                "cursor": {
-                    "type": "string",
-                    "description": "next_cursor of the page before; without it the first.",
-                },
+                "cursor": {"type": "string", "description": "next_cursor of the page before; without it the first."},
             },
-            (),
-            tool_schemas.make_answer_schema(
-                {"runs": tool_schemas.make_array_schema(tool_schemas.RUN_SCHEMA)},
-                {"next_cursor": tool_schemas.TEXT_SCHEMA},
-            ),
+            required=(),
+            optional_fields={"next_cursor": TEXT_SCHEMA},
             timeout=10,
             errors=(ErrorCode.INVALID_INPUT,),
             example={"filter": {"product_slug": "3d", "state": "DONE"}},
@@ -225,15 +219,10 @@ def _build_step_tools(service: LaunchService) -> list[Tool]:
             "Run the gates on the worktree as it is now and answer with the report. `ok` says "
             "that the gates ran; whether they passed is validation_report.ok. The run has to be "
             "in LINKING or later; a pass makes it READY_FOR_PR.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema(
-                {"run_id": tool_schemas.TEXT_SCHEMA, "validation_report": tool_schemas.REPORT_SCHEMA}
-            ),
+            {"run_id": TEXT_SCHEMA, "validation_report": REPORT_SCHEMA},
             timeout=600,
             hints=STEP_HINTS,
             errors=(*RUN_ERRORS, *WORKER_ERRORS),
-            example=RUN_ID_EXAMPLE,
         ),
         _make_tool(
             "launch_fix_next",
@@ -243,33 +232,25 @@ def _build_step_tools(service: LaunchService) -> list[Tool]:
             "has to be in VALIDATING with a report that is not ok. fixed_issue_id is null when "
             "the issue is still there; call again for the next one. FIX_EXHAUSTED means that no "
             "attempt is left, or (details.reason no_fixable_issue) that no rule fits the rest.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema(
-                {
-                    "run_id": tool_schemas.TEXT_SCHEMA,
-                    "fixed_issue_id": {"type": ["string", "null"]},
-                    "applied_patch_ids": tool_schemas.make_array_schema(tool_schemas.TEXT_SCHEMA),
-                    "remaining_blockers": tool_schemas.COUNT_SCHEMA,
-                    "validation_report": tool_schemas.REPORT_SCHEMA,
-                }
-            ),
+            {
+                "run_id": TEXT_SCHEMA,
+                "fixed_issue_id": {"type": ["string", "null"]},
+                "applied_patch_ids": make_array_schema(TEXT_SCHEMA),
+                "remaining_blockers": COUNT_SCHEMA,
+                "validation_report": REPORT_SCHEMA,
+            },
             timeout=900,
             hints=Hints(read_only=False, idempotent=False),
             errors=(*RUN_ERRORS, *WORKER_ERRORS, ErrorCode.FIX_EXHAUSTED),
-            example=RUN_ID_EXAMPLE,
         ),
         _make_tool(
             "launch_resume",
             service.resume,
             "Resume a run",
-            "Go on with a run that rests, or that lost its server, until the next stable "
-            "boundary: PLAN_READY, DRAFT_READY, VALIDATING with a report that is not ok, or "
-            "READY_FOR_PR. A run that another server drives is waited for. Also tries a step "
-            "again that failed for a passing reason.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema({"status": tool_schemas.RUN_STATUS_SCHEMA}),
+            "Go on with a run that rests, or that lost its server, until the next stable boundary: PLAN_READY, "
+            "DRAFT_READY, VALIDATING with a report that is not ok, or READY_FOR_PR. A run that another server drives "
+            "is waited for. Also tries a step again that failed for a passing reason.",
+            {"status": RUN_STATUS_SCHEMA},
             timeout=300,
             hints=Hints(read_only=False, open_world=True),
             errors=(
@@ -277,26 +258,16 @@ def _build_step_tools(service: LaunchService) -> list[Tool]:
                 *(ErrorCode.REPO_NOT_FOUND, ErrorCode.FIX_EXHAUSTED),
                 ErrorCode.COMMIT_SERVICE_ERROR,
             ),
-            example=RUN_ID_EXAMPLE,
         ),
         _make_tool(
             "launch_cancel",
             service.cancel,
             "Cancel a run",
             "End a run for good, wherever it is driven; what works for it is stopped. Its artifacts can still be read.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema(
-                {
-                    "run_id": tool_schemas.TEXT_SCHEMA,
-                    "cancelled": {"type": "boolean"},
-                    "state": tool_schemas.STATE_SCHEMA,
-                }
-            ),
+            {"run_id": TEXT_SCHEMA, "cancelled": {"type": "boolean"}, "state": STATE_SCHEMA},
             timeout=10,
             hints=Hints(read_only=False, destructive=True),
             errors=(*RUN_ERRORS, ErrorCode.ILLEGAL_STATE),
-            example=RUN_ID_EXAMPLE,
         ),
         _make_tool(
             "launch_open_pr",
@@ -305,44 +276,37 @@ def _build_step_tools(service: LaunchService) -> list[Tool]:
             "Commit the pages to a branch of their own and open the request. The run has to be "
             "READY_FOR_PR with a report that is ok, and the worktree must be as it was "
             "validated. Calling again after a lost answer makes no second one.",
-            {"run_id": tool_schemas.RUN_ID_SCHEMA},
-            ("run_id",),
-            tool_schemas.make_answer_schema(
-                {
-                    "run_id": tool_schemas.TEXT_SCHEMA,
-                    "pr_url": tool_schemas.TEXT_SCHEMA,
-                    "branch": tool_schemas.TEXT_SCHEMA,
-                    "commit_sha": tool_schemas.TEXT_SCHEMA,
-                }
-            ),
+            {"run_id": TEXT_SCHEMA, "pr_url": TEXT_SCHEMA, "branch": TEXT_SCHEMA, "commit_sha": TEXT_SCHEMA},
             timeout=300,
             hints=Hints(read_only=False, open_world=True),
             errors=(*RUN_ERRORS, *WORKER_ERRORS, ErrorCode.COMMIT_SERVICE_ERROR, ErrorCode.REPO_NOT_FOUND),
-            example=RUN_ID_EXAMPLE,
         ),
     ]
 
 
-def _make_tool(  # noqa: PLR0917 - read as one sentence, in this order, everywhere above
+def _make_tool(
     name: str,
     handler: Handler,
     title: str,
     description: str,
-    properties: "Mapping[str, Schema]",
-    required: Sequence[str],
-    output: Mapping[str, Any],
+    fields: Mapping[str, Schema],
     *,
     timeout: float,
     errors: tuple[ErrorCode, ...],
+    properties: Mapping[str, Schema] = RUN_ID_PROPERTIES,
+    required: Sequence[str] = ("run_id",),
+    optional_fields: Mapping[str, Schema] | None = None,
     hints: Hints = Hints(),  # noqa: B008 - frozen
     aliases: tuple[Alias, ...] = (),
-    example: Mapping[str, Any],
+    example: Mapping[str, Any] = RUN_ID_EXAMPLE,
 ) -> Tool:
+    """Make a tool, by default one that takes only the id of a run; `fields` are those of its answer."""
+    output = make_answer_schema(fields, optional_fields)
     return Tool(
         name=name,
         title=title,
         description=description,
-        input=tool_schemas.make_input_schema(properties, required),
+        input=make_input_schema(properties, required),
         output=output,
         listed_output=outline_schema(output),
         payload=LAUNCH,
@@ -365,12 +329,11 @@ def build_toolset(settings: Settings) -> Toolset:
 def build_service_toolset(service: LaunchService) -> Toolset:
     """Build the toolset for a service; every call of its tools is recorded."""
     recorder = service.recorder
-    telemetry_api = TelemetryApi(lambda: recorder.ledger, recorder.catch_up, recorder.read_journal)
     return Toolset(
         name="launch",
         purpose=("Write the pages of a product from its repository, check them and open the pull request."),
         tools=[recorder.wrap_tool(tool) for tool in build_tools(service)],
         running=service.running,
         resources=RunResources(service),
-        routes=telemetry_api.build_routes(),
+        routes=TelemetryApi(recorder).build_routes(),
     )

@@ -12,8 +12,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page import BASE_TEMPLATES_DIR, TOKEN_PATTERN, PageTemplate, build_front_matter
-from cleats.toolsets.launch.drafting.tasks import find_used_names
-from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
+from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS, find_used_names
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.site import pages
 from tests.support import launch_sites

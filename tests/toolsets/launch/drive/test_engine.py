@@ -16,15 +16,13 @@ from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import MAX_CONCURRENT_RUNS, BackgroundDriver
 from cleats.toolsets.launch.drive.pipeline import find_publication_work
 from cleats.toolsets.launch.drive.run_driver import PATCH_CONFLICT_CODE, Caller
-from cleats.toolsets.launch.drive.step_events import StepResult
-from cleats.toolsets.launch.drive.worker_process import ProgressCallback, WorkerLauncher
 from cleats.toolsets.launch.runs import artifacts
 from cleats.toolsets.launch.runs.events import TraceIds
-from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.runs.job import ProgressCallback, StepResult, WorkerJob, WorkerLauncher
 from cleats.toolsets.launch.runs.snapshot import replay_events
 from cleats.toolsets.launch.runs.states import STATE_ORDER, TERMINAL_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.interface import Run
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.run_files import render_view
 from tests.support.launch_runs import (
     TEST_PACE,
@@ -479,7 +477,7 @@ async def test_a_run_may_not_take_longer_than_its_budget(tmp_path: Path) -> None
 async def test_a_run_with_a_changed_log_is_not_driven(runs: RunEngine) -> None:
     run = await create_run(runs, build_config("stepwise"))
     await runs.resume(run.run_id)
-    runs.store._writer.execute("UPDATE events SET payload = '{}' WHERE seq = 1")  # type: ignore[attr-defined]
+    runs.store._writer.execute("UPDATE events SET payload = '{}' WHERE seq = 1")
 
     error = await catch_tool_error(runs.resume(run.run_id))
 
@@ -606,6 +604,44 @@ async def test_a_server_that_stops_lets_go_of_its_runs_at_once(tmp_path: Path) -
     assert not runs.drive_in_background(run)
 
 
+@requirement("e:resume", "e:accept:retryable")
+async def test_a_run_that_fails_during_a_resume_answers_the_failure_whoever_did_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = create_engine(tmp_path)
+    gate = tmp_path / "gate"
+    fault = {"inventory": {"code": "REPO_NOT_FOUND", "retryable": False, "details": {"field": "github_repo_url"}}}
+    waiting = await create_run(runs, build_config(test={"raise": fault, "block": {"clone": str(gate)}}))
+    driving = await create_run(runs, build_config(test={"raise": fault}))
+    get_run, seen_states = runs.store.get, []
+
+    def note_state(run_id: str) -> Run:
+        run = get_run(run_id)
+        if run_id == waiting.run_id:
+            seen_states.append(run.state)
+        return run
+
+    async def release_step() -> None:
+        while len(seen_states) < 2:
+            await anyio.sleep(0.01)
+        gate.unlink()
+
+    own_error = await catch_tool_error(runs.resume(driving.run_id))
+    async with runs.running(), anyio.create_task_group() as tasks:
+        runs.drive_in_background(waiting)
+        with anyio.fail_after(60):
+            while not gate.exists():
+                await anyio.sleep(0.01)
+            monkeypatch.setattr(runs.store, "get", note_state)
+            tasks.start_soon(release_step)
+            waited_error = await catch_tool_error(runs.resume(waiting.run_id))
+
+    assert seen_states[:2] == [RunState.CREATED, RunState.CREATED]
+    assert waited_error.as_json() == own_error.as_json()
+    assert (waited_error.code, waited_error.retryable) == (ErrorCode.REPO_NOT_FOUND, False)
+    assert waited_error.details == {"field": "github_repo_url"}
+
+
 EngineTool = Callable[[RunEngine, str], Any]
 
 ENGINE_TOOLS: dict[str, EngineTool] = {
@@ -696,7 +732,7 @@ async def test_what_a_worker_hands_back_holds_none_of_its_secrets(tmp_path: Path
     )
     order.write("said.txt", 'A pass"word.\n')
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)}
-    workers = WorkerLauncher({"commit": "tests.support.servers.launch_worker"}, env, 0.2)
+    workers = WorkerLauncher({"commit": "tests.support.servers.launch_worker:run"}, env, 0.2)
 
     error = await catch_tool_error(workers.run("commit", order, lambda *_said: None))
 

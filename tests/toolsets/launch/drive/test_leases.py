@@ -13,7 +13,7 @@ from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.runs.events import TraceIds
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.interface import Run, RunLease
+from cleats.toolsets.launch.store.model import Run, RunLease
 from tests.support.launch_runs import build_config, create_engine, create_run, expire_lease, record_states
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.process_trees import find_children, is_alive

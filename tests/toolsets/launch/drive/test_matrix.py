@@ -25,7 +25,7 @@ from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
 from cleats.toolsets.launch.runs.states import STATE_ORDER, TERMINAL_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.service import LaunchService
-from cleats.toolsets.launch.store.interface import RecordedStep, RunLease, make_state_event
+from cleats.toolsets.launch.store.model import RecordedStep, RunLease, make_state_event
 from cleats.toolsets.launch.tools import build_service_toolset
 from tests.support.launch_runs import build_config, create_engine, create_run
 from tests.support.requirements import requirement

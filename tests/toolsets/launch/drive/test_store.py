@@ -18,17 +18,17 @@ from cleats.toolsets.launch.drive.step_events import make_cancellation_events
 from cleats.toolsets.launch.runs.events import NO_TRACE, BrokenChainError, EventDraft, TraceIds
 from cleats.toolsets.launch.runs.snapshot import replay_events
 from cleats.toolsets.launch.runs.states import IllegalTransition, RunState
-from cleats.toolsets.launch.store.interface import (
+from cleats.toolsets.launch.store.model import (
     LeaseLost,
     NewRun,
     RecordedStep,
     Run,
     RunLease,
-    RunStore,
     StepRecorded,
     make_state_event,
 )
 from cleats.toolsets.launch.store.postgres_store import PostgresStore
+from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
@@ -429,7 +429,7 @@ def test_who_stalls_in_a_change_and_is_put_out_has_lost_the_database() -> None:
     put_out = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection")
 
     def stall_in_change() -> None:
-        with store._open_write():
+        with store._writer.transaction():
             raise put_out
 
     fault = catch_tool_error(stall_in_change)

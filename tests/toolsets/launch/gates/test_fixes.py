@@ -11,16 +11,14 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.code_blocks import find_unknown_commands
 from cleats.toolsets.launch.gates.fix_attempts import (
     build_patches,
-    build_update_patch,
     list_tried_issues,
     select_issue,
 )
 from cleats.toolsets.launch.gates.model import FileRemoval, FixCase
-from cleats.toolsets.launch.gates.page_edits import edit_around, remove_lines
-from cleats.toolsets.launch.gates.runner import run_gate
+from cleats.toolsets.launch.gates.page_edits import edit_around, find_unknown_commands, remove_lines
+from cleats.toolsets.launch.gates.registry import run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.gates.worktree import MANUAL_EDIT
 from cleats.toolsets.launch.patching.patches import apply_bundle, apply_patch_to_text
@@ -433,7 +431,7 @@ TEXT_CHANGES = [
 
 @pytest.mark.parametrize(("before", "wanted_text"), TEXT_CHANGES)
 def test_the_patch_of_two_texts_leads_from_one_to_the_other(before: str, wanted_text: str) -> None:
-    assert apply_patch_to_text(build_update_patch("a.md", before, wanted_text), before) == wanted_text
+    assert apply_patch_to_text(build_patches("a.md", before, wanted_text)[0], before) == wanted_text
 
 
 @pytest.mark.parametrize(
@@ -451,7 +449,7 @@ def test_the_patch_of_two_texts_leads_from_one_to_the_other(before: str, wanted_
     ],
 )
 def test_what_only_changes_keys_is_a_patch_of_those_keys(before: str, wanted_text: str, kind: str) -> None:
-    patch = build_update_patch("a.md", before, wanted_text)
+    (patch,) = build_patches("a.md", before, wanted_text)
 
     assert patch["type"] == kind
     assert apply_patch_to_text(patch, before) == wanted_text
@@ -507,7 +505,7 @@ def test_an_attempt_plans_patches_and_changes_nothing(launch: GateRun) -> None:
     broken = launch.read_file(GUIDE_PATH)
     job = build_fix_job(launch, list_blocking_issues(launch))
 
-    facts = anyio.run(fix.run, job)
+    facts = anyio.run(fix.run_fix, job)
 
     delta = job.read_json("patch_bundle.delta.1.json")
     assert [patch["patch_id"] for patch in delta["patches"]] == facts["patch_ids"]
@@ -524,7 +522,7 @@ def test_the_same_attempt_gives_the_same_bytes(launch: GateRun) -> None:
 
     outputs = []
     for _ in range(2):
-        anyio.run(fix.run, job)
+        anyio.run(fix.run_fix, job)
         outputs.append(dict(job.outputs))
 
     assert outputs[0] == outputs[1]
@@ -536,8 +534,8 @@ def test_an_attempt_takes_one_issue_and_the_next_one_takes_another(launch: GateR
     launch.edit_file(START_PATH, STORES_STATEMENT, f"{STORES_STATEMENT}\n- It flies.")
     issues = list_blocking_issues(launch)
 
-    first = anyio.run(fix.run, build_fix_job(launch, issues))
-    second = anyio.run(fix.run, build_fix_job(launch, issues, {"fix:1": first}))
+    first = anyio.run(fix.run_fix, build_fix_job(launch, issues))
+    second = anyio.run(fix.run_fix, build_fix_job(launch, issues, {"fix:1": first}))
 
     assert (first["path"], second["path"]) == (GUIDE_PATH, START_PATH)
 
@@ -546,7 +544,7 @@ def test_without_a_rule_there_is_nothing_left_to_try(launch: GateRun) -> None:
     job = build_fix_job(launch, [build_issue("GATE_HUGO_BUILD_FAILED", "blocker", GUIDE_PATH)])
 
     with pytest.raises(ToolError) as refused:
-        anyio.run(fix.run, job)
+        anyio.run(fix.run_fix, job)
 
     assert refused.value.code is ErrorCode.FIX_EXHAUSTED
     assert refused.value.details == {"reason": "no_fixable_issue"}
@@ -555,7 +553,7 @@ def test_without_a_rule_there_is_nothing_left_to_try(launch: GateRun) -> None:
 def test_a_rule_that_finds_nothing_uses_up_the_attempt(launch: GateRun) -> None:
     stale = build_issue("GATE_TOKEN_LEAKED", "blocker", GUIDE_PATH, 6)
 
-    facts = anyio.run(fix.run, build_fix_job(launch, [stale]))
+    facts = anyio.run(fix.run_fix, build_fix_job(launch, [stale]))
 
     assert facts["patch_ids"] == []
     assert facts["issue_id"] == stale.issue_id
@@ -571,8 +569,8 @@ def test_files_outside_the_fence_links_and_bytes_are_left_to_people(launch: Gate
     own_issue = build_issue("GATE_LINT_TAB", "warn", GUIDE_PATH)
 
     with pytest.raises(ToolError) as refused:
-        anyio.run(fix.run, build_fix_job(launch, [*strange, own_issue]))
-    mended = anyio.run(fix.run, build_fix_job(launch, [*strange, replace(own_issue, severity="error")]))
+        anyio.run(fix.run_fix, build_fix_job(launch, [*strange, own_issue]))
+    mended = anyio.run(fix.run_fix, build_fix_job(launch, [*strange, replace(own_issue, severity="error")]))
     for path in (link, data):
         (launch.job.site / path).unlink()
 
@@ -584,7 +582,7 @@ def test_a_secret_does_not_get_into_the_report_of_its_fix(launch: GateRun) -> No
     launch.edit_file(GUIDE_PATH, "![The", f"Use {FAKE_TOKEN}.\n\n![The")
     job = build_fix_job(launch, list_blocking_issues(launch))
 
-    anyio.run(fix.run, job)
+    anyio.run(fix.run_fix, job)
 
     assert all(FAKE_TOKEN.encode() not in job.read(name) for name in job.outputs)
 
@@ -599,11 +597,11 @@ def test_an_edit_by_hand_that_is_not_allowed_is_undone_and_kept_in_the_report(
     token = build_issue("GATE_TOKEN_LEAKED", "blocker", GUIDE_PATH, 8)
 
     first = build_fix_job(launch, [token, *edits])
-    facts = anyio.run(fix.run, first)
+    facts = anyio.run(fix.run_fix, first)
     fence = WorktreeGuard(first.site, first.config["allowed_paths"])
     apply_bundle(first.read_json("patch_bundle.delta.1.json"), fence)
     second = build_fix_job(launch, edits[1:])
-    anyio.run(fix.run, second)
+    anyio.run(fix.run_fix, second)
     apply_bundle(second.read_json("patch_bundle.delta.1.json"), fence)
 
     assert facts["rule"] == "GATE_MANUAL_EDIT"
@@ -703,11 +701,11 @@ def test_a_launch_with_many_faults_is_repaired_attempt_by_attempt(
     job, attempts = launch.job, []
     for number in range(1, 9):
         job = build_next_job(job, f"validate:{number}")
-        facts = anyio.run(validate.run, job)
+        facts = anyio.run(validate.run_validate, job)
         if facts["ok"]:
             break
         job = build_next_job(job, f"fix:{number}")
-        attempts.append(anyio.run(fix.run, job))
+        attempts.append(anyio.run(fix.run_fix, job))
         fence = WorktreeGuard(job.site, job.config["allowed_paths"])
         apply_bundle(job.read_json(f"patch_bundle.delta.{number}.json"), fence)
         done = {f"fix:{number}": attempts[-1], f"apply:fix:{number}": {}}

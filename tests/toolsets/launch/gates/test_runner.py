@@ -16,7 +16,7 @@ from cleats.toolsets.launch.gates import registry, worktree
 from cleats.toolsets.launch.gates.internal_links import BROKEN_LINK
 from cleats.toolsets.launch.gates.markdown_lint import TAB_CHARACTER
 from cleats.toolsets.launch.gates.model import Gate, GateMessage
-from cleats.toolsets.launch.gates.runner import GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.registry import GateVerdict, build_verdict, run_gate
 from cleats.toolsets.launch.gates.secrets import LEAKED_SECRET
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.patching.patches import make_bundle, make_range_patch
@@ -68,7 +68,9 @@ def test_a_gate_that_nobody_knows_is_refused() -> None:
 
 
 def test_every_kind_of_issue_has_one_code_a_remedy_and_a_gate_that_owns_it() -> None:
-    kinds = [kind for name in (*registry.GATE_NAMES, "runner", "worktree") for kind in registry.list_issue_kinds(name)]
+    kinds = [
+        kind for name in (*registry.GATE_NAMES, "registry", "worktree") for kind in registry.list_issue_kinds(name)
+    ]
     files = Path(registry.__file__).parent.glob("*.py")
     codes = [code for file in files for code in re.findall(r'"(GATE_[A-Z_]+)"', file.read_text())]
 
@@ -164,7 +166,7 @@ def test_what_a_page_said_before_the_launch_is_not_judged(tmp_path: Path) -> Non
 
 
 def validate_job(job: WorkerJob) -> dict[str, Any]:
-    return dict(anyio.run(validate.run, job))
+    return dict(anyio.run(validate.run_validate, job))
 
 
 @requirement("e:code:gate-failed")
@@ -223,7 +225,7 @@ def test_what_was_edited_by_hand_is_an_error_unless_it_is_allowed(
 
 
 def test_a_worktree_that_moves_under_the_gates_is_a_blocker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = create_gate_run(tmp_path, settings={"hugo": str(tmp_path / "none")})
+    launch = create_gate_run(tmp_path)
 
     def edit_page(site: LaunchSite) -> Iterator[GateMessage]:
         launch.write_file(GUIDE_PATH, PAGE_TEXTS[GUIDE_PATH] + "\nMore.\n")
@@ -275,33 +277,48 @@ def test_a_strict_profile_takes_no_warning(tmp_path: Path) -> None:
 
 
 @requirement("e:code:toolchain")
-def test_a_strict_profile_without_hugo_cannot_validate(tmp_path: Path) -> None:
-    launch = create_gate_run(tmp_path, config={"validation_profile": "ci"}, settings={"hugo": str(tmp_path / "none")})
+@pytest.mark.parametrize("level", ["local", "ci", "prod"])
+def test_no_profile_validates_without_hugo(tmp_path: Path, level: str) -> None:
+    launch = create_gate_run(tmp_path, config={"validation_profile": level}, settings={"hugo": str(tmp_path / "none")})
 
     with pytest.raises(ToolError) as missing:
         validate_job(launch.job)
 
     assert missing.value.code is ErrorCode.TOOLCHAIN_MISSING
     assert missing.value.retryable is False
-    assert missing.value.details["missing"] == ["hugo"]
+    assert missing.value.message == f"The gates of the profile {level!r} cannot run: hugo is not installed."
+    assert missing.value.details == {"missing": ["hugo"], "too_old": {}, "broken": {}}
 
 
-def test_a_local_profile_without_hugo_says_so_in_the_report(tmp_path: Path) -> None:
-    launch = create_gate_run(tmp_path, settings={"hugo": str(tmp_path / "none")})
+@requirement("e:code:toolchain")
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo loading; echo 'libfoo.so: not found' >&2; exit 127", "ended with exit code 127: libfoo.so: not found"),
+        ("kill -9 $$", "ended with signal 9 and no output"),
+        ("exec sleep 600", "did not print its version within 0.5 seconds"),
+    ],
+)
+def test_a_hugo_that_fails_or_hangs_is_reported_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
+) -> None:
+    hugo = tmp_path / "hugo"
+    hugo.write_text(f"#!/bin/sh\n{script}\n")
+    hugo.chmod(0o755)
+    monkeypatch.setattr(registry, "VERSION_TIMEOUT_SECONDS", 0.5)
+    launch = create_gate_run(tmp_path / "run", settings={"hugo": str(hugo)})
 
-    facts = validate_job(launch.job)
+    with pytest.raises(ToolError) as broken:
+        validate_job(launch.job)
 
-    assert facts["gates"]["hugo_build"] is False
-    assert facts["gates"]["internal_links"] is True
-    assert facts["blockers"] == 1
+    assert broken.value.code is ErrorCode.TOOLCHAIN_MISSING
+    assert reason in broken.value.message
+    assert "not installed" not in broken.value.message
+    assert reason in broken.value.details["broken"]["hugo"]
 
 
 def test_a_run_may_do_without_the_gate_of_the_configuration(tmp_path: Path) -> None:
-    launch = create_gate_run(
-        tmp_path,
-        config={"hugo": {"use_config_gate": False}},
-        settings={"hugo": str(tmp_path / "none")},
-    )
+    launch = create_gate_run(tmp_path, config={"hugo": {"use_config_gate": False}})
 
     gates = validate_job(launch.job)["gates"]
 
@@ -310,7 +327,7 @@ def test_a_run_may_do_without_the_gate_of_the_configuration(tmp_path: Path) -> N
 
 
 def test_a_validation_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path) -> None:
-    launch = create_gate_run(tmp_path, settings={"hugo": str(tmp_path / "none")})
+    launch = create_gate_run(tmp_path)
     old_output = launch.job.root / "work" / "scratch" / "public" / "old.html"
     old_output.parent.mkdir(parents=True)
     old_output.write_text("old")
@@ -321,7 +338,7 @@ def test_a_validation_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path) 
 
 
 def test_the_truth_report_lists_pages_and_what_is_unresolved(tmp_path: Path) -> None:
-    launch = create_gate_run(tmp_path, settings={"hugo": str(tmp_path / "none")})
+    launch = create_gate_run(tmp_path)
     launch.write_file(START_PATH, render_page("Start", f"- A claim. <!-- claim_id: {'e' * 64} -->"))
 
     validate_job(launch.job)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.launch.gates import consistency, page_text
-from cleats.toolsets.launch.gates.truth_lock import find_formats
+from cleats.toolsets.launch.gates.page_text import find_formats
 from tests.support.gates import (
     EVIDENCE_CLAIMS,
     EXAMPLE_CODE,

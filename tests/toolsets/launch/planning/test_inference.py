@@ -140,6 +140,18 @@ def test_a_strong_rival_leaves_the_question_open() -> None:
     assert guesses["family"].rival == 0.8
 
 
+@requirement("e:repo:ambiguous")
+def test_the_rival_that_caused_the_doubt_is_suggested_however_weak_it_is() -> None:
+    texts = {"README.md": "# Aspose.3D and Aspose.Cells\n", "pom.xml": "<artifactId>aspose-cells</artifactId>"}
+    contested = make_guesses(texts=texts)["family"]
+    weakened = guess_value("family", [Signal("family", "a", "x", 0.95), Signal("family", "b", "y", 0.4)])
+    unclear = guess_value("family", [Signal("family", "a", "x", 0.5), Signal("family", "b", "y", 0.3)])
+
+    assert (contested.value, contested.suggested_values) == ("", ["cells", "3d"])
+    assert (weakened.value, weakened.suggested_values) == ("", ["a", "b"])
+    assert (unclear.value, unclear.suggested_values) == ("", ["a"])
+
+
 def test_a_weak_rival_takes_half_of_itself_off() -> None:
     family_guess = guess_value("family", [Signal("family", "a", "x", 0.95), Signal("family", "b", "y", 0.4)])
 

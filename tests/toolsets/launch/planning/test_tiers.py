@@ -7,9 +7,8 @@ import pytest
 
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, render_symbols
-from cleats.toolsets.launch.drafting.tasks import BEGINNER_PAGE_SLUG, render_workflows
-from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
-from cleats.toolsets.launch.planning import launch_tiers
+from cleats.toolsets.launch.drafting.token_renderers import BEGINNER_PAGE_SLUG, TOKEN_RENDERERS, render_workflows
+from cleats.toolsets.launch.planning import page_candidates
 from cleats.toolsets.launch.planning.page_candidates import list_mandatory_pages, list_optional_pages
 from cleats.toolsets.launch.profiles import model
 
@@ -80,8 +79,8 @@ def build_material(
     )
 
 
-def choose_tier(material: LaunchMaterial, **inventory: Any) -> launch_tiers.LaunchTier:
-    return launch_tiers.choose_tier(material, inventory, launch_tiers.EvidenceVolume.from_material(material))
+def choose_tier(material: LaunchMaterial, **inventory: Any) -> page_candidates.LaunchTier:
+    return page_candidates.choose_tier(material, inventory, page_candidates.EvidenceVolume.from_material(material))
 
 
 @pytest.mark.parametrize(("claims", "snippets", "expected"), [(6, 2, "minimal"), (10, 4, "standard"), (80, 20, "rich")])
@@ -135,7 +134,7 @@ def test_doubts_add_up_and_nothing_is_below_minimal() -> None:
 def test_a_section_gets_its_target_within_what_tier_and_profile_allow(tier: str, target: int, expected: int) -> None:
     docs = model.load_named_profile("aspose").get_section("docs")
 
-    assert launch_tiers.compute_quota(docs, tier, target) == expected
+    assert page_candidates.compute_quota(docs, tier, target) == expected
 
 
 def test_mandatory_pages_are_those_of_the_profile_in_its_order() -> None:

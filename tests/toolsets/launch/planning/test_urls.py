@@ -1,5 +1,8 @@
 """Tests of the URLs of product pages: their meaning, and what is not such a URL."""
 
+import tomllib
+from pathlib import Path
+from shutil import copytree
 from urllib.parse import quote
 
 import pytest
@@ -7,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.settings import make_settings
 from cleats.toolsets.launch.profiles import model
-from cleats.toolsets.launch.quickstart import urls
+from cleats.toolsets.launch.quickstart import derive, urls
 from cleats.toolsets.launch.quickstart.urls import HostedRepository, NameMatch, ProductPage
 from tests.support.requirements import requirement
 from tests.support.shell import LAW_SETTINGS
@@ -40,7 +44,6 @@ ADDRESS_CASES = {
 }
 
 
-@requirement("e:url:patterns")
 @pytest.mark.parametrize("url", ADDRESS_CASES)
 def test_every_pattern_of_the_spec_is_read(url: str) -> None:
     section, *rest = ADDRESS_CASES[url]
@@ -158,13 +161,22 @@ def page_addresses(draw: st.DrawFn) -> ProductPage:
     return ProductPage(ASPOSE_PROFILE, section, draw(families), draw(platforms), draw(locales), page)
 
 
+def format_page_url(page: ProductPage, *, include_default_locale: bool) -> str:
+    values = {"family": page.family, "platform": page.platform, "locale": page.locale, "page": page.page}
+    segments: list[str] = []
+    for part in page.section.urls[0].split("/"):
+        value = values.get(part.strip("{}?*"), part)
+        if include_default_locale or not part.endswith("?}") or value != page.profile.site.default_locale:
+            segments += [quote(segment, safe="") for segment in value.split("/") if segment]
+    return f"https://{page.site}/{'/'.join(segments)}/"
+
+
 @LAW_SETTINGS
 @given(page_addresses(), st.booleans())
 def test_an_address_that_was_written_reads_as_it_was(address: ProductPage, is_absolute: bool) -> None:
 
     assert (
-        urls.parse_page_url(urls.format_page_url(address, include_default_locale=is_absolute), [ASPOSE_PROFILE])
-        == address
+        urls.parse_page_url(format_page_url(address, include_default_locale=is_absolute), [ASPOSE_PROFILE]) == address
     )
 
 
@@ -237,6 +249,25 @@ def test_only_the_plain_address_of_a_github_repository_is_one(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "quoted", "reason"),
+    [
+        ("https://github.com/o/n?x=1", "'https://github.com/o/n?...'", "it has a query (after ?)"),
+        ("https://github.com/o/n#readme", "'https://github.com/o/n#...'", "it has a fragment (after #)"),
+        ("https://me@github.com/o/n", "'https://...@github.com/o/n'", "it has a user before the host"),
+        ("https://github.com:22/o/n", "'https://github.com:22/o/n'", "it has a port"),
+        ("http://github.com/o/n", "'http://github.com/o/n'", "it does not begin with https://"),
+        ("https://gitlab.com/o/n", "'https://gitlab.com/o/n'", "its host is gitlab.com"),
+        ("https://github.com/o/n/tree", "'https://github.com/o/n/tree'", "its path is not owner/name"),
+    ],
+)
+def test_a_refused_address_is_quoted_as_it_was_sent_with_what_is_wrong(url: str, quoted: str, reason: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        urls.parse_repository_url(url, ASPOSE_PROFILE)
+
+    assert caught.value.message == f"{quoted} is not the address of a repository on github.com: {reason}"
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "https://me:hunter2@github.com/o/n",
@@ -261,3 +292,30 @@ def test_a_refusal_does_not_repeat_what_may_be_a_secret(url: str) -> None:
 )
 def test_a_repository_has_one_address_however_it_is_written(url: str) -> None:
     assert urls.parse_repository_url(url, ASPOSE_PROFILE).url == "https://github.com/o/n"
+
+
+def test_every_registered_product_is_one_of_the_profile_and_registered_once() -> None:
+    products = tomllib.loads((ASPOSE_PROFILE.folder / "registry.toml").read_text())["product"]
+    keys = [(product["family"], product["platform"]) for product in products]
+
+    assert len(set(keys)) == len(keys) > 0
+    assert {family for family, _ in keys} <= {family.name for family in ASPOSE_PROFILE.families.known}
+    assert {platform for _, platform in keys} <= {platform.name for platform in ASPOSE_PROFILE.platforms}
+    for product in products:
+        repository = urls.parse_repository_url(product["repo_url"], ASPOSE_PROFILE)
+        assert repository.url == product["repo_url"]
+        assert repository.owner == f"aspose-{product['family']}-foss"
+
+
+def test_a_page_in_another_language_is_accepted_where_the_profile_has_its_templates(tmp_path: Path) -> None:
+    copytree(ASPOSE_PROFILE.folder, tmp_path / "aspose")
+    url = "https://products.aspose.org/3d/de/python/"
+    settings = make_settings(launch_profiles=(tmp_path,))
+
+    with pytest.raises(ToolError) as caught:
+        derive.describe_page_config(url, settings)
+    (tmp_path / "aspose/templates/de").mkdir(parents=True)
+    derived = derive.describe_page_config(url, settings)
+
+    assert caught.value.code is ErrorCode.INVALID_URL
+    assert derived["locale"] == "de"

@@ -10,12 +10,11 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.publish import service_client
-from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher
+from cleats.toolsets.launch.publish import commit_service
+from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher, ServiceClient, ServiceReply
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
 from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, RunChange
-from cleats.toolsets.launch.publish.service_client import ServiceClient, ServiceReply
 from tests.support.github_server import FakeForge, run_forge
 from tests.support.requirements import requirement
 
@@ -228,7 +227,7 @@ def test_a_service_that_cannot_be_reached_is_a_reason_to_try_again_later(
 
     assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
     assert caught.value.retryable
-    assert caught.value.details["attempts"] == service_client.MAX_ATTEMPTS
+    assert caught.value.details["attempts"] == commit_service.MAX_ATTEMPTS
 
 
 @every_driver

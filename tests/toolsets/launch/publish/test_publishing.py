@@ -14,7 +14,7 @@ from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_workt
 from cleats.toolsets.launch.profiles.parts import BRANCH_TEMPLATE_WORDS, CHANGE_TEMPLATE_WORDS
 from cleats.toolsets.launch.publish import change
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.workers import commit, request
+from cleats.toolsets.launch.workers import publish
 from tests.support.github_server import FakeForge, run_forge
 from tests.support.launch_runs import TEST_RUN_ID, create_job
 
@@ -71,8 +71,8 @@ def build_validated_job(world: FakeForge, tmp_path: Path, **config: Any) -> Work
 
 
 def publish_job(validated_job: WorkerJob) -> dict[str, Any]:
-    validated_job.facts["commit"] = anyio.run(commit.run, validated_job)  # type: ignore[index]
-    return dict(anyio.run(request.run, validated_job))
+    validated_job.facts["commit"] = anyio.run(publish.run_commit, validated_job)  # type: ignore[index]
+    return dict(anyio.run(publish.run_request, validated_job))
 
 
 def test_every_word_that_a_template_may_have_has_a_value(world: FakeForge, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, compute_claim_id
-from cleats.toolsets.launch.source.text import sentence_filters
+from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import read_blocks
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_facts, list_claim_texts, write_tree
 
@@ -336,4 +336,4 @@ def test_more_evidence_for_the_same_words_is_one_claim_with_the_best_place_first
     ],
 )
 def test_abbreviations_numbers_and_code_do_not_end_a_sentence(text: str, parts: list[str]) -> None:
-    assert sentence_filters.split_sentences(text) == parts
+    assert english.split_sentences(text) == parts

@@ -10,7 +10,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.workers import clone, inventory
+from cleats.toolsets.launch.workers import ingest
 from tests.support.git_repositories import GitCheckout
 from tests.support.launch_runs import create_job
 from tests.support.launch_sources import write_tree
@@ -43,7 +43,7 @@ def build_job(tmp_path: Path, **changes: Any) -> WorkerJob:
 async def test_both_repositories_lie_in_the_run_at_their_commits(tmp_path: Path) -> None:
     step = build_job(tmp_path)
 
-    facts = await clone.run(step)
+    facts = await ingest.run_clone(step)
 
     refs = step.read_json("resolved_refs.json")
     assert (step.repo / "src/kettle.py").is_file()
@@ -59,7 +59,7 @@ async def test_a_repository_of_workflows_is_fetched_and_its_commit_told(tmp_path
     flows.commit(build__yml="on: push\n")
     step = build_job(tmp_path, workflows_repo_url=str(flows.root), workflows_ref="main")
 
-    await clone.run(step)
+    await ingest.run_clone(step)
 
     workflows = step.read_json("site_context.json")["workflows"]
     assert (step.root / workflows["clone_path"] / "build.yml").is_file()
@@ -71,12 +71,12 @@ async def test_the_same_inputs_give_the_same_bytes_and_no_path_of_the_machine(
     tmp_path: Path,
 ) -> None:
     step = build_job(tmp_path)
-    await clone.run(step)
-    await inventory.run(step)
+    await ingest.run_clone(step)
+    await ingest.run_inventory(step)
     first = dict(step.outputs)
 
-    await clone.run(step)
-    await inventory.run(step)
+    await ingest.run_clone(step)
+    await ingest.run_inventory(step)
 
     assert step.outputs == first
     assert all(str(tmp_path).encode() not in step.read(name) for name in first)
@@ -96,7 +96,7 @@ async def test_a_wrong_address_or_commit_is_said_by_the_name_of_its_field(
     tmp_path: Path, changes: dict[str, str], code: ErrorCode, field: str
 ) -> None:
     with pytest.raises(ToolError) as error_info:
-        await clone.run(build_job(tmp_path, **changes))
+        await ingest.run_clone(build_job(tmp_path, **changes))
 
     assert error_info.value.code is code
     assert error_info.value.details["field"] == field
@@ -108,7 +108,7 @@ async def test_a_repository_without_files_stops_the_run(tmp_path: Path) -> None:
     step = create_job(tmp_path, artifacts={"resolved_refs.json": refs})
 
     with pytest.raises(ToolError) as error_info:
-        await inventory.run(step)
+        await ingest.run_inventory(step)
 
     assert error_info.value.details["reason"] == "REPO_EMPTY"
 
@@ -116,7 +116,7 @@ async def test_a_repository_without_files_stops_the_run(tmp_path: Path) -> None:
 async def test_front_matter_is_learned_from_the_pages_of_each_section(tmp_path: Path) -> None:
     step = build_job(tmp_path)
 
-    await clone.run(step)
+    await ingest.run_clone(step)
 
     sections = step.read_json("frontmatter_contract.json")["sections"]
     assert sections["docs"]["required_keys"] == ["title", "weight"]

@@ -9,7 +9,7 @@ import pytest
 from cleats.toolsets.launch.runs import artifacts
 from cleats.toolsets.launch.source.checkout.tree import IngestionScope
 from cleats.toolsets.launch.source.evidence import inventory, licences
-from cleats.toolsets.launch.workers import inventory as worker
+from cleats.toolsets.launch.workers.ingest import run_inventory
 from tests.support.git_repositories import GitCheckout
 from tests.support.launch_runs import create_job
 from tests.support.launch_sources import PYPROJECT_TEXT, SOURCE_SHA, SOURCE_URL, write_tree
@@ -130,7 +130,7 @@ def test_a_committed_file_that_gitignore_names_is_left_out_only_by_strict(tmp_pa
     source.write_file(".gitignore", "made.py\n")
     source.commit()
 
-    asyncio.run(worker.run(work))
+    asyncio.run(run_inventory(work))
 
     found_inventory = work.read_json("repo_inventory.json")
     kept_paths = [".gitignore", "README.md"]

@@ -17,15 +17,14 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.routes import RouteAnswer, RouteHandler, RouteRequest
 from cleats.toolsets.launch.drive.step_events import make_cancellation_events
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store.interface import NewRun
+from cleats.toolsets.launch.store.model import NewRun
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry import journal_records
 from cleats.toolsets.launch.telemetry import ledger as ledgers
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
 from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector as Somebody
 from cleats.toolsets.launch.telemetry.ledger import TelemetryLedger
-from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
-from cleats.toolsets.launch.telemetry.sender import TelemetrySender
+from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder, TelemetrySender
 from tests.support.held_locks import close_after_test
 from tests.support.launch_runs import TEST_RUN_ID
 from tests.support.requirements import requirement
@@ -360,12 +359,7 @@ class TelemetryApiClient:
         store = create_finished_run(tmp_path)
         watcher = build_watcher(tmp_path, store)
         self.routes: dict[tuple[str, str], RouteHandler] = {
-            (route.method, route.path): route.run
-            for route in TelemetryApi(
-                lambda: watcher.ledger,
-                watcher.catch_up,
-                lambda run_id: [event.as_json() for event in store.list_events(run_id)],
-            ).build_routes()
+            (route.method, route.path): route.run for route in TelemetryApi(watcher).build_routes()
         }
 
     def __call__(

@@ -13,8 +13,7 @@ from typing import Any, Final
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
 from cleats.toolsets.launch.config import secrets
-from cleats.toolsets.launch.profiles import model
-from cleats.toolsets.launch.profiles.model import Profile
+from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.profiles.parts import BRANCH_TEMPLATE_WORDS, CHANGE_TEMPLATE_WORDS, list_placeholders
 from cleats.toolsets.launch.runs import artifacts
 
@@ -51,9 +50,9 @@ def normalise_config(raw_config: Mapping[str, Any], settings: Settings) -> dict[
     if faults := artifacts.find_faults(RUN_CONFIG_SCHEMA, raw_config):
         raise _schema_error(faults)
     config: dict[str, Any] = apply_defaults(artifacts.load_schema(RUN_CONFIG_SCHEMA), raw_config)
-    profile = model.load_named_profile(config.get("profile", settings.launch.profile), settings.launch.profiles)
-    if faults := [_make_fault(*misfit) for misfit in _find_misfits(config, profile, settings)]:
-        raise _schema_error(faults)
+    profile = load_named_profile(config.get("profile", settings.launch.profile), settings.launch.profiles)
+    if misfits := list(_find_misfits(config, profile, settings)):
+        raise _schema_error([{"path": path, "keyword": "profile", "message": message} for path, message in misfits])
     return _complete_config(config, profile, settings)
 
 
@@ -78,7 +77,8 @@ def missing_fields_error(fields: Mapping[str, list[str]], message: str, hint: st
 def _find_misfits(config: Mapping[str, Any], profile: Profile, settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the faults that the schema cannot express: against the profile and the settings."""
     for name in ("family", "product_slug"):
-        if name in config and profile.find_family(config[name]) is None and _is_family_field(config, name):
+        is_family = name == "family" or "family" not in config
+        if name in config and is_family and profile.find_family(config[name]) is None:
             known_names = ", ".join(item.name for item in profile.families.known)
             yield f"/{name}", f"{config[name]!r} is no family of {profile.name}: {known_names}"
     if profile.find_platform(config["target_platform"]) is None:
@@ -91,17 +91,17 @@ def _find_misfits(config: Mapping[str, Any], profile: Profile, settings: Setting
             pointer = f"/required_sections/{number}"
             yield pointer, f"{profile.name} has no section {name!r}: {', '.join(sections)}"
     yield from _find_bad_locales(config, profile)
-    yield from _find_bad_layout(config, profile)
+    layout = profile.resolve_layout(config["layout_mode"], config["target_platform"])
+    if missing_sections := [section.name for section in profile.sections if not section.paths.for_layout(layout)]:
+        yield "/layout_mode", f"{profile.name} has no layout {layout} for {', '.join(missing_sections)}"
     yield from _find_bad_templates(config)
     yield from secrets.find_unreadable_urls(config)
-    yield from _find_bad_lines(config)
-    yield from _find_reserved_fields(config)
+    for path in _SINGLE_LINE_FIELDS:
+        value = secrets.read_pointer(config, path)
+        if value and not (value.isprintable() and len(value) <= MAX_LINE_CHARACTERS):
+            yield path, f"expected one line of at most {MAX_LINE_CHARACTERS} printable characters"
+    yield from ((path, f"reserved: {why}") for path, why in _RESERVED_FIELDS if secrets.read_pointer(config, path))
     yield from secrets.find_secret_violations(config, settings)
-
-
-def _is_family_field(config: Mapping[str, Any], name: str) -> bool:
-    """Return whether a field names a family; a slug does so only when `family` is absent."""
-    return name == "family" or "family" not in config
 
 
 def _find_bad_locales(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
@@ -115,13 +115,6 @@ def _find_bad_locales(config: Mapping[str, Any], profile: Profile) -> Iterator[t
     for number, name in enumerate(locales):
         if profile.find_locale(name) is None:
             yield f"/locales/{number}", f"{name!r} is no language of {known_locales}"
-
-
-def _find_bad_layout(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
-    layout = profile.resolve_layout(config["layout_mode"], config["target_platform"])
-    missing_sections = [section.name for section in profile.sections if not section.paths.for_layout(layout)]
-    if missing_sections:
-        yield "/layout_mode", f"{profile.name} has no layout {layout} for {', '.join(missing_sections)}"
 
 
 _TEMPLATE_FIELDS: Final = (
@@ -138,24 +131,10 @@ def _find_bad_templates(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 _SINGLE_LINE_FIELDS: Final = (
-    ("product_name",),
-    ("llm", "model"),
-    ("llm", "fallback", "model"),
-    ("commit_service", "author_name"),
-    ("commit_service", "author_email"),
-    ("telemetry", "project"),
+    *("/product_name", "/llm/model", "/llm/fallback/model", "/telemetry/project"),
+    *("/commit_service/author_name", "/commit_service/author_email"),
 )
 """Fields that become a line, or part of a line, in pages, commits and records."""
-
-
-def _find_bad_lines(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for field_path in _SINGLE_LINE_FIELDS:
-        value: Any = config
-        for key in field_path:
-            value = value.get(key, {})
-        if value and not (value.isprintable() and len(value) <= MAX_LINE_CHARACTERS):
-            yield f"/{'/'.join(field_path)}", f"expected one line of at most {MAX_LINE_CHARACTERS} printable characters"
-
 
 _RESERVED_FIELDS: Final = (
     ("/extra_evidence_urls", "statements rest on the repository alone"),
@@ -163,15 +142,6 @@ _RESERVED_FIELDS: Final = (
     ("/hugo/config_snapshot_dir", "the configurations of Hugo are read in the site itself"),
 )
 """Fields that other systems use and a run here ignores; they are rejected rather than ignored."""
-
-
-def _find_reserved_fields(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for path, reason in _RESERVED_FIELDS:
-        value: Any = config
-        for key in path.strip("/").split("/"):
-            value = value.get(key, {})
-        if value:
-            yield path, f"reserved: {reason}"
 
 
 def _complete_config(config: dict[str, Any], profile: Profile, settings: Settings) -> dict[str, Any]:
@@ -208,11 +178,7 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
     completed.setdefault(
         "allowed_paths",
         profile.with_site_layout(site_layout).list_allowed_paths(
-            sections,
-            layout=layout,
-            family=family.name,
-            platform=platform.name,
-            locales=locales,
+            sections, layout=layout, family=family.name, platform=platform.name, locales=locales
         ),
     )
     return completed
@@ -230,17 +196,13 @@ def _resolve_site_url(config: Mapping[str, Any], profile: Profile, settings: Set
 
 
 def _normalise_url(url: str) -> str:
-    """Return one spelling of an https repository URL; other URLs stay unchanged."""
-    if not url.startswith("https://"):
-        return url
-    return url.rstrip("/").removesuffix(".git").rstrip("/")
+    return url.rstrip("/").removesuffix(".git").rstrip("/") if url.startswith("https://") else url
 
 
 def _merge_site_layout(config: Mapping[str, Any], profile: Profile) -> dict[str, Any]:
     layout = config.get("site_layout", {})
+    roots, kinds = ({it.name: getattr(it, key) for it in profile.sections} for key in ("root", "localization"))
     modes = layout.get("localization", {}).get("mode_by_section", {})
-    roots = {section.name: section.root for section in profile.sections}
-    kinds = {section.name: section.localization for section in profile.sections}
     return {
         "content_root": layout.get("content_root", profile.site.content_root),
         "subdomain_roots": {**roots, **layout.get("subdomain_roots", {})},
@@ -255,16 +217,14 @@ def _choose_driver(config: Mapping[str, Any]) -> str:
     return "github" if "token_env" in config["publish"] else "git"
 
 
-def _make_fault(path: str, message: str) -> dict[str, str]:
-    return {"path": path, "keyword": "profile", "message": message}
-
-
 def _schema_error(faults: list[dict[str, str]]) -> ToolError:
     first = faults[0]
     field = first["path"].removeprefix("/").partition("/")[0]
     description = artifacts.load_schema(RUN_CONFIG_SCHEMA)["properties"].get(field, {}).get("description", "")
-    hint = "The errors have a JSON Pointer each; "
-    hint += "resource://launch/run_config.schema.json is the schema, docs/launch.md explains it."
+    hint = (
+        "The errors have a JSON Pointer each; "
+        "resource://launch/run_config.schema.json is the schema, docs/launch.md explains it."
+    )
     return ToolError(
         ErrorCode.SCHEMA_VALIDATION_FAILED,
         f"run_config does not fit its schema: {first['path'] or '/'}: {first['message']}",

@@ -1,9 +1,7 @@
 """The secrets a run may use, and the endpoints that may receive them.
 
-A configuration names a secret by the environment variable that holds it. Only variables that the
-operator listed are ever looked up, and a secret is sent only to an endpoint that the operator
-listed or to this machine. So nobody who can start a run can read the environment or have a token
-delivered.
+A configuration names a secret by its environment variable. Only variables and endpoints that the
+operator listed, and this machine, are used: nobody who can start a run can have a token delivered.
 """
 
 import re
@@ -39,16 +37,16 @@ _SECRET_FIELDS: Final = (
 def list_secret_references(config: Mapping[str, Any]) -> list[SecretReference]:
     """Return every secret that a configuration names."""
     return [
-        SecretReference(path, str(name), endpoint_path, str(_read_pointer(config, endpoint_path) or default))
+        SecretReference(path, str(name), endpoint_path, str(read_pointer(config, endpoint_path) or default))
         for path, endpoint_path, default in _SECRET_FIELDS
-        if (name := _read_pointer(config, path))
+        if (name := read_pointer(config, path))
     ]
 
 
 def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the fields that ask for what the operator did not allow, with reasons."""
     for path, endpoint_path, _ in _SECRET_FIELDS:
-        if (address := _read_pointer(config, endpoint_path)) and not _is_plain_url(address):
+        if (address := read_pointer(config, endpoint_path)) and not _is_plain_url(address):
             name = path.rpartition("/")[2]
             yield endpoint_path, f"has a user, a query or a fragment; a secret is named in {name}"
     for reference in list_secret_references(config):
@@ -63,7 +61,7 @@ def find_unreadable_urls(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     repositories = ("/github_repo_url", "/site_repo_url", "/workflows_repo_url")
     for path in (*repositories, *(endpoint for _, endpoint, _ in _SECRET_FIELDS)):
         try:
-            _ = urlsplit(str(_read_pointer(config, path) or "")).port
+            _ = urlsplit(str(read_pointer(config, path) or "")).port
         except ValueError:
             yield path, "cannot be read as an address"
 
@@ -73,13 +71,12 @@ def is_trusted_endpoint(endpoint: str, endpoints: Sequence[str]) -> bool:
     target = _parse_endpoint(endpoint)
     if target is None:
         return False
-    scheme, host, _, path = target
-    if host in LOOPBACK_HOSTS:
+    if target[1] in LOOPBACK_HOSTS:
         return True
-    return any(
-        trusted_parts is not None and target[:3] == trusted_parts[:3] and _is_path_below(path, trusted_parts[3])
-        for trusted_parts in map(_parse_endpoint, endpoints)
-        if scheme == "https" or trusted_parts is not None
+    path = target[3]
+    return ".." not in path.split("/") and any(
+        target[:3] == trusted[:3] and (path == trusted[3] or path.startswith(f"{trusted[3]}/"))
+        for trusted in filter(None, map(_parse_endpoint, endpoints))
     )
 
 
@@ -101,7 +98,8 @@ def select_step_secrets(kind: str, config: Mapping[str, Any], secrets: Mapping[s
     }
 
 
-def _read_pointer(config: Mapping[str, Any], path: str) -> Any:
+def read_pointer(config: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path such as `/llm/model`, or None."""
     value: Any = config
     for part in path.strip("/").split("/"):
         value = value.get(part) if isinstance(value, Mapping) else None
@@ -126,10 +124,6 @@ def _is_plain_url(address: str) -> bool:
     except ValueError:
         return False
     return not ("@" in parts.netloc or parts.query or parts.fragment)
-
-
-def _is_path_below(path: str, parent: str) -> bool:
-    return ".." not in path.split("/") and (path == parent or path.startswith(f"{parent}/"))
 
 
 _SCP_URL_PATTERN = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9.-]{2,}):(?!//)(?P<path>[^\\].*)$")

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,21 +15,7 @@ from cleats.toolsets.launch.drafting.page import WrittenPage
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
 
-EDITOR_INSTRUCTIONS = """\
-You edit one page of technical documentation. You get its Markdown body.
-
-Make the prose clear and pleasant to read. Keep the meaning of every sentence.
-
-Rules, all of them strict:
-- Return the whole body as Markdown and nothing else. No front matter, no fence around it.
-- Keep every heading exactly as it is, in the same order. Add none.
-- Keep every code block exactly as it is.
-- Keep every link with its target. Add none.
-- An HTML comment such as <!-- claim_id: ... --> belongs to the statement before it. Keep each one,
-  exactly once, at the end of the line that makes its statement.
-- State nothing that the page does not state. No praise, no numbers, no promises, no guesses.
-- Keep the names of the product, its commands and its code as they are.
-"""
+EDITOR_INSTRUCTIONS = Path(__file__).with_name("editor_instructions.md").read_text(encoding="utf-8")
 
 _FENCED_ANSWER_PATTERN = re.compile(r"\A\s*```(?:markdown|md)?\n(.*)\n```\s*\Z", re.DOTALL)
 _HTML_TAG_PATTERN = re.compile(r"<(?!!--|https?://)[A-Za-z/]")
@@ -50,14 +37,15 @@ def accept_answer(answer: str, body: str) -> tuple[str, str]:
     return (body, problem) if problem else (answer_body, "")
 
 
+def _list_claim_ids(body: str) -> list[str]:
+    return [claim.claim_id for claim in pages.list_claim_markers(body)]
+
+
 _KEPT_PARTS: Sequence[tuple[str, Callable[[str], object]]] = (
     ("a heading changed", lambda body: [(heading.level, heading.text) for heading in pages.list_headings(body)]),
     ("code changed", lambda body: [(fence.language, fence.code) for fence in pages.list_code_blocks(body)]),
     ("a link changed", lambda body: Counter(link.target for link in pages.list_links(body))),
-    (
-        "a claim was lost, added or repeated",
-        lambda body: Counter(claim.claim_id for claim in pages.list_claim_markers(body)),
-    ),
+    ("a claim was lost, added or repeated", lambda body: Counter(_list_claim_ids(body))),
 )
 """What an answer must keep, with the problem if it does not."""
 
@@ -118,8 +106,7 @@ class PageEditor:
         self._record_call(path, prompt_hash, answer, problem)
         if problem:
             return page
-        claim_ids = tuple(dict.fromkeys(claim.claim_id for claim in pages.list_claim_markers(body)))
-        return replace(page, body=body, claim_ids=claim_ids)
+        return replace(page, body=body, claim_ids=tuple(dict.fromkeys(_list_claim_ids(body))))
 
     def find_accepted_prompt(self, path: str) -> str:
         """Return the hash of the question whose answer became the page, or an empty text."""
@@ -145,8 +132,7 @@ class PageEditor:
 
     def as_json(self, section: str) -> dict[str, Any]:
         """Return the recorded calls as the artifact of the section."""
-        calls = [self.calls[path] for path in sorted(self.calls)]
-        return {"schema_version": "1.0", "section": section, "calls": calls}
+        return {"schema_version": "1.0", "section": section, "calls": [self.calls[path] for path in sorted(self.calls)]}
 
 
 def create_editor(job: WorkerJob) -> PageEditor | None:
@@ -155,7 +141,6 @@ def create_editor(job: WorkerJob) -> PageEditor | None:
     offline = job.settings.get("offline", False) or job.config.get("offline_mode", False)
     if not llm_config or offline or not job.settings.get("models", False):
         return None
-    endpoints = job.settings.get("endpoints", ())
     endpoint_configs = [llm_config, *([llm_config["fallback"]] if "fallback" in llm_config else [])]
     model_endpoints = [
         ModelEndpoint(
@@ -165,7 +150,7 @@ def create_editor(job: WorkerJob) -> PageEditor | None:
             float(endpoint_config.get("request_timeout_s", 120)),
         )
         for endpoint_config in endpoint_configs
-        if is_trusted_endpoint(endpoint_config["api_base_url"], endpoints)
+        if is_trusted_endpoint(endpoint_config["api_base_url"], job.settings.get("endpoints", ()))
     ]
     if not model_endpoints:
         return None

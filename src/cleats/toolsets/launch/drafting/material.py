@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.gates.code_blocks import find_unknown_commands
+from cleats.toolsets.launch.gates.page_edits import find_unknown_commands
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
@@ -66,10 +66,8 @@ class LaunchMaterial:
             return False
         if claim["truth_status"] == "fact" or self.config.get("allow_inference", False):
             return True
-        is_guarded = claim["claim_kind"] == "format"
-        return not is_guarded and not any(
-            topic_pattern.search(text) for topic_pattern in PROTECTED_TOPIC_PATTERNS.values()
-        )
+        is_protected = any(topic_pattern.search(text) for topic_pattern in PROTECTED_TOPIC_PATTERNS.values())
+        return claim["claim_kind"] != "format" and not is_protected
 
     def list_group(self, name: str) -> list[str]:
         """Return the claims of a group that can be stated, in order."""
@@ -115,12 +113,8 @@ class LaunchMaterial:
 
     def find_snippets(self, tags: Iterable[str], language: str = "") -> list[PageSnippet]:
         """Return the snippets with any of these tags, the best first."""
-        wanted_tags = set(tags)
-        return [
-            snippet
-            for snippet in self.snippets
-            if wanted_tags & set(snippet.tags) and (not language or snippet.language == language)
-        ]
+        tagged = [snippet for snippet in self.snippets if not set(snippet.tags).isdisjoint(tags)]
+        return [snippet for snippet in tagged if language in ("", snippet.language)]
 
     @property
     def workflows(self) -> Sequence[Mapping[str, Any]]:
@@ -145,10 +139,8 @@ class LaunchMaterial:
     @cached_property
     def requirements(self) -> list[str]:
         """The requirements of the product, without the notes about its licence and version."""
-        notes = self.list_group("compatibility_notes")
-        licence = self.facts.get("license", {}).get("claim_id")
-        version = self.version_claim_id
-        return [claim_id for claim_id in notes if claim_id not in (licence, version)]
+        excluded = (self.facts.get("license", {}).get("claim_id"), self.version_claim_id)
+        return [claim_id for claim_id in self.list_group("compatibility_notes") if claim_id not in excluded]
 
     @property
     def version_claim_id(self) -> str:
@@ -178,9 +170,6 @@ def format_sentence(text: str) -> str:
     return flat if not flat or flat[-1] in ".!?:" else f"{flat}."
 
 
-def _rank_snippet(snippet: PageSnippet) -> tuple[int, str]:
-    """Rank whole examples first, then the README, then documents, then the rest."""
-    for rank, tag_word in enumerate(_RANKED_TAGS):
-        if any(tag_word in tag for tag in snippet.tags):
-            return rank, ""
-    return len(_RANKED_TAGS), ""
+def _rank_snippet(snippet: PageSnippet) -> int:
+    ranks = (rank for rank, word in enumerate(_RANKED_TAGS) if any(word in tag for tag in snippet.tags))
+    return next(ranks, len(_RANKED_TAGS))

@@ -9,11 +9,10 @@ redirects are not followed, and proxies of the environment are not used.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import msgspec
@@ -21,6 +20,7 @@ import msgspec
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.atomic_files import replace_file
 from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
+from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.runs import artifacts
 
 MAX_ATTEMPTS: Final = 3
@@ -62,13 +62,6 @@ class ModelEndpoint:
     api_key: str = field(default="", repr=False)
     timeout: float = 120.0
 
-    @property
-    def redacted_url(self) -> str:
-        """The address without anything that could be secret."""
-        parts = urlsplit(self.base_url)
-        host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-        return urlunsplit((parts.scheme, host, parts.path, "", ""))
-
 
 @dataclass(frozen=True, slots=True)
 class ModelBudget:
@@ -109,8 +102,9 @@ class ModelClient:
 
     def compute_usage(self) -> ModelBudget:
         """Return the calls and tokens of all recorded answers of the run."""
-        answers = list(self._iter_answers())
-        return ModelBudget(len(answers), sum(answer.tokens["total_tokens"] for answer in answers))
+        files = self.folder.glob("*.json") if self.folder.is_dir() else ()
+        token_counts = [json.loads(file.read_bytes())["tokens"]["total_tokens"] for file in files]
+        return ModelBudget(len(token_counts), sum(token_counts))
 
     async def ask(self, messages: Sequence[Mapping[str, str]]) -> ModelAnswer | None:
         """Return the answer to a question, or None if the budget is exhausted.
@@ -132,38 +126,40 @@ class ModelClient:
             self._in_flight -= 1
 
     async def _ask_endpoints(self, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
-        failure: ToolError | None = None
-        for endpoint in self.endpoints:
+        for number, endpoint in enumerate(self.endpoints, start=1):
             try:
                 answer = await self._ask_endpoint(endpoint, prompt_hash, body)
-            except ToolError as error:
-                failure = error
+            except ToolError:
+                if number == len(self.endpoints):
+                    raise
                 continue
             self._save_answer(answer)
             return answer
-        assert failure is not None  # noqa: S101 - there is at least one target
-        raise failure
+        raise AssertionError("there is at least one endpoint")
 
     async def _ask_endpoint(self, endpoint: ModelEndpoint, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
         call_id = f"llm_{prompt_hash[:16]}"
+        started = time.monotonic()
+
+        def report_end(event: str, **details: Any) -> None:
+            latency_ms = round((time.monotonic() - started) * 1000)
+            self.event(event, call_id=call_id, latency_ms=latency_ms, **details)
+
         self.event(
             "LLM_CALL_STARTED",
             call_id=call_id,
             model=endpoint.model,
-            provider_base_url=endpoint.redacted_url,
+            provider_base_url=redact_url(endpoint.base_url),
             prompt_hash=prompt_hash,
             temperature=body["temperature"],
             **({"max_tokens": body["max_tokens"]} if "max_tokens" in body else {}),
         )
-        started = time.monotonic()
         try:
             response = await self._post_question(endpoint, {**body, "model": endpoint.model})
             answer = _parse_answer(response, prompt_hash, endpoint)
         except ToolError as error:
-            self.event(
+            report_end(
                 "LLM_CALL_FAILED",
-                call_id=call_id,
-                latency_ms=_elapsed_ms(started),
                 error_class=error.details["cause_class"],
                 error_summary=error.message,
                 retryable=error.retryable,
@@ -171,19 +167,11 @@ class ModelClient:
             )
             raise
         except anyio.get_cancelled_exc_class():  # another page of the section has failed
-            self.event(
-                "LLM_CALL_FAILED",
-                call_id=call_id,
-                latency_ms=_elapsed_ms(started),
-                error_class="Cancelled",
-                error_summary="The call was given up before it was answered.",
-                retryable=True,
-            )
+            summary = "The call was given up before it was answered."
+            report_end("LLM_CALL_FAILED", error_class="Cancelled", error_summary=summary, retryable=True)
             raise
-        self.event(
+        report_end(
             "LLM_CALL_FINISHED",
-            call_id=call_id,
-            latency_ms=_elapsed_ms(started),
             token_usage=dict(answer.tokens),
             finish_reason=answer.finish_reason,
             output_hash=answer.output_hash,
@@ -203,9 +191,9 @@ class ModelClient:
             async with client:
                 reply = await client.send("POST", "/chat/completions", msgspec.json.encode(body))
         except RequestFailedError as error:
-            if error.is_timeout:
-                raise _build_model_error("it did not answer in time", "Timeout", retryable=True) from None
-            raise _build_model_error("it cannot be reached", str(error), retryable=True) from None
+            reason = "it did not answer in time" if error.is_timeout else "it cannot be reached"
+            cause = "Timeout" if error.is_timeout else str(error)
+            raise _build_model_error(reason, cause, retryable=True) from None
         if reply.is_truncated:
             raise _build_model_error("its answer is too large", "AnswerTooLarge")
         if not reply.ok:
@@ -223,20 +211,8 @@ class ModelClient:
             raise _build_model_error("its answer is no JSON", "BadAnswer") from None
 
     def _save_answer(self, answer: ModelAnswer) -> None:
-        """Record an answer durably before it is used."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        document = {
-            "prompt_hash": answer.prompt_hash,
-            "text": answer.text,
-            "finish_reason": answer.finish_reason,
-            "tokens": dict(answer.tokens),
-            "model": answer.model,
-        }
-        replace_file(self.folder / f"{answer.prompt_hash}.json", artifacts.encode_canonical_json(document))
-
-    def _iter_answers(self) -> Iterator[ModelAnswer]:
-        for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
-            yield ModelAnswer(**json.loads(file.read_bytes()))
+        replace_file(self.folder / f"{answer.prompt_hash}.json", artifacts.encode_canonical_json(asdict(answer)))
 
 
 def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> ModelAnswer:
@@ -266,7 +242,3 @@ def _build_model_error(reason: str, cause: str, *, retryable: bool = False, **ex
         hint="Resume the run when it is back." if retryable else "Check the `llm` block of the run.",
         details={"cause_class": cause, "error_code": "SECTION_WRITER_MODEL_FAILED", **extra_details},
     )
-
-
-def _elapsed_ms(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)

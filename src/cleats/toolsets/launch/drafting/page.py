@@ -55,18 +55,10 @@ class PageTemplate:
         filled_lines = [
             TOKEN_PATTERN.sub(lambda match: values[match.group(1)], line)
             for section in sections
-            for line in section.lines
+            for line in section
             if all(values[token] for token in TOKEN_PATTERN.findall(line))
         ]
         return _collapse_blank_lines("\n".join(filled_lines)).strip("\n") + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _TemplateSection:
-    """A heading and the text directly below it; the first section has no heading."""
-
-    level: int
-    lines: tuple[str, ...]
 
 
 def find_template(
@@ -99,32 +91,32 @@ def _collapse_blank_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def _split_sections(lines: Sequence[str]) -> list[_TemplateSection]:
-    sections: list[_TemplateSection] = []
-    level, section_lines = 0, list[str]()
+def _split_sections(lines: Sequence[str]) -> list[list[str]]:
+    """Return each heading with the text directly below it; the first section has no heading."""
+    sections: list[list[str]] = [[]]
     for line in lines:
-        if heading := _HEADING_PATTERN.match(line):
-            sections.append(_TemplateSection(level, tuple(section_lines)))
-            level, section_lines = len(heading.group(1)), []
-        section_lines.append(line)
-    return [*sections, _TemplateSection(level, tuple(section_lines))]
+        if _HEADING_PATTERN.match(line):
+            sections.append([])
+        sections[-1].append(line)
+    return sections
 
 
-def _drop_empty_sections(sections: Sequence[_TemplateSection], values: Mapping[str, str]) -> list[_TemplateSection]:
+def _read_level(section: Sequence[str]) -> int:
+    heading = _HEADING_PATTERN.match(section[0]) if section else None
+    return len(heading.group(1)) if heading else 0
+
+
+def _drop_empty_sections(sections: Sequence[list[str]], values: Mapping[str, str]) -> list[list[str]]:
     """Remove sections whose tokens are all empty, and headings with nothing below them."""
-    remaining: list[_TemplateSection] = []
+    remaining: list[list[str]] = []
     for section in reversed(sections):
-        tokens = [token for line in section.lines[1:] for token in TOKEN_PATTERN.findall(line)]
-        heading_tokens = TOKEN_PATTERN.findall(section.lines[0]) if section.lines else []
+        tokens = [token for line in section[1:] for token in TOKEN_PATTERN.findall(line)]
+        heading_tokens = TOKEN_PATTERN.findall(section[0]) if section else []
         has_no_values = bool(tokens) and not any(values[token] for token in tokens)
-        has_subsection = bool(remaining) and remaining[0].level > section.level
-        has_no_text = not any(line.strip() for line in section.lines[1:])
-        if section.level and (
-            not all(values[token] for token in heading_tokens)
-            or ((has_no_values or has_no_text) and not has_subsection)
-        ):
-            continue
-        remaining.insert(0, section)
+        has_subsection = bool(remaining) and _read_level(remaining[0]) > _read_level(section)
+        is_empty = (has_no_values or not any(line.strip() for line in section[1:])) and not has_subsection
+        if not _read_level(section) or (all(values[token] for token in heading_tokens) and not is_empty):
+            remaining.insert(0, section)
     return remaining
 
 
@@ -148,7 +140,7 @@ def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
     front = template.fill_front(values)
     purpose = str(front.pop("purpose", front["description"]))
     body = template.fill_body(values)
-    snippet_ids_by_code = {item.code: item.snippet_id for item in context.material.snippets}
+    ids_by_code = {item.code: item.snippet_id for item in context.material.snippets}
     shown_codes = [fence.code.rstrip("\n") for fence in pages.list_code_blocks(body)]
     return WrittenPage(
         title=str(front["title"]),
@@ -156,9 +148,7 @@ def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
         body=body,
         headings=tuple(item.text for item in pages.list_headings(body) if item.level == 2),
         claim_ids=tuple(dict.fromkeys(item.claim_id for item in pages.list_claim_markers(body))),
-        snippet_ids=tuple(
-            dict.fromkeys(snippet_ids_by_code[code] for code in shown_codes if code in snippet_ids_by_code)
-        ),
+        snippet_ids=tuple(dict.fromkeys(ids_by_code[code] for code in shown_codes if code in ids_by_code)),
         front=front,
     )
 
@@ -198,13 +188,12 @@ def _choose_value(key: str, kind: str, page: Mapping[str, Any], defaults: Mappin
     date, address, keywords = dt.date.fromisoformat(page["date"]), page["url_path"], list(page["keywords"])
     page_values: dict[str, Any] = {
         "draft": False,
-        "url": address,
-        "permalink": address,
+        **dict.fromkeys(("url", "permalink"), address),
         "slug": address.rstrip("/").rsplit("/", 1)[-1],
         "aliases": [],
+        "platform": page["platform"],
         **dict.fromkeys(("lang", "language", "locale"), page["locale"]),
         **dict.fromkeys(("family", "product"), page["family"]),
-        "platform": page["platform"],
         **dict.fromkeys(("keywords", "tags"), keywords),
     }
     for names, value in ((_TITLE_KEYS, page["title"]), (_DESCRIPTION_KEYS, page["purpose"]), (_DATE_KEYS, date)):
@@ -214,12 +203,5 @@ def _choose_value(key: str, kind: str, page: Mapping[str, Any], defaults: Mappin
         return page_values[name]
     if key in defaults:
         return defaults[key]
-    return {
-        "string": page["title"],
-        "integer": page["weight"],
-        "number": page["weight"],
-        "boolean": False,
-        "date": date,
-        "array_string": keywords,
-        "object": {},
-    }.get(kind, page["title"])
+    numbers = dict.fromkeys(("integer", "number"), page["weight"])
+    return {**numbers, "boolean": False, "date": date, "array_string": keywords, "object": {}}.get(kind, page["title"])

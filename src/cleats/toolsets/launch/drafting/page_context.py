@@ -9,14 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cleats.toolsets.launch.drafting.material import (
-    LaunchMaterial,
-    PageSnippet,
-    format_claim_marker,
-    format_sentence,
-)
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet, format_claim_marker, format_sentence
 from cleats.toolsets.launch.gates.page_text import measure_overlap
-from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, THIRD_PERSON_VERBS
+from cleats.toolsets.launch.source.text.english import BASE_VERBS, THIRD_PERSON_VERBS
 
 MAX_ITEMS_BY_TIER: Mapping[str, int] = {"minimal": 5, "standard": 8, "rich": 12}
 """The most items in a list of a page, by launch tier."""
@@ -89,7 +84,7 @@ def render_claims(context: PageContext, claim_ids: Sequence[str]) -> str:
         return "\n".join(material.state_claim(claim_id) for claim_id in claim_ids)
     bullets = [f"- {material.state_claim(claim_id, text)}" for claim_id, text in product_statements.items()]
     other_statements = [material.state_claim(claim_id) for claim_id in claim_ids if claim_id not in product_statements]
-    return "\n".join([*bullets, *([""] if other_statements else []), *other_statements])
+    return "\n\n".join(filter(None, ("\n".join(bullets), "\n".join(other_statements))))
 
 
 def render_snippets(*snippets: PageSnippet, lead: str = "") -> str:
@@ -153,12 +148,10 @@ def is_error(symbol: Symbol) -> bool:
     return bool(_ERROR_NAME_PATTERN.search(name) or _RAISED_SUMMARY_PATTERN.match(str(symbol.get("summary", ""))))
 
 
-def split_errors(symbols: Iterable[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
+def split_errors(symbols: Sequence[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
     """Split classes into ordinary ones and errors."""
-    parts: tuple[list[Symbol], list[Symbol]] = ([], [])
-    for symbol in symbols:
-        parts[is_error(symbol)].append(symbol)
-    return parts
+    errors = [symbol for symbol in symbols if is_error(symbol)]
+    return [symbol for symbol in symbols if not is_error(symbol)], errors
 
 
 def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: int, heading: str) -> str:

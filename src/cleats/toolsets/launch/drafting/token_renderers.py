@@ -5,25 +5,39 @@ for it. A statement of fact is one line that ends with its claim marker. Sentenc
 describe the page or what the reader can do, never the product.
 """
 
+import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from cleats.toolsets.launch.drafting import tasks
-from cleats.toolsets.launch.drafting.material import format_claim_marker
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet, format_claim_marker
 from cleats.toolsets.launch.drafting.page_context import (
     LinkedPage,
     PageContext,
     Symbol,
     describe_symbol,
     fence_code,
+    is_short,
     render_claims,
     render_snippets,
     render_symbols,
     split_errors,
+    strip_markup,
 )
+from cleats.toolsets.launch.gates.page_text import is_negated
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES, unparse_node, walk_python
+
+STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
+"""Tags of code for new users, the best first."""
+
+BEGINNER_PAGE_SLUG = "getting-started"
+"""The slug of the page for beginners."""
+
+LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
+"""A claim that only states the location of code."""
 
 
 def _find_intro_claim(context: PageContext) -> str:
-    """Return the claim that describes the product, or an empty text."""
     material = context.material
     product_claims = [
         claim_id
@@ -35,7 +49,6 @@ def _find_intro_claim(context: PageContext) -> str:
 
 
 def _state_optional_claim(context: PageContext, claim_id: str) -> str:
-    """Render a claim that can be stated, or return an empty text."""
     return context.material.state_claim(claim_id) if claim_id in context.material.claims else ""
 
 
@@ -47,13 +60,14 @@ def _render_scope(context: PageContext, name: str = "") -> str:
     return f"The pages that show how to use {name}."
 
 
-def _list_remaining_features(context: PageContext) -> list[str]:
-    """Return the features that the introduction does not mention, those about the product first."""
+def _list_remaining_features(context: PageContext, part: int = 1) -> list[str]:
+    """Return features that the introduction does not mention, those about the product first."""
     material = context.material
     intro_claim = _find_intro_claim(context)
     features = [claim_id for claim_id in material.list_group("key_features") if claim_id != intro_claim]
     name = material.product_name
-    return sorted(features, key=lambda feature: not material.claims[feature]["claim_text"].startswith(name))
+    features.sort(key=lambda feature: not material.claims[feature]["claim_text"].startswith(name))
+    return features[: context.max_items // part]
 
 
 def _render_install(context: PageContext) -> str:
@@ -61,7 +75,7 @@ def _render_install(context: PageContext) -> str:
     material = context.material
     for distribution in material.facts.get("distribution", ()):
         if distribution.get("install_commands"):
-            tool = _TOOL_NAMES_BY_METHOD.get(distribution["method"], "")
+            tool = PLATFORM_TABLES["ecosystems"].get(distribution["method"], {}).get("tool", "")
             lead = f"Install {material.product_name}" + (f" with {tool}:" if tool else ":")
             if distribution.get("claim_id") in material.claims:
                 lead = material.state_claim(distribution["claim_id"], lead)
@@ -69,37 +83,18 @@ def _render_install(context: PageContext) -> str:
     return ""
 
 
-_TOOL_NAMES_BY_METHOD: Mapping[str, str] = {
-    "pip": "pip",
-    "npm": "npm",
-    "nuget": "NuGet",
-    "maven": "Maven",
-    "cargo": "Cargo",
-    "go": "Go",
-    "composer": "Composer",
-    "gem": "RubyGems",
-    "docker": "Docker",
-}
-
-
 def _render_formats(context: PageContext) -> str:
-    stateable_claims = context.material.claims
     rows = [
-        f"| {supported_format['format']} | {_LABELS_BY_DIRECTION[supported_format.get('direction', 'unknown')]} "
-        f"{format_claim_marker(supported_format['claim_id'])} |"
-        for supported_format in context.material.facts["supported_formats"]
-        if supported_format["status"] == "implemented" and supported_format["claim_id"] in stateable_claims
+        f"| {row['format']} | {_LABELS_BY_DIRECTION[row.get('direction', 'unknown')]} "
+        f"{format_claim_marker(row['claim_id'])} |"
+        for row in context.material.facts["supported_formats"]
+        if row["status"] == "implemented" and row["claim_id"] in context.material.claims
     ]
     header = ["| Format | Support |", "| --- | --- |"]
     return "\n".join([*header, *rows[: context.max_rows]]) if rows else ""
 
 
-_LABELS_BY_DIRECTION: Mapping[str, str] = {
-    "import": "Reads",
-    "export": "Writes",
-    "both": "Reads and writes",
-    "unknown": "Known",
-}
+_LABELS_BY_DIRECTION = {"import": "Reads", "export": "Writes", "both": "Reads and writes", "unknown": "Known"}
 
 
 def _list_import_names(context: PageContext) -> list[str]:
@@ -157,7 +152,6 @@ def _render_api_table(context: PageContext, part_index: int) -> str:
 
 
 def _render_known_errors(context: PageContext) -> str:
-    """Render the errors that the source describes."""
     material = context.material
     described_errors = [symbol for symbol in split_errors(material.classes)[1] if describe_symbol(material, symbol)]
     return render_symbols(material, described_errors, context.max_rows // 2, TABLE_HEADINGS[1])
@@ -172,16 +166,167 @@ def _lowercase_first_letter(text: str) -> str:
     return text[:1].lower() + text[1:] if first_word[1:].islower() or len(first_word) == 1 else text
 
 
+def _render_first_example(context: PageContext) -> str:
+    starters = _find_starters(context)
+    return render_snippets(starters[0]) if starters else ""
+
+
+def _render_more_examples(context: PageContext) -> str:
+    examples = [snippet for snippet in _find_starters(context)[1:] if set(STARTER_TAGS[:-1]) & set(snippet.tags)]
+    return render_snippets(*examples[:2])
+
+
+def _find_starters(context: PageContext) -> list[PageSnippet]:
+    """Return code for beginners, the best first, and only short code if there is any."""
+    material = context.material
+    tagged = [snippet for tag in STARTER_TAGS for snippet in material.find_snippets((tag,), material.language)]
+    rest = [snippet for snippet in material.snippets if snippet.language == material.language]
+    candidates = list(dict.fromkeys([*tagged, *rest]))
+    return [snippet for snippet in candidates if is_short(snippet)] or candidates[:1]
+
+
+def render_workflows(context: PageContext) -> str:
+    """Render a section for each task.
+
+    Code for beginners has its own page; the other tasks are shown as far as there is room.
+    """
+    material = context.material
+    beginner_page = context.section.get(BEGINNER_PAGE_SLUG)
+    if not material.workflows:
+        return _render_examples(context)
+    parts: list[str] = []
+    line_count = 80
+    shown_ids: set[str] = set()
+    child_pages = {item.title: item for item in context.children}
+    for workflow in material.workflows:
+        if is_starter(workflow) and beginner_page is not None:
+            parts.append(f"## {workflow['title']}\n\n[{beginner_page.title}]({beginner_page.url}) goes through it.")
+            continue
+        snippets = [
+            item
+            for item in find_workflow_snippets(material, workflow)
+            if item.snippet_id not in shown_ids and is_short(item)
+        ][:1]
+        lead = _render_lead(context, workflow)
+        blocks = [lead, render_snippets(*snippets, lead=lead)]
+        if page := child_pages.get(strip_markup(workflow["title"])):
+            blocks.append(f"[{page.title}]({page.url}) shows more of it.")
+        body = "\n\n".join(block for block in blocks if block)
+        if not snippets or line_count + body.count("\n") > context.max_lines:
+            body = render_claims(context, material.filter_stateable(workflow["claim_ids"])[:2])
+        if body:
+            shown_ids.update(item.snippet_id for item in snippets)
+            parts.append(f"## {workflow['title']}\n\n{body}")
+            line_count += body.count("\n") + 4
+    if beginner_page is not None and all(is_starter(workflow) for workflow in material.workflows):
+        parts.append(_render_examples(context))  # a guide needs more than a link to another page
+    return "\n\n".join(part for part in parts if part)
+
+
+def _render_code_note(context: PageContext) -> str:
+    """Render a note about the origin of the code, if the guide has any."""
+    if "```" not in render_workflows(context):
+        return ""
+    return "All code is taken from its repository; pieces from one file can build on each other."
+
+
+def _render_examples(context: PageContext) -> str:
+    """Render the guide of a product without tasks: its code, or else its features and names."""
+    material = context.material
+    starters = _find_starters(context)[:1]
+    snippets = [
+        snippet
+        for snippet in material.snippets
+        if snippet.language == material.language and snippet not in starters and is_short(snippet)
+    ]
+    if snippets:
+        return f"## Examples\n\n{render_snippets(*snippets[: context.max_items])}"
+    features = render_claims(context, material.list_group("key_features")[: context.max_items])
+    names = render_symbols(material, material.symbols, context.max_items, "What it is")
+    parts = (("What it does", features), ("Names to begin with", names))
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+
+
+def is_starter(workflow: Mapping[str, Any]) -> bool:
+    """Return True if a task is about getting started."""
+    return bool(set(STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
+
+
+def _render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:
+    """Render the description of a task if its evidence supports it, else its claims.
+
+    Claims that only state the location of the code are left out, because the code shows it as well.
+    """
+    material = context.material
+    claim_ids = material.filter_stateable(workflow["claim_ids"])
+    informative_ids = [
+        claim_id for claim_id in claim_ids if not LOCATION_CLAIM_PATTERN.search(material.claims[claim_id]["claim_text"])
+    ]
+    if informative_ids or not claim_ids:
+        return render_claims(context, informative_ids[:4])
+    description = str(workflow.get("description") or "")
+    denies = is_negated(description) != is_negated(material.claims[claim_ids[0]]["claim_text"])
+    usable = description and "{{" not in description and not denies
+    return material.state_claim(claim_ids[0], description) if usable else ""
+
+
+def find_workflow_snippets(material: LaunchMaterial, workflow: Mapping[str, Any]) -> list[PageSnippet]:
+    """Return the code of a task, the best first."""
+    by_id = {snippet.snippet_id: snippet for snippet in material.snippets}
+    step_snippets = [by_id[step["snippet_id"]] for step in workflow.get("steps", ()) if step.get("snippet_id") in by_id]
+    candidates = dict.fromkeys([*step_snippets, *material.find_snippets(workflow["snippet_tags"])])
+    product_snippets = [snippet for snippet in candidates if snippet.language == material.language]
+    return product_snippets or list(candidates)  # shell commands are shown only if there is no code
+
+
+def _render_subject_lead(context: PageContext) -> str:
+    if context.subject is None:
+        return ""
+    for workflow in context.material.workflows:
+        if workflow["workflow_tag"] == context.subject.key:
+            return _render_lead(context, workflow)
+    return render_claims(context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items])
+
+
+def _render_subject_symbols(context: PageContext) -> str:
+    if context.subject is None:
+        return ""
+    code_names = find_used_names("\n".join(item.code for item in context.subject.snippets))
+    used_symbols = [item for item in context.material.symbols if item["name"] in code_names]
+    return render_symbols(context.material, used_symbols, context.max_rows, "What it is")
+
+
+def find_used_names(code: str) -> frozenset[str]:
+    """Return the full names that Python code imports or reads from imported modules.
+
+    A word in the code is no proof: `console.print` is not the `print` of the package.
+    """
+    nodes = walk_python(code)
+    imported_names: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first_name = alias.name.split(".")[0]
+                imported_names[alias.asname or first_name] = alias.name if alias.asname else first_name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    names = set(imported_names.values())
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            first, _, rest = unparse_node(node).partition(".")
+            if first in imported_names and re.fullmatch(r"[\w.]+", rest):
+                names.add(f"{imported_names[first]}.{rest}")
+    return frozenset(names)
+
+
 TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "PRODUCT_NAME": lambda context: str(context.material.facts.get("product_name") or ""),
     "VERSION": lambda context: _state_optional_claim(context, context.material.version_claim_id),
     "INTRO": lambda context: _state_optional_claim(context, _find_intro_claim(context)),
     "SCOPE": _render_scope,
     "SCOPE_SHORT": lambda context: _render_scope(context, "it"),
-    "FEATURES": lambda context: render_claims(context, _list_remaining_features(context)[: context.max_items]),
-    "FEATURES_SHORT": lambda context: render_claims(
-        context, _list_remaining_features(context)[: context.max_items // 2]
-    ),
+    "FEATURES": lambda context: render_claims(context, _list_remaining_features(context)),
+    "FEATURES_SHORT": lambda context: render_claims(context, _list_remaining_features(context, 2)),
     "REQUIREMENTS": lambda context: render_claims(context, context.material.requirements[: context.max_items]),
     "LIMITATIONS": lambda context: render_claims(
         context, context.material.list_group("limitations")[: context.max_items]
@@ -194,14 +339,14 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
         context, context.material.facts.get("license", {}).get("claim_id", "")
     ),
     "FORMATS": _render_formats,
-    "FIRST_EXAMPLE": tasks.render_first_example,
-    "MORE_EXAMPLES": tasks.render_more_examples,
-    "WORKFLOWS": tasks.render_workflows,
-    "CODE_NOTE": tasks.render_code_note,
+    "FIRST_EXAMPLE": _render_first_example,
+    "MORE_EXAMPLES": _render_more_examples,
+    "WORKFLOWS": render_workflows,
+    "CODE_NOTE": _render_code_note,
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
-    "SUBJECT_LEAD": tasks.render_subject_lead,
+    "SUBJECT_LEAD": _render_subject_lead,
     "SUBJECT_CODE": lambda context: render_snippets(*context.subject.snippets) if context.subject else "",
-    "SUBJECT_SYMBOLS": tasks.render_subject_symbols,
+    "SUBJECT_SYMBOLS": _render_subject_symbols,
     "SUBJECT_CLASSES": lambda context: _render_subject_table(context, 0),
     "SUBJECT_FUNCTIONS": lambda context: _render_subject_table(context, 2),
     "SUBJECT_ERRORS": lambda context: _render_subject_table(context, 1),

@@ -24,8 +24,8 @@ from cleats.runtime.telemetry import LocalTracer, discard_spans
 from cleats.system.processes.process import GRACE_SECONDS
 from cleats.toolsets.launch.drive import pipeline, step_events
 from cleats.toolsets.launch.drive.leases import BackgroundDriver, LeaseManager, LeaseTiming
-from cleats.toolsets.launch.drive.pipeline import PipelineView
-from cleats.toolsets.launch.drive.preconditions import (
+from cleats.toolsets.launch.drive.pipeline import (
+    PipelineView,
     check_checkouts,
     check_run_state,
     make_cancelled_error,
@@ -35,15 +35,16 @@ from cleats.toolsets.launch.drive.preconditions import (
 )
 from cleats.toolsets.launch.drive.run_driver import NO_CALLER, Caller, DriverResources, RecordObserver, RunDriver
 from cleats.toolsets.launch.drive.spans import trace_drive
-from cleats.toolsets.launch.drive.worker_process import WorkerLauncher
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import NO_TRACE, TraceIds
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES
+from cleats.toolsets.launch.runs.job import WorkerLauncher
 from cleats.toolsets.launch.runs.snapshot import Snapshot, build_status
 from cleats.toolsets.launch.runs.states import STABLE_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.store import run_files
-from cleats.toolsets.launch.store.interface import LeaseLost, NewRun, Run, RunStore, RunSummary
+from cleats.toolsets.launch.store.model import LeaseLost, NewRun, Run, RunSummary
+from cleats.toolsets.launch.store.run_store import RunStore
 
 REPORT_NAME = "validation_report.json"
 
@@ -83,7 +84,7 @@ class RunEngine:
         secrets: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         grace: float = GRACE_SECONDS,
-        modules: Mapping[str, str] = pipeline.WORKER_MODULES,
+        functions: Mapping[str, str] = pipeline.WORKER_FUNCTIONS,
         pace: LeaseTiming = LeaseTiming(),  # noqa: B008 - a frozen value
         observe: RecordObserver = lambda _run, _events: None,
         tracer: Tracer | None = None,
@@ -97,7 +98,7 @@ class RunEngine:
             secrets: tokens by name, for the workers that publish or call a model.
             env: the environment of the workers; that of this process by default.
             grace: seconds between asking a worker to stop and killing it.
-            modules: the module of each kind of step.
+            functions: the function of each kind of step.
             pace: the timing of the leases.
             observe: called for every record; it must not raise.
             tracer: creates the spans of the drives; without it they are discarded.
@@ -110,7 +111,7 @@ class RunEngine:
         self._resources = DriverResources(
             store=store,
             runs=runs,
-            workers=WorkerLauncher(modules, env, grace),
+            workers=WorkerLauncher(functions, env, grace),
             secrets=secrets or {},
             settings=settings or {},
             observe=observe,
@@ -236,7 +237,8 @@ class RunEngine:
         waits for it, and continues only if that one stopped half-way.
 
         Raises:
-            ToolError: ILLEGAL_STATE, CANCELLED, or the error of a worker.
+            ToolError: ILLEGAL_STATE, CANCELLED, or the error of a worker. A run that fails during the call raises the
+                failure, whichever driver did the step.
         """
         seen_states: list[RunState] = []
 
@@ -251,7 +253,12 @@ class RunEngine:
                 has_waited = seen_states[0] is not driver.view.state
                 if not (has_waited and driver.view.state in STABLE_STATES):
                     await self._advance_run(driver)
-        return await self.get_status(run_id)
+        status = await self.get_status(run_id)
+        if status["state"] == RunState.FAILED:
+            failure = step_events.find_failure(await to_thread.run_sync(self.store.list_events, run_id))
+            if failure.code is not ErrorCode.GATE_FAILED:  # which is answered by the report, with the status
+                raise failure
+        return status
 
     async def open_pr(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
         """Publish the validated pages; return pr_url, branch and commit_sha.
@@ -275,8 +282,7 @@ class RunEngine:
     async def cancel(self, run_id: str, caller: Caller = NO_CALLER) -> None:
         """Cancel a run, whichever process drives it. Cancelling twice changes nothing.
 
-        A worker of this process has ended when this returns; that of another process ends within a
-        second.
+        A worker of this process has ended when this returns; that of another process ends within a second.
 
         Raises:
             ToolError: ILLEGAL_STATE, the run is done or has failed.

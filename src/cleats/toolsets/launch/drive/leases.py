@@ -18,7 +18,8 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch.store.interface import LeaseLost, Run, RunLease, RunStore
+from cleats.toolsets.launch.store.model import LeaseLost, Run, RunLease
+from cleats.toolsets.launch.store.run_store import RunStore
 
 log = logging.getLogger(__name__)
 

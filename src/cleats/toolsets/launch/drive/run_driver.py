@@ -17,16 +17,15 @@ from cleats.runtime.child_spans import WorkSpan
 from cleats.toolsets.launch.config.secrets import select_step_secrets
 from cleats.toolsets.launch.drive import pipeline, step_events
 from cleats.toolsets.launch.drive.leases import HeldLease
-from cleats.toolsets.launch.drive.pipeline import PipelineView, StepWork
-from cleats.toolsets.launch.drive.preconditions import check_checkouts
+from cleats.toolsets.launch.drive.pipeline import PipelineView, StepWork, check_checkouts
 from cleats.toolsets.launch.drive.spans import DriveSpans, get_trace_ids
-from cleats.toolsets.launch.drive.step_events import StepResult, WorkItem
-from cleats.toolsets.launch.drive.worker_process import ProgressCallback, WorkerError, WorkerLauncher
+from cleats.toolsets.launch.drive.step_events import WorkItem
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft, RunEvent, TraceIds
-from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.runs.job import ProgressCallback, StepResult, WorkerError, WorkerJob, WorkerLauncher
 from cleats.toolsets.launch.runs.states import REWIND_TARGETS, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.interface import RecordedStep, Run, RunStore, make_state_event
+from cleats.toolsets.launch.store.model import RecordedStep, Run, make_state_event
+from cleats.toolsets.launch.store.run_store import RunStore
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +39,7 @@ OPERATOR_FIXABLE_CODES = frozenset({ErrorCode.TOOLCHAIN_MISSING, ErrorCode.COMMI
 waits, although an immediate retry would not help."""
 
 PUBLISHED_STATES = frozenset({RunState.PR_OPENED, RunState.DONE})
-"""States in which a run has reached its goal: a later validation that fails does not fail the
-run."""
+"""States in which a run has reached its goal: a later validation that fails does not fail the run."""
 
 PATCH_CONFLICT_CODE = "LINKER_PATCHER_CONFLICT_UNRESOLVABLE"
 

@@ -20,7 +20,7 @@ from cleats.runtime.child_spans import SpanReference, WorkSpan
 from cleats.toolsets.launch.drive.pipeline import StepWork
 from cleats.toolsets.launch.drive.step_events import WorkItem
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store.interface import LeaseLost
+from cleats.toolsets.launch.store.model import LeaseLost
 
 Payload: TypeAlias = Mapping[str, Any]
 SpanAttributes: TypeAlias = dict[str, Any]

@@ -7,20 +7,12 @@ from typing import Any
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.drive.pipeline import WORKER_NAMES, PipelineView, StepWork, find_next_state
 from cleats.toolsets.launch.runs import artifacts, snapshot
-from cleats.toolsets.launch.runs.events import EventDraft
+from cleats.toolsets.launch.runs.events import EventDraft, RunEvent
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
+from cleats.toolsets.launch.runs.job import StepResult, decode_failure, encode_failure
 from cleats.toolsets.launch.runs.snapshot import Snapshot
 from cleats.toolsets.launch.runs.states import RunState, SectionState
-from cleats.toolsets.launch.store.interface import make_state_event
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """The result that a worker returned."""
-
-    facts: Mapping[str, Any]
-    artifacts: Mapping[str, str]
-    events: tuple[EventDraft, ...]
+from cleats.toolsets.launch.store.model import make_state_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +35,7 @@ def make_creation_events(config_hash: str, slug: str, sections: Iterable[str]) -
     """Make the event of a new run."""
     return [
         EventDraft(
-            "RUN_CREATED",
-            {
-                "product_slug": slug,
-                "config_hash": config_hash,
-                "required_sections": list(sections),
-            },
+            "RUN_CREATED", {"product_slug": slug, "config_hash": config_hash, "required_sections": list(sections)}
         )
     ]
 
@@ -95,8 +82,7 @@ def make_finish_events(
 ) -> list[EventDraft]:
     """Make the events of a successful step: its artifacts, issues and the change of state.
 
-    `documents` has the report of a validation, the page plan, and for the validation after a fix
-    the report before it.
+    `documents` has the report of a validation, the page plan, and for the validation after a fix the report before it.
     """
     worker_events = [draft for draft in result.events if not draft.type.startswith("ISSUE_")]
     drafts = [*worker_events, *make_artifact_events(work, result.artifacts)]
@@ -139,8 +125,13 @@ def _find_error_code(error: ToolError) -> str:
 
 
 def make_run_failure_events(state: RunState, error: ToolError) -> list[EventDraft]:
-    """Make the events of a run that fails."""
-    return [EventDraft("RUN_FAILED", {"error": encode_error(error)}), make_state_event(state, RunState.FAILED)]
+    """Make the events of a run that fails; `find_failure` reads the error from them."""
+    return [EventDraft("RUN_FAILED", {"error": encode_failure(error)}), make_state_event(state, RunState.FAILED)]
+
+
+def find_failure(events: Iterable[RunEvent]) -> ToolError:
+    """Return the error that ended a run, from the log of the run."""
+    return decode_failure([event.payload["error"] for event in events if event.type == "RUN_FAILED"][-1])
 
 
 def encode_error(error: ToolError) -> dict[str, Any]:
@@ -208,8 +199,7 @@ def _find_fix_regression(run_snapshot: Snapshot, view: PipelineView, documents: 
         is_unedited = issue.path and issue.path not in edited_paths
         if is_new and is_unedited and issue.severity == "blocker":
             return ToolError(
-                ErrorCode.GATE_FAILED,
-                f"the fix of {issue_id} opened a blocker in {issue.gate}: {issue.title}",
+                ErrorCode.GATE_FAILED, f"the fix of {issue_id} opened a blocker in {issue.gate}: {issue.title}"
             )
     return None
 

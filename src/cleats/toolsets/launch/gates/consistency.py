@@ -6,10 +6,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.config.secrets import redact_url
-from cleats.toolsets.launch.gates.code_blocks import find_block_lines, find_unknown_commands, list_known_commands
-from cleats.toolsets.launch.gates.link_targets import resolve_url_path
+from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import edit_around, edit_prose, end_with_newline, remove_lines
+from cleats.toolsets.launch.gates.page_edits import (
+    edit_around,
+    edit_prose,
+    end_with_newline,
+    find_block_lines,
+    find_unknown_commands,
+    list_known_commands,
+    remove_lines,
+)
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 
@@ -25,8 +32,10 @@ def check_consistency(site: LaunchSite) -> Iterator[GateMessage]:
         yield from _check_product_name(site, file)
         yield from _check_repository(site, file)
         yield from _check_urls(file)
-        yield from _check_required_headings(file)
-        yield from _check_install_commands(site, file)
+        for heading in _list_missing_headings(file):
+            yield MISSING_HEADING.draft(f"the heading {heading!r} is missing", file.path)
+        for line, command in _find_unknown_commands(site, file):
+            yield UNKNOWN_COMMAND.draft(f"no evidence knows this install command: {command}", file.path, line)
     yield from _check_section_homes(site)
 
 
@@ -41,8 +50,7 @@ def find_misspellings(name: str, text: str) -> list[str]:
     if not name or (len(words) < 2 and name.islower()):
         return []  # a plain word may also occur as an ordinary word
     spelling_pattern = re.compile(
-        r"(?<![\w./-])" + r"[\s._-]*".join(map(re.escape, words)) + r"(?![\w/-]|\.\w)",
-        re.IGNORECASE,
+        r"(?<![\w./-])" + r"[\s._-]*".join(map(re.escape, words)) + r"(?![\w/-]|\.\w)", re.IGNORECASE
     )
     prose = _LINK_PATTERN.sub(" ", _CODE_SPAN_PATTERN.sub(" ", text))
     # A library called Rich is for rich text; a name with capitals inside is not an ordinary word.
@@ -85,21 +93,12 @@ def fix_product_name(case: FixCase) -> FixResult:
 
 
 def _get_repository_url(site: LaunchSite) -> str:
-    return _normalise_repository_url(redact_url(str(site.config["github_repo_url"])))
-
-
-def _normalise_repository_url(url: str) -> str:
-    return url.removesuffix(".git").rstrip("/")
+    return redact_url(str(site.config["github_repo_url"])).removesuffix(".git").rstrip("/")
 
 
 def _list_wrong_repository_keys(file: PageFile, repository_url: str) -> list[str]:
-    """Return the front matter keys that name another repository."""
-    values = {key: file.front.get(key) for key in REPOSITORY_URL_KEYS}
-    return [
-        key
-        for key, value in values.items()
-        if isinstance(value, str) and _normalise_repository_url(value) != repository_url
-    ]
+    urls = {key: url for key in REPOSITORY_URL_KEYS if isinstance(url := file.front.get(key), str)}
+    return [key for key, url in urls.items() if url.removesuffix(".git").rstrip("/") != repository_url]
 
 
 def _check_repository(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -120,17 +119,12 @@ def fix_repository(case: FixCase) -> FixResult:
     text = case.text
     for link in case.file.links:
         if is_wrong_repository(link.target, repository_url):
-            text = text.replace(link.target, _replace_repository(link.target, repository_url))
+            parts = urlsplit(link.target)
+            path = "/".join([urlsplit(repository_url).path.rstrip("/"), *parts.path.strip("/").split("/")[2:]])
+            new_target = urlunsplit((*urlsplit(repository_url)[:2], path, parts.query, parts.fragment))
+            text = text.replace(link.target, new_target)
     front_updates = dict.fromkeys(_list_wrong_repository_keys(case.file, repository_url), repository_url)
     return set_front_matter_keys(text, front_updates) if front_updates else text
-
-
-def _replace_repository(link: str, repository_url: str) -> str:
-    parts = urlsplit(link)
-    subpath = "/".join(parts.path.strip("/").split("/")[2:])
-    repository_parts = urlsplit(repository_url)
-    path = f"{repository_parts.path.rstrip('/')}/{subpath}" if subpath else repository_parts.path
-    return urlunsplit((repository_parts.scheme, repository_parts.netloc, path, parts.query, parts.fragment))
 
 
 def is_wrong_repository(link: str, repository_url: str) -> bool:
@@ -141,8 +135,7 @@ def is_wrong_repository(link: str, repository_url: str) -> bool:
         return False
     if not expected_parts.hostname or parts.hostname != expected_parts.hostname:
         return False
-    link_names = [part for part in parts.path.split("/") if part][:2]
-    expected_names = [part for part in expected_parts.path.split("/") if part][:2]
+    link_names, expected_names = ([part for part in url.path.split("/") if part][:2] for url in (parts, expected_parts))
     if len(link_names) < 2 or len(expected_names) < 2:
         return False
     link_names[1] = link_names[1].removesuffix(".git")
@@ -175,7 +168,6 @@ def fix_urls(case: FixCase) -> FixResult:
 
 
 def _replace_path(link: str, path: str) -> str:
-    """Return the link with another path, or the path alone when the link cannot be parsed."""
     try:
         parts = urlsplit(link)
     except ValueError:
@@ -184,7 +176,6 @@ def _replace_path(link: str, path: str) -> str:
 
 
 def _check_section_homes(site: LaunchSite) -> Iterator[IssueDraft]:
-    """Check that each section begins at the URL that the run configures."""
     for name, address in sorted(site.config.get("canonical_urls", {}).items()):
         section = {"product": "products"}.get(name, name)
         pages = [page for page in site.plan if page["section"] == section]
@@ -195,30 +186,28 @@ def _check_section_homes(site: LaunchSite) -> Iterator[IssueDraft]:
             yield WRONG_ADDRESS.draft(message, str(first["output_path"]))
 
 
-def _check_required_headings(file: PageFile) -> Iterator[IssueDraft]:
+def _list_missing_headings(file: PageFile) -> list[str]:
     present = {heading.text.casefold() for heading in file.headings}
-    for required in file.plan.get("required_headings", ()):
-        if required.casefold() not in present:
-            yield MISSING_HEADING.draft(f"the heading {required!r} is missing", file.path)
+    return [text for text in file.plan.get("required_headings", ()) if text.casefold() not in present]
 
 
 def fix_headings(case: FixCase) -> FixResult:
     """Restore required headings: from the draft, or with the purpose of the page."""
     text = end_with_newline(case.text)
-    for heading_text in case.file.plan.get("required_headings", ()):
+    for heading in _list_missing_headings(case.file):
         file = PageFile(case.path, text, case.file.plan)
-        if heading_text.casefold() in {page_heading.text.casefold() for page_heading in file.headings}:
-            continue
-        drafted_section = _extract_section(case.drafted_file, heading_text) if case.drafted_file else ""
+        if heading not in _list_missing_headings(file):
+            continue  # the section of an earlier heading has it
+        drafted_section = _extract_section(case.drafted_file, heading) if case.drafted_file else ""
         renamed_line = _find_renamed_heading(file, case.drafted_file, drafted_section)
         if renamed_line:
             lines = text.split("\n")
             lines[renamed_line - 1] = drafted_section.split("\n", 1)[0]
             text = "\n".join(lines)
         else:
-            section = (
-                _drop_repeated_statements(text, drafted_section) or f"## {heading_text}\n\n{case.file.plan['purpose']}"
-            )
+            stated_lines = {line.strip() for line in text.split("\n") if CLAIM_MARKER_PATTERN.search(line)}
+            new_lines = (line for line in drafted_section.split("\n") if line.strip() not in stated_lines)
+            section = "\n".join(new_lines).strip("\n") or f"## {heading}\n\n{case.file.plan['purpose']}"
             text = f"{text}\n{section}\n"
     return text
 
@@ -228,10 +217,8 @@ def _extract_section(file: PageFile, heading_text: str) -> str:
     lines = file.text.split("\n")
     for index, page_heading in enumerate(file.headings):
         if page_heading.text.casefold() == heading_text.casefold():
-            following_lines = (
-                following.line for following in file.headings[index + 1 :] if following.level <= page_heading.level
-            )
-            return "\n".join(lines[page_heading.line - 1 : next(following_lines, len(lines) + 1) - 1]).strip("\n")
+            following = (item.line for item in file.headings[index + 1 :] if item.level <= page_heading.level)
+            return "\n".join(lines[page_heading.line - 1 : next(following, len(lines) + 1) - 1]).strip("\n")
     return ""
 
 
@@ -246,21 +233,10 @@ def _find_renamed_heading(file: PageFile, draft: PageFile | None, drafted_sectio
     return 0
 
 
-def _drop_repeated_statements(text: str, section: str) -> str:
-    """Return a drafted section without the statements that the page already makes."""
-    stated_lines = {line.strip() for line in text.split("\n") if CLAIM_MARKER_PATTERN.search(line)}
-    return "\n".join(line for line in section.split("\n") if line.strip() not in stated_lines).strip("\n")
-
-
 def _find_unknown_commands(site: LaunchSite, file: PageFile) -> Iterator[tuple[int, str]]:
     for fence in file.fences:
         for number, command in find_unknown_commands(fence.code, fence.language, site.facts):
             yield fence.line + number, command
-
-
-def _check_install_commands(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    for line, command in _find_unknown_commands(site, file):
-        yield UNKNOWN_COMMAND.draft(f"no evidence knows this install command: {command}", file.path, line)
 
 
 def fix_install_commands(case: FixCase) -> FixResult:

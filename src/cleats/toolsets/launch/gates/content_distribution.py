@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cleats.toolsets.launch.gates.code_blocks import index_snippets, normalise_code, remove_code_blocks
-from cleats.toolsets.launch.gates.link_targets import resolve_url_path
+from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import end_with_newline
+from cleats.toolsets.launch.gates.page_edits import end_with_newline, index_snippets, normalise_code, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 
 
@@ -24,7 +23,10 @@ def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
         yield from _check_table_of_contents(site, file)
         yield from _check_workflow_coverage(site, file)
         yield from _check_forbidden_topics(site, file)
-    yield from _check_limitations(site)
+    stated_ids = {claim.claim_id for file in site.files for claim in file.claims}
+    for claim_id in site.facts.get("claim_groups", {}).get("limitations", ()):
+        if claim_id not in stated_ids:
+            yield MISSING_LIMITATION.draft(f"no page tells of the limitation {claim_id}")
     yield from _check_sections(site)
 
 
@@ -44,45 +46,28 @@ def _check_claim_quota(file: PageFile) -> Iterator[IssueDraft]:
 
 
 def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    """Check that a page makes the claims and shows the snippets that its plan requires."""
     stated_ids = {claim.claim_id for claim in file.claims}
     for claim_id in file.plan["required_claim_ids"]:
         if claim_id not in stated_ids:
             yield MISSING_CLAIM.draft(f"the page leaves out the claim {claim_id}", file.path)
-    snippets_by_code = index_snippets(site)
-    tags = {
-        tag for fence in file.fences for tag in snippets_by_code.get(normalise_code(fence.code), {}).get("tags", ())
-    }
+    catalogue = index_snippets(site)
+    snippets = [catalogue.get(normalise_code(fence.code), {}) for fence in file.fences]
+    tags = {tag for snippet in snippets for tag in snippet.get("tags", ())}
     for tag in file.plan["required_snippet_tags"]:
         if tag not in tags:
             yield MISSING_SNIPPET.draft(f"the page shows no code for {tag!r}", file.path)
 
 
-def _check_limitations(site: LaunchSite) -> Iterator[IssueDraft]:
-    """Check that each known limitation of the product is stated on some page."""
-    stated_ids = {claim.claim_id for file in site.files for claim in file.claims}
-    for claim_id in site.facts.get("claim_groups", {}).get("limitations", ()):
-        if claim_id not in stated_ids:
-            yield MISSING_LIMITATION.draft(f"no page tells of the limitation {claim_id}")
-
-
-def list_child_pages(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]]:
-    """Return the planned pages that a table of contents must list."""
-    child_entries = []
-    for child_name in _read_strategy(file).get("child_pages", ()):
-        for entry in site.plan:
-            names = (entry["slug"], entry["output_path"], entry["url_path"])
-            if child_name in names and entry["section"] == file.section:
-                child_entries.append(entry)
-                break
-    return child_entries
-
-
 def _list_missing_children(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]]:
-    """Return the planned pages that a table of contents must list and does not."""
     page_path = str(file.plan.get("url_path", "/"))
     linked_paths = {resolve_url_path(link.target, page_path).rstrip("/") for link in file.links}
-    return [child for child in list_child_pages(site, file) if child["url_path"].rstrip("/") not in linked_paths]
+    entries: dict[str, Mapping[str, Any]] = {}
+    for entry in site.plan:
+        for name in (entry["slug"], entry["output_path"], entry["url_path"]):
+            if entry["section"] == file.section:
+                entries.setdefault(name, entry)
+    children = [entries[name] for name in _read_strategy(file).get("child_pages", ()) if name in entries]
+    return [child for child in children if child["url_path"].rstrip("/") not in linked_paths]
 
 
 def _check_table_of_contents(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:

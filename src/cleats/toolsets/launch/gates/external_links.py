@@ -6,15 +6,14 @@ the host. Each redirect is checked like the link itself.
 """
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import urljoin, urlsplit
 
 import anyio
 import httpx2
 
 from cleats.system.http_client import create_client, is_public_address
-from cleats.toolsets.launch.gates.internal_links import fix_broken_links
-from cleats.toolsets.launch.gates.link_targets import LinkResolver
+from cleats.toolsets.launch.gates.internal_links import LinkResolver, fix_broken_links
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite
 
@@ -33,10 +32,8 @@ PAGE_UNREACHABLE = IssueKind("GATE_EXTERNAL_UNREACHABLE", "warn", "Follow the li
 
 
 async def check_external_links(site: LaunchSite) -> list[GateMessage]:
-    if site.job.settings.get("offline"):
-        return ["not asked: the operator works offline"]
-    if site.config.get("offline_mode"):
-        return ["not asked: the run works offline"]
+    if site.job.settings.get("offline") or site.config.get("offline_mode"):
+        return [f"not asked: the {'operator' if site.job.settings.get('offline') else 'run'} works offline"]
     locations_by_url: dict[str, list[tuple[str, int]]] = {}
     resolver = LinkResolver(site)
     for file in site.files:
@@ -46,26 +43,16 @@ async def check_external_links(site: LaunchSite) -> list[GateMessage]:
     allowed_hosts = tuple(site.job.settings.get("link_hosts") or ())
     answers: dict[str, str] = {}
     slots = anyio.CapacityLimiter(MAX_CONCURRENT_REQUESTS)
-    async with (
-        create_client(timeout=REQUEST_TIMEOUT_SECONDS) as client,
-        anyio.create_task_group() as tasks,
-    ):
+    async with create_client(timeout=REQUEST_TIMEOUT_SECONDS) as client, anyio.create_task_group() as tasks:
         for url in sorted(locations_by_url):
             tasks.start_soon(_request_url, client, slots, url, allowed_hosts, answers)
-    return _report_answers(locations_by_url, answers)
-
-
-def _report_answers(
-    locations_by_url: Mapping[str, Sequence[tuple[str, int]]], answers: Mapping[str, str]
-) -> list[GateMessage]:
     messages: list[GateMessage] = []
     for url, locations in sorted(locations_by_url.items()):
         answer = answers[url]
         messages.append(f"{url}: {answer}")
-        if answer == "there":
-            continue
         kind = PAGE_GONE if answer == "gone" else PAGE_UNREACHABLE
-        messages.extend(kind.draft(f"{answer}: {url}", path, line) for path, line in locations)
+        if answer != "there":
+            messages.extend(kind.draft(f"{answer}: {url}", path, line) for path, line in locations)
     return messages
 
 

@@ -6,15 +6,8 @@ from typing import Any
 
 from cleats.system import front_matter
 from cleats.toolsets.launch.gates.model import FileRemoval, FixResult
-from cleats.toolsets.launch.patching.patches import (
-    ConflictError,
-    SitePatch,
-    apply_patch_to_text,
-    make_create_patch,
-    make_delete_patch,
-    make_front_matter_patch,
-    make_range_patch,
-)
+from cleats.toolsets.launch.patching import patches
+from cleats.toolsets.launch.patching.patches import ConflictError, SitePatch, apply_patch_to_text
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 
 _PATCHABLE_TYPES = (str, bool, int, type(None))
@@ -23,19 +16,14 @@ come back as text."""
 
 
 def build_patches(path: str, before: str | None, answer: FixResult) -> list[SitePatch]:
-    """Return the patches for the result of a rule; none when it changes nothing."""
+    """Return the patches for the result of a rule: of front matter keys when only those differ."""
     if answer is None or answer == before:
         return []
     if isinstance(answer, FileRemoval):
-        return [] if before is None else [make_delete_patch(path, before)]
+        return [] if before is None else [patches.make_delete_patch(path, before)]
     if before is None:
-        return [make_create_patch(path, answer)]
-    return [build_update_patch(path, before, answer)]
-
-
-def build_update_patch(path: str, before: str, fixed_text: str) -> SitePatch:
-    """Return a patch of the front matter keys when only those differ, otherwise of the lines."""
-    return _patch_front_matter(path, before, fixed_text) or _patch_lines(path, before, fixed_text)
+        return [patches.make_create_patch(path, answer)]
+    return [_patch_front_matter(path, before, answer) or _patch_lines(path, before, answer)]
 
 
 def _patch_front_matter(path: str, before: str, fixed_text: str) -> SitePatch | None:
@@ -44,7 +32,7 @@ def _patch_front_matter(path: str, before: str, fixed_text: str) -> SitePatch | 
         changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
         if not old or not changed or not all(isinstance(value, _PATCHABLE_TYPES) for value in changed.values()):
             return None
-        patch = make_front_matter_patch(path, before, changed)
+        patch = patches.make_front_matter_patch(path, before, changed)
         return patch if apply_patch_to_text(patch, before) == fixed_text else None
     except (front_matter.FrontMatterError, ConflictError):  # a patch of keys cannot express how it is written
         return None
@@ -60,7 +48,7 @@ def _patch_lines(path: str, before: str, fixed_text: str) -> SitePatch:
     head = min(_count_equal_lines(old, new), min(len(old), len(new)) - tail)
     middle = new[head : len(new) - tail]
     text = "\n".join(middle) + "\n" if middle else ""
-    patch = make_range_patch(path, before, head + 1, len(old) - tail, text)
+    patch = patches.make_range_patch(path, before, head + 1, len(old) - tail, text)
     if apply_patch_to_text(patch, before) != fixed_text:
         raise ValueError(f"the patch of {path} does not lead to the fixed text")
     return patch
@@ -76,10 +64,9 @@ def select_issue(report: Mapping[str, Any], tried_ids: Collection[str], codes: C
     `codes` are the error codes that have a rule. The order is that of every list of issues:
     severity, gate, path, line, id.
     """
-    issues = sorted(map(Issue.from_json, report["issues"]), key=lambda issue: issue.sort_key)
-    for issue in issues:
-        is_open = issue.status == "OPEN" and issue.severity in BLOCKING_SEVERITIES
-        if is_open and issue.issue_id not in tried_ids and issue.error_code in codes and issue.path:
+    for issue in _list_open_issues(report):
+        is_fixable = issue.severity in BLOCKING_SEVERITIES and issue.error_code in codes and issue.path
+        if is_fixable and issue.issue_id not in tried_ids:
             return issue
     return None
 
@@ -98,8 +85,10 @@ def list_tried_issues(facts: Mapping[str, Any]) -> frozenset[str]:
 
 def list_sibling_issues(report: Mapping[str, Any], issue: Issue) -> list[Issue]:
     """Return all open issues with the same code in the same file."""
-    return [
-        sibling
-        for sibling in sorted(map(Issue.from_json, report["issues"]), key=lambda sibling: sibling.sort_key)
-        if (sibling.error_code, sibling.path, sibling.status) == (issue.error_code, issue.path, "OPEN")
-    ]
+    issues = _list_open_issues(report)
+    return [it for it in issues if (it.error_code, it.path) == (issue.error_code, issue.path)]
+
+
+def _list_open_issues(report: Mapping[str, Any]) -> list[Issue]:
+    issues = sorted(map(Issue.from_json, report["issues"]), key=lambda issue: issue.sort_key)
+    return [issue for issue in issues if issue.status == "OPEN"]

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from cleats.system import front_matter
@@ -47,13 +48,10 @@ def has_type(value: Any, type_name: str) -> bool:
 
 
 def _is_date(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
     try:
-        dt.datetime.fromisoformat(value)
-    except ValueError:
+        return isinstance(value, dt.date) or bool(dt.datetime.fromisoformat(value))
+    except (TypeError, ValueError):
         return False
-    return True
 
 
 KEY_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
@@ -61,7 +59,7 @@ KEY_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "integer": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "date": ("a date", lambda value: isinstance(value, dt.date) or _is_date(value)),
+    "date": ("a date", _is_date),
     "array_string": (
         "a list of texts",
         lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
@@ -72,10 +70,6 @@ KEY_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 # The fixes keep all keys that can be kept, as they were written. A value comes from the draft, then from the other
 # pages of the section, then from the plan. A key that none of them has is left alone.
-
-
-def fix_missing_keys(case: FixCase) -> FixResult:
-    return _update_keys(case, _choose_values(case, absent_from=case.file.front))
 
 
 def fix_key_types(case: FixCase) -> FixResult:
@@ -118,12 +112,8 @@ def fix_invalid_front_matter(case: FixCase) -> FixResult:
 
 def _keep_readable_keys(lines: list[str]) -> list[str]:
     """Return the lines of the keys that parse separately, without duplicates, as written."""
-    chunks: list[list[str]] = []
-    for line in lines:
-        if _YAML_KEY_PATTERN.match(line) or not chunks:
-            chunks.append([line])
-        else:
-            chunks[-1].append(line)
+    starts = [number for number, line in enumerate(lines) if _YAML_KEY_PATTERN.match(line) or number == 0]
+    chunks = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
     readable_lines: list[str] = []
     for chunk in chunks:
         try:
@@ -150,7 +140,6 @@ def _choose_values(case: FixCase, absent_from: Collection[str] = ()) -> dict[str
 
 
 def _choose_value(case: FixCase, key: str) -> Any:
-    """Return the value that a key should have, or None when it is unknown."""
     rules = case.site.front_matter_contracts.get(case.file.section, {})
     kind = rules.get("key_types", {}).get(key, "unknown")
     draft_front = case.drafted_file.front if case.drafted_file else {}
@@ -190,7 +179,10 @@ MISSING_FRONT_MATTER = IssueKind(
     "GATE_FRONTMATTER_MISSING", "error", "Begin the page with front matter.", fix_missing_front_matter
 )
 MISSING_KEY = IssueKind(
-    "GATE_FRONTMATTER_KEY_MISSING", "error", "Add the key; the section's other pages have it.", fix_missing_keys
+    "GATE_FRONTMATTER_KEY_MISSING",
+    "error",
+    "Add the key; the section's other pages have it.",
+    lambda case: _update_keys(case, _choose_values(case, absent_from=case.file.front)),
 )
 WRONG_TYPE = IssueKind(
     "GATE_FRONTMATTER_KEY_TYPE", "error", "Give the key a value of the type that other pages have.", fix_key_types

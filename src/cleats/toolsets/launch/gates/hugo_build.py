@@ -5,14 +5,16 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from cleats.system.processes import process
 from cleats.system.processes.process import StartError
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.registry import describe_exit
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
 from cleats.toolsets.launch.runs.issues import Severity
 
@@ -50,10 +52,7 @@ class HugoBuild:
     @property
     def config_arguments(self) -> list[str]:
         """The arguments that make Hugo use this configuration."""
-        parts = PurePosixPath(self.config).parts
-        if len(parts) > 1 and parts[0] == "config":
-            return ["--configDir", "config"]
-        return ["--config", self.config]
+        return ["--configDir", "config"] if self.config.startswith("config/") else ["--config", self.config]
 
 
 def plan_builds(site: LaunchSite) -> tuple[list[HugoBuild], list[str]]:
@@ -81,18 +80,16 @@ async def run_hugo(site: LaunchSite, build: HugoBuild, *arguments: str) -> proce
     Raises:
         StartError: Hugo cannot be started.
     """
-    hugo_folder = site.scratch / "hugo"
-    for folder in ("cache", "resources", "home"):
-        (hugo_folder / folder).mkdir(parents=True, exist_ok=True)
+    folders = {name: site.scratch / "hugo" / name for name in ("cache", "resources", "home")}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
     env = {
-        "HOME": str(hugo_folder / "home"),
-        "TMPDIR": str(hugo_folder / "home"),
-        "PATH": str(hugo_folder / "home"),  # an empty folder: no program can be found
+        **dict.fromkeys(("HOME", "TMPDIR", "PATH"), str(folders["home"])),  # an empty PATH: no program can be found
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "TZ": "UTC",
-        "HUGO_CACHEDIR": str(hugo_folder / "cache"),
-        "HUGO_RESOURCEDIR": str(hugo_folder / "resources"),
+        "HUGO_CACHEDIR": str(folders["cache"]),
+        "HUGO_RESOURCEDIR": str(folders["resources"]),
         **HUGO_SANDBOX_VARIABLES,
     }
     outer_env = site.job.settings.get("git_env", {})
@@ -103,26 +100,15 @@ async def run_hugo(site: LaunchSite, build: HugoBuild, *arguments: str) -> proce
     return await process.run(argv, cwd=site.scratch, env=env)
 
 
-async def read_hugo_settings(site: LaunchSite, build: HugoBuild) -> Mapping[str, Any] | None:
-    """Return the configuration as Hugo understands it, or None when Hugo cannot read it."""
-    completed = await run_hugo(site, build, "config", "--format", "json")
-    if completed.exit_code != 0:
-        return None
-    try:
-        hugo_settings: dict[str, Any] = json.loads(completed.stdout)
-    except ValueError:
-        return None
-    return hugo_settings
-
-
 def find_outside_folders(hugo_settings: Mapping[str, Any], worktree: Path) -> list[str]:
     """Return the settings that would make Hugo read outside the worktree."""
-    outside_entries = []
-    for name, value in _iterate_folders(hugo_settings):
-        resolved = (worktree / value).resolve()
-        if not resolved.is_relative_to(worktree.resolve()):
-            outside_entries.append(f"{name} = {value if not Path(value).is_absolute() else '(absolute)'}")
-    return sorted(set(outside_entries))
+    return sorted(
+        {
+            f"{name} = {'(absolute)' if Path(value).is_absolute() else value}"
+            for name, value in _iterate_folders(hugo_settings)
+            if not (worktree / value).resolve().is_relative_to(worktree.resolve())
+        }
+    )
 
 
 def _iterate_folders(node: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -154,14 +140,11 @@ them."""
 
 async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
     messages: list[GateMessage] = []
-    links = [change.path for change in site.changes if change.kind == "link"]
-    if links:
-        messages.append(BUILD_REFUSED.draft("the site holds a link", links[0]))
-        return messages
+    if links := [change.path for change in site.changes if change.kind == "link"]:
+        return [BUILD_REFUSED.draft("the site holds a link", links[0])]
     if (special_path := _find_special_file(site.job.site)) is not None:
         message = "the site holds something that is no file: whoever reads it waits for ever"
-        messages.append(BUILD_REFUSED.draft(message, special_path))
-        return messages
+        return [BUILD_REFUSED.draft(message, special_path)]
     for build in plan_builds(site)[0]:
         messages.append(f"build {build.config}")
         try:
@@ -172,7 +155,6 @@ async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
 
 
 def _find_special_file(root: Path) -> str | None:
-    """Return the first pipe, socket or device of a site, which git does not see."""
     for directory, folders, names in os.walk(root):
         folders[:] = sorted(folder for folder in folders if folder != ".git")
         for name in sorted(names):
@@ -183,9 +165,13 @@ def _find_special_file(root: Path) -> str | None:
 
 
 async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:
-    hugo_settings = await read_hugo_settings(site, build)
-    if hugo_settings is None:
-        return [BUILD_FAILED.draft("Hugo cannot read the configuration", build.config)]
+    completed = await run_hugo(site, build, "config", "--format", "json")
+    hugo_settings: Mapping[str, Any] = {}
+    with suppress(ValueError):
+        hugo_settings = json.loads(completed.stdout) if completed.exit_code == 0 else {}
+    if not hugo_settings:
+        message = f"Hugo cannot read the configuration: {describe_exit(completed)}"
+        return [BUILD_FAILED.draft(message, build.config)]
     if outside_folders := find_outside_folders(hugo_settings, site.job.site):
         message = f"not built: the configuration reads outside the site: {outside_folders[0]}"
         return [BUILD_REFUSED.draft(message, build.config)]
@@ -193,32 +179,29 @@ async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:
     completed = await run_hugo(site, build, *HUGO_BUILD_ARGUMENTS, "--destination", str(folder))
     lines = site.scrub(completed.stderr.decode(errors="replace")).splitlines()
     # Warnings and errors are the only lines of Hugo that are the same in every build.
-    messages: list[GateMessage] = [
-        *sorted({f"{build.name}: {line}" for line in lines if _LOG_LINE_PATTERN.match(line)})
-    ]
-    messages.extend(_draft_issues(site, lines))
+    log_lines = sorted({f"{build.name}: {line}" for line in lines if _LOG_LINE_PATTERN.match(line)})
+    messages: list[GateMessage] = [*log_lines, *_draft_issues(site, lines)]
     if completed.exit_code != 0:
         if not any(isinstance(entry, IssueDraft) and entry.severity == "blocker" for entry in messages):
-            messages.append(BUILD_FAILED.draft(f"Hugo ended with code {completed.exit_code}", build.config))
+            messages.append(BUILD_FAILED.draft(f"Hugo ended with {describe_exit(completed)}", build.config))
         return messages
     base = urlsplit(str(hugo_settings.get("baseurl", "")))
     hosts = frozenset(filter(None, (*build.hosts, base.hostname)))
-    site.built_sites[build.name] = BuiltSite(folder, build.sections, hosts, base.path or "/")
-    messages.extend(_check_planned_addresses(site, site.built_sites[build.name]))
+    built_site = site.built_sites[build.name] = BuiltSite(folder, build.sections, hosts, base.path or "/")
+    for entry in site.plan:
+        is_built = entry["section"] in built_site.sections and site.read_text(entry["output_path"]) is not None
+        if is_built and built_site.find_file(entry["url_path"]) is None:
+            message = f"the page is not at its planned address {entry['url_path']}"
+            messages.append(WRONG_BUILD_ADDRESS.draft(message, entry["output_path"]))
     return messages
 
 
 def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
     drafts = set()
-    for line in lines:
-        log_match = _LOG_LINE_PATTERN.match(line)
-        if log_match is None:
-            continue
+    for log_match in filter(None, map(_LOG_LINE_PATTERN.match, lines)):
         message = re.sub(r"\s+", " ", log_match.group(2)).strip()[:400]
-        location = next(
-            (item for item in _LOCATION_PATTERN.finditer(message) if site.read_text(item["path"]) is not None),
-            None,
-        )
+        locations = (it for it in _LOCATION_PATTERN.finditer(message) if site.read_text(it["path"]) is not None)
+        location = next(locations, None)
         path, line_number = ("", 0) if location is None else (location["path"], int(location["line"] or 0))
         if log_match.group(1) == "ERROR":
             drafts.add(BUILD_FAILED.draft(message, path, line_number))
@@ -230,18 +213,8 @@ def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
 
 def _is_about_launch(site: LaunchSite, path: str, message: str) -> bool:
     """Return whether a warning is about a page of this launch, not about the rest of the site."""
-    if any(change.path == path for change in site.changes):
-        return True
-    return any(str(entry["url_path"]).rstrip("/") in message for entry in site.plan)
-
-
-def _check_planned_addresses(site: LaunchSite, built_site: BuiltSite) -> Iterator[IssueDraft]:
-    for entry in site.plan:
-        if entry["section"] not in built_site.sections or site.read_text(entry["output_path"]) is None:
-            continue
-        if built_site.find_file(entry["url_path"]) is None:
-            message = f"the page is not at its planned address {entry['url_path']}"
-            yield WRONG_BUILD_ADDRESS.draft(message, entry["output_path"])
+    is_changed = any(change.path == path for change in site.changes)
+    return is_changed or any(str(entry["url_path"]).rstrip("/") in message for entry in site.plan)
 
 
 GATE = Gate(

@@ -1,11 +1,18 @@
-"""Every link between pages of the site must lead to an existing page, and to an anchor on it."""
+"""Every link between pages of the site must lead to an existing page, and to an anchor on it.
+
+Without a build, links are looked up in the planned pages and the files of the site, which misses
+the menus and aliases that only Hugo knows.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
 
-from cleats.toolsets.launch.gates.link_targets import LinkResolver, LinkTarget, resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.page_edits import edit_prose, remove_lines
 from cleats.toolsets.launch.gates.page_text import LIST_ITEM_PATTERN, is_navigation_item
@@ -13,6 +20,89 @@ from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite, PageFile
 
 HUGO_REFERENCE_PATTERN = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
 _SOURCE_FILE_PATTERN = re.compile(r"\.md(?:$|[?#])")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTarget:
+    """A parsed link. `kind` is page, outside, other (mail, phone, data) or broken."""
+
+    kind: str
+    host: str = ""
+    path: str = ""
+    anchor: str = ""
+
+
+class LinkResolver:
+    """All addresses that can be linked to on the sites of a run."""
+
+    def __init__(self, site: LaunchSite) -> None:
+        self._site = site
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        built_hosts = (host for built_site in self._site.built_sites.values() for host in built_site.hosts)
+        return frozenset({*self._site.profile.sections_by_host, *built_hosts})
+
+    @cached_property
+    def planned_pages(self) -> dict[tuple[str, str], PageFile]:
+        """The pages of the run by host and path."""
+        return {(self.get_host(file), file.plan["url_path"]): file for file in self._site.files if file.plan}
+
+    def get_host(self, file: PageFile) -> str:
+        """Return the host of a page; empty for a site that has only one."""
+        return self._site.profile.get_section(file.section).host if file.section else ""
+
+    def find_built_site(self, host: str, section: str = "") -> BuiltSite | None:
+        """Return the build that serves a host, or a section of a site with one host."""
+        built_sites = self._site.built_sites.values()
+        return next((it for it in built_sites if (host in it.hosts if host else section in it.sections)), None)
+
+    def parse_link(self, file: PageFile, link: str) -> LinkTarget:
+        """Parse a link of a page."""
+        try:
+            parts = urlsplit(link)
+            host = (parts.hostname or "").lower()
+        except ValueError:
+            return LinkTarget("broken")
+        if parts.scheme and parts.scheme not in ("http", "https"):
+            return LinkTarget("other")
+        if host and host not in self.hosts:
+            return LinkTarget("outside", host, parts.path)
+        path = parts.path or "/" if host else urljoin(str(file.plan.get("url_path", "/")), parts.path)
+        return LinkTarget("page", host or self.get_host(file), path, unquote(parts.fragment))
+
+    @cached_property
+    def source_addresses(self) -> frozenset[tuple[str, str]]:
+        """The addresses that the source files of the site get under Hugo's rules."""
+        addresses = set()
+        profile = self._site.profile
+        hosts_by_root = {section.root: section.host for section in profile.sections if section.host}
+        for path in _list_files(self._site.job.site / profile.site.content_root):
+            host = hosts_by_root.get(path.parts[0], "")
+            addresses.add((host, _derive_url_path(PurePosixPath(*path.parts[1:]) if host else path)))
+        for path in _list_files(self._site.job.site / "static"):
+            addresses.update((host, f"/{path}") for host in ("", *hosts_by_root.values()))
+        return frozenset(addresses)
+
+
+def _list_files(folder: Path) -> list[PurePosixPath]:
+    return [PurePosixPath(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file()]
+
+
+def resolve_url_path(link: str, page_path: str = "") -> str:
+    """Return the path of a link on the page at `page_path`; empty when it cannot be parsed."""
+    try:
+        return urlsplit(urljoin(page_path, link)).path
+    except ValueError:
+        return ""
+
+
+def _derive_url_path(file: PurePosixPath) -> str:
+    if file.suffix != ".md":
+        return f"/{file.as_posix()}"
+    stem = file.name.removesuffix(".md").split(".", 1)[0]
+    folder = "" if str(file.parent) == "." else f"{file.parent.as_posix()}/"
+    return f"/{folder}".lower() if stem in ("_index", "index") else f"/{folder}{stem}/".lower()
 
 
 def check_internal_links(site: LaunchSite) -> Iterator[GateMessage]:
@@ -25,7 +115,10 @@ def check_internal_links(site: LaunchSite) -> Iterator[GateMessage]:
         for link in file.links:
             yield from _check_link(resolver, file, link.target, link.line)
         for image in file.images:
-            yield from _check_image(resolver, file, image.target, image.line)
+            target = resolver.parse_link(file, image.target)
+            is_checked = image.target.strip() and "{{" not in image.target and target.kind == "page"
+            if is_checked and explain_broken_link(resolver, file, image.target, target):
+                yield MISSING_IMAGE.draft(f"there is no such image: {image.target}", file.path, image.line)
         yield from _check_references(site, file)
 
 
@@ -74,8 +167,7 @@ def _explain_in_build(
             return None
     target_file = built_site.find_file(target.path)
     if target_file is None:
-        similar_file = built_site.find_file_ignoring_case(target.path)
-        if similar_file is not None:
+        if built_site.find_file_ignoring_case(target.path) is not None:
             return WRONG_CASE, f"the link differs in case from the page: {link}"
         return BROKEN_LINK, f"the link leads to no page: {link}"
     anchors = built_site.list_anchors(target_file) if target_file.endswith(".html") else frozenset()
@@ -88,16 +180,6 @@ def _explain_missing_anchor(link: str, target: LinkTarget, anchors: frozenset[st
     return MISSING_ANCHOR, f"the page has no place of this name: {link}"
 
 
-def _check_image(resolver: LinkResolver, file: PageFile, link: str, line: int) -> Iterator[IssueDraft]:
-    if not link.strip() or "{{" in link:
-        return
-    target = resolver.parse_link(file, link)
-    if target.kind != "page":
-        return
-    if explain_broken_link(resolver, file, link, target):
-        yield MISSING_IMAGE.draft(f"there is no such image: {link}", file.path, line)
-
-
 def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
     """Check Hugo references; the build rejects a wrong one, this gate reports its line."""
     content = site.job.site / site.profile.site.content_root
@@ -108,13 +190,9 @@ def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
             if not path:
                 continue
             base_folders = [content] if path.startswith("/") else [page_folder, content]
-            candidates = [
-                base_folder / f"{path.strip('/')}{ending}"
-                for base_folder in base_folders
-                for ending in ("", ".md", "/index.md", "/_index.md")
-            ]
+            names = [f"{path.strip('/')}{ending}" for ending in ("", ".md", "/index.md", "/_index.md")]
             is_found_by_name = "/" not in path and any(content.rglob(f"{path.removesuffix('.md')}.md"))
-            if not is_found_by_name and not any(candidate.is_file() for candidate in candidates):
+            if not is_found_by_name and not any((base / name).is_file() for base in base_folders for name in names):
                 yield BROKEN_REFERENCE.draft(f"the reference leads to no page: {reference}", file.path, number)
 
 
@@ -170,10 +248,7 @@ def fix_insecure_links(case: FixCase) -> str:
     return _replace_links(case, lambda target, _words: target.replace("http://", "https://", 1))
 
 
-TargetChooser = Callable[[str, str], str | None]
-
-
-def _replace_links(case: FixCase, choose_target: TargetChooser) -> str:
+def _replace_links(case: FixCase, choose_target: Callable[[str, str], str | None]) -> str:
     """Replace each target of an issue by the chosen one; when that is None, only the text stays."""
     targets = case.message_targets
     inline_pattern = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?([^)]*)\)")
@@ -208,24 +283,20 @@ def _replace_links(case: FixCase, choose_target: TargetChooser) -> str:
         line = tag_pattern.sub(replace_tag, inline_pattern.sub(replace_inline, line))
         return autolink_pattern.sub(replace_autolink, line)
 
-    return _remove_dead_items(case.text, edit_prose(case, edit_line))
-
-
-def _remove_dead_items(before: str, edited_text: str) -> str:
-    """Remove the bullets that were only navigation and have lost their link."""
-    removed_lines = [
+    edited_text = edit_prose(case, edit_line)
+    line_pairs = zip(case.text.split("\n"), edited_text.split("\n"), strict=True)
+    dead_items = [  # bullets that were only navigation and have lost their link
         number
-        for number, (old, new) in enumerate(zip(before.split("\n"), edited_text.split("\n"), strict=True), start=1)
+        for number, (old, new) in enumerate(line_pairs, start=1)
         if old != new
         and (item := LIST_ITEM_PATTERN.match(old))
         and is_navigation_item(old[item.end() :])
         and not is_navigation_item(new[item.end() :])
     ]
-    return remove_lines(edited_text, removed_lines)
+    return remove_lines(edited_text, dead_items)
 
 
 def _find_intended_url(case: FixCase, target: str, link_text: str) -> str | None:
-    """Return the URL of the planned page that a wrong link clearly means, or None."""
     path, _, fragment = target.partition("#")
     slug = resolve_url_path(path).rstrip("/").rsplit("/", 1)[-1].removesuffix(".md").lower()
     folded_text = link_text.strip("`*_ ").casefold()
@@ -236,11 +307,7 @@ def _find_intended_url(case: FixCase, target: str, link_text: str) -> str | None
     candidates = in_section or by_slug or by_title
     if len(candidates) != 1 or candidates[0]["output_path"] == case.path:
         return None
-    return _build_url(case, candidates[0], fragment)
-
-
-def _build_url(case: FixCase, entry: Mapping[str, Any], fragment: str) -> str:
-    profile = case.site.profile
+    entry, profile = candidates[0], case.site.profile
     host = profile.get_section(entry["section"]).host
     page_host = profile.get_section(case.file.section).host if case.file.section else host
     address = str(entry["url_path"]) if host == page_host else f"https://{host}{entry['url_path']}"

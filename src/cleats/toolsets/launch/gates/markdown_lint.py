@@ -1,8 +1,7 @@
 """The Markdown of each page must be clean: readable structure, no marks that break rendering.
 
-The rules are implemented here. A linter from npm would bring Node to every validation; the one from
-PyPI is slow and brings nine packages; and each rule here has a fix that must parse the page in the
-same way.
+No linter is used: those from npm need Node, the one from PyPI is slow and brings nine packages, and
+each rule here has a fix that must parse the page in the same way.
 """
 
 import re
@@ -10,15 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from cleats.toolsets.launch.gates.code_blocks import index_snippets, is_install_block, normalise_code
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.page_edits import (
     edit_lines,
     edit_prose,
     end_with_newline,
+    index_snippets,
+    is_install_block,
     list_code_lines,
-    list_prose_lines,
+    normalise_code,
     remove_lines,
+    remove_named_lines,
 )
 from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
@@ -36,8 +37,7 @@ _CRAMPED_HEADING_PATTERN = re.compile(r"^( {0,3}#{1,6})(?=[^#\s])")
 _EMPTY_ALT_PATTERN = re.compile(r"!\[\s*\]\(([^)\s]+)([^)]*)\)")
 _EMPTY_LINK_PATTERN = re.compile(r"(?<!!)\[([^\]]*)\]\(\s*\)|<a\s+href=(?:\"\s*\"|'\s*')\s*>(.*?)</a>")
 _UNSAFE_HTML_PATTERN = re.compile(
-    r"<\s*/?\s*(?:script|iframe|object|embed|form)\b|<[^<>]*\son[a-z]+\s*=|javascript:",
-    re.IGNORECASE,
+    r"<\s*/?\s*(?:script|iframe|object|embed|form)\b|<[^<>]*\son[a-z]+\s*=|javascript:", re.IGNORECASE
 )
 
 
@@ -49,22 +49,25 @@ def check_markdown(site: LaunchSite) -> Iterator[GateMessage]:
 
 def lint_page(file: PageFile) -> Iterator[IssueDraft]:
     """Yield everything that is wrong with the Markdown of a page."""
-    yield from _check_file(file)
-    yield from _check_headings(file)
-    yield from _check_lines(file)
-    yield from _check_code_blocks(file)
-    yield from _check_links(file)
-
-
-def _check_file(file: PageFile) -> Iterator[IssueDraft]:
     if not file.body.strip():
         yield EMPTY_PAGE.draft("the page says nothing", file.path)
     for kind, edit_text, message in TEXT_RULES:
         if edit_text(file.text) != file.text:
             yield kind.draft(message, file.path)
+    yield from _check_headings_and_links(file)
+    yield from _check_lines(file)
+    for fence in file.fences:
+        if not fence.language:
+            yield FENCE_LANGUAGE.draft("a code block does not say its language", file.path, fence.line)
+    if open_line := find_open_fence(file.body)[0]:
+        yield OPEN_FENCE.draft("a code block is never closed", file.path, file.body_line + open_line - 1)
+    for image in file.images:
+        if not image.alt.strip():
+            message = f"the image {image.target!r} has no text for those who cannot see it"
+            yield IMAGE_ALT.draft(message, file.path, image.line)
 
 
-def _check_headings(file: PageFile) -> Iterator[IssueDraft]:
+def _check_headings_and_links(file: PageFile) -> Iterator[IssueDraft]:
     previous_level = 1
     heading_texts: set[str] = set()
     for heading in file.headings:
@@ -80,6 +83,9 @@ def _check_headings(file: PageFile) -> Iterator[IssueDraft]:
         elif heading.text in heading_texts:
             yield TWIN_HEADING.draft(f"two headings are named {heading.text!r}", file.path, heading.line)
         heading_texts.add(heading.text)
+    for link in file.links:
+        if not link.target.strip():
+            yield EMPTY_LINK.draft("a link leads nowhere", file.path, link.line)
 
 
 def _check_lines(file: PageFile) -> Iterator[IssueDraft]:
@@ -100,17 +106,8 @@ def _check_lines(file: PageFile) -> Iterator[IssueDraft]:
 
 
 def _find_repeated_blanks(file: PageFile) -> list[int]:
-    """Return the numbers of the blank lines that follow another one."""
     blank_lines = {number for number, line in file.prose if not line.strip()}
     return sorted(number for number in blank_lines if number - 1 in blank_lines)
-
-
-def _check_code_blocks(file: PageFile) -> Iterator[IssueDraft]:
-    for fence in file.fences:
-        if not fence.language:
-            yield FENCE_LANGUAGE.draft("a code block does not say its language", file.path, fence.line)
-    if open_line := find_open_fence(file.body)[0]:
-        yield OPEN_FENCE.draft("a code block is never closed", file.path, file.body_line + open_line - 1)
 
 
 def find_open_fence(body: str) -> tuple[int, str]:
@@ -127,24 +124,9 @@ def find_open_fence(body: str) -> tuple[int, str]:
     return open_line, mark
 
 
-def _check_links(file: PageFile) -> Iterator[IssueDraft]:
-    for link in file.links:
-        if not link.target.strip():
-            yield EMPTY_LINK.draft("a link leads nowhere", file.path, link.line)
-    for image in file.images:
-        if not image.alt.strip():
-            message = f"the image {image.target!r} has no text for those who cannot see it"
-            yield IMAGE_ALT.draft(message, file.path, image.line)
-
-
 def find_bare_urls(line: str) -> list[str]:
     """Return the URLs in a line that are not inside a link, code or a tag."""
     return _BARE_URL_PATTERN.findall(_LINKED_URL_PATTERN.sub(" ", CODE_SPAN_PATTERN.sub(" ", line)))
-
-
-def _strip_trailing_spaces(line: str) -> str:
-    """Remove the spaces at the end, except the two or more that break a line."""
-    return line if line.endswith("  ") and line.strip() else line.rstrip()
 
 
 def fix_text(case: FixCase) -> FixResult:
@@ -164,14 +146,14 @@ def fix_blank_lines(case: FixCase) -> FixResult:
 def fix_heading_spacing(case: FixCase) -> FixResult:
     """Put an empty line before and after each heading."""
     lines = case.text.split("\n")
-    prose = list_prose_lines(case.file)
+    prose = dict(case.file.prose)
     edited_lines: list[str] = []
     for number, line in enumerate(lines, start=1):
-        is_heading = number in prose and _HEADING_PATTERN.match(line)
-        if is_heading and edited_lines and edited_lines[-1].strip() and number - 1 in prose:
+        is_heading = _HEADING_PATTERN.match(prose.get(number, ""))
+        if is_heading and prose.get(number - 1, "").strip() and edited_lines[-1].strip():
             edited_lines.append("")
         edited_lines.append(line)
-        if is_heading and number < len(lines) and number + 1 in prose and lines[number].strip():
+        if is_heading and prose.get(number + 1, "").strip():
             edited_lines.append("")
     return "\n".join(edited_lines)
 
@@ -201,11 +183,9 @@ def fix_fence_languages(case: FixCase) -> FixResult:
     """Name the language of the snippet, of a shell for install commands, otherwise plain text."""
     catalogue = index_snippets(case.site)
     names: dict[int, str] = {}
-    for fence in case.file.fences:
+    for fence in (fence for fence in case.file.fences if not fence.language):
         snippet = catalogue.get(normalise_code(fence.code))
-        fallback = "bash" if is_install_block(fence) else "text"
-        if not fence.language:
-            names[fence.line] = snippet["language"] if snippet else fallback
+        names[fence.line] = snippet["language"] if snippet else "bash" if is_install_block(fence) else "text"
     return edit_lines(case.text, lambda number, line: line.rstrip() + names[number] if number in names else line)
 
 
@@ -249,27 +229,14 @@ SKIPPED_LEVEL = IssueKind(
 SECOND_TITLE = IssueKind(
     "GATE_LINT_SECOND_TITLE", "warn", "Lower the headings of the page by one level.", fix_second_title
 )
-EMPTY_HEADING = IssueKind(
-    "GATE_LINT_EMPTY_HEADING",
-    "warn",
-    "Name the heading, or take it away.",
-    lambda case: remove_lines(case.text, case.lines),
-)
+EMPTY_HEADING = IssueKind("GATE_LINT_EMPTY_HEADING", "warn", "Name the heading, or take it away.", remove_named_lines)
 TWIN_HEADING = IssueKind("GATE_LINT_TWIN_HEADING", "info", "Give one of the headings another name.")
 HEADING_SPACE = IssueKind(
     "GATE_LINT_HEADING_SPACE", "warn", "Put an empty line before and after the heading.", fix_heading_spacing
 )
-HEADING_MARK = IssueKind(
-    "GATE_LINT_HEADING_MARK",
-    "warn",
-    "Put a space after the marks of the heading.",
-    fix_lines,
-)
+HEADING_MARK = IssueKind("GATE_LINT_HEADING_MARK", "warn", "Put a space after the marks of the heading.", fix_lines)
 TRAILING_SPACE = IssueKind(
-    "GATE_LINT_TRAILING_SPACE",
-    "warn",
-    "Take the spaces at the end of the line away.",
-    fix_lines,
+    "GATE_LINT_TRAILING_SPACE", "warn", "Take the spaces at the end of the line away.", fix_lines
 )
 TAB_CHARACTER = IssueKind("GATE_LINT_TAB", "warn", "Use spaces.", fix_lines)
 BLANK_LINES = IssueKind("GATE_LINT_BLANK_LINES", "warn", "Keep one empty line.", fix_blank_lines)
@@ -282,12 +249,8 @@ EMPTY_LINK = IssueKind(
     "GATE_LINT_EMPTY_LINK", "error", "Give the link a target, or keep only its words.", fix_empty_links
 )
 IMAGE_ALT = IssueKind("GATE_LINT_IMAGE_ALT", "warn", "Say what the image shows.", fix_image_alts)
-UNSAFE_HTML = IssueKind(
-    "GATE_LINT_UNSAFE_HTML",
-    "blocker",
-    "Take the HTML away; a shortcode of the site may do what it did.",
-    fix_unsafe_html,
-)
+_REMOVE_HTML = "Take the HTML away; a shortcode of the site may do what it did."
+UNSAFE_HTML = IssueKind("GATE_LINT_UNSAFE_HTML", "blocker", _REMOVE_HTML, fix_unsafe_html)
 EMPTY_PAGE = IssueKind(
     "GATE_LINT_EMPTY_PAGE", "error", "Write the page, or take it out of the plan.", lambda case: case.draft
 )
@@ -304,7 +267,12 @@ TEXT_RULES: tuple[EditRule, ...] = (
 )
 LINE_RULES: tuple[EditRule, ...] = (
     (HEADING_MARK, lambda line: _CRAMPED_HEADING_PATTERN.sub(r"\1 ", line), "a heading needs a space after its marks"),
-    (TRAILING_SPACE, _strip_trailing_spaces, "spaces end the line"),
+    # Two or more spaces at the end break a line.
+    (
+        TRAILING_SPACE,
+        lambda line: line if line[-2:] == "  " and line.strip() else line.rstrip(),
+        "spaces end the line",
+    ),
     (TAB_CHARACTER, lambda line: line.expandtabs(4), "a tab in the text"),
 )
 

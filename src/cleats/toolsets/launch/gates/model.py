@@ -1,12 +1,9 @@
 """The types of gates, issues and fixes.
 
-A gate inspects the site and reports what is wrong with it. It changes nothing. A check yields issue
-drafts, and plain lines for its log; the runner adds ids, severities for the profile, and a verdict.
-
-The module of a gate defines every kind of issue that the gate reports, with its remedy and its fix.
-A fix receives one file with all issues of one kind in it, and returns the new text of the file. It
-repairs all of them: they usually have one cause, and a run has few attempts. It never touches
-another file, never adds a claim, and returns None when it does not know what is right.
+A gate inspects the site and changes nothing. Its module defines every kind of issue that it reports,
+with its remedy and its fix. A fix receives one file with all issues of one kind in it and repairs all
+of them: they usually have one cause, and a run has few attempts. It never touches another file, never
+adds a claim, and returns None when it does not know what is right.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -35,7 +32,6 @@ class FixCase:
 
     site: LaunchSite
     issue: Issue
-    """The issue that was selected."""
     issues: Sequence[Issue]
     """All issues of the same code in the same file, including the selected one."""
     existing_text: str | None
@@ -59,9 +55,8 @@ class FixCase:
     def draft(self) -> str | None:
         """The text of the page as it was drafted."""
         name = f"drafts/{self.file.section}/{self.path}"
-        if not self.file.plan or not self.site.job.has_artifact(name):
-            return None
-        return self.site.job.read(name).decode()
+        has_draft = self.file.plan and self.site.job.has_artifact(name)
+        return self.site.job.read(name).decode() if has_draft else None
 
     @cached_property
     def drafted_file(self) -> PageFile | None:
@@ -129,8 +124,7 @@ class Gate:
     strict_seconds: float = 120.0
     tools: tuple[str, ...] = ()
     reads_pages: bool = False
-    """Whether the gate judges pages line by line; lines that the launch did not write are then
-    ignored."""
+    """Whether the gate judges pages line by line, and only lines that the launch wrote."""
 
     def choose_timeout(self, profile: str) -> float:
         """Return the seconds that the gate may take under a validation profile."""

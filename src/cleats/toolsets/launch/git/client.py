@@ -1,9 +1,7 @@
 """Git for untrusted repositories: one commit is fetched, and nothing of it is run.
 
-Commands are hardened by `cleats.system.git`. There are no prompts, hooks, filters, submodules or
-large files from a second server. A symbolic link of the repository becomes a plain file with its target as
-text, so no reader can be led out of the checkout. A checkout appears complete, by a rename, or not
-at all.
+Commands are hardened by `cleats.system.git`. A symbolic link of the repository becomes a plain file,
+so no reader can be led out of the checkout, which appears complete, by a rename, or not at all.
 """
 
 import re
@@ -120,7 +118,11 @@ async def clone_commit(
         await git.run(url, "config", *setting.split("=", 1))
     report_progress(f"Fetching {redact_url(url)} at {sha[:12]}")
     await _fetch_commit(git, url, sha, size_limit)
-    await _check_tree_size(git, url, sha, size_limit)
+    listing = await git.run(url, "ls-tree", "-r", "-l", "-z", "--full-tree", sha)
+    sizes = [entry.split(None, 4)[3] for entry in listing.split(b"\0") if entry]
+    # A tree may be small as objects but large as files.
+    if sum(int(size) for size in sizes if size.isdigit()) > size_limit or len(sizes) > MAX_REPOSITORY_FILES:
+        raise _too_large_error(size_limit)
     await git.run(url, "checkout", "--quiet", "--detach", sha)
     partial_target.rename(target)
 
@@ -153,11 +155,7 @@ class HardenedGit:
     """True if nobody else writes in the folder, so that its settings need no check."""
 
     async def run(
-        self,
-        url: str,
-        *args: str,
-        stdin: bytes | None = None,
-        seconds: float = ANSWER_TIMEOUT_SECONDS,
+        self, url: str, *args: str, stdin: bytes | None = None, seconds: float = ANSWER_TIMEOUT_SECONDS
     ) -> bytes:
         """Run a git command and return its output; `url` is the repository that an error names.
 
@@ -170,7 +168,12 @@ class HardenedGit:
         except GitError:
             raise ToolError(ErrorCode.TOOLCHAIN_MISSING, "git is not installed.") from None
         if self.root is not None and not self.is_private and not has_harmless_settings(self.root):
-            raise _changed_settings_error(self.root)
+            raise ToolError(
+                ErrorCode.ILLEGAL_STATE,
+                f"somebody changed the git settings of the checkout {self.root.name!r}",
+                hint="Put its .git/config back as it was; a launch needs no setting of yours there.",
+                details={"reason": "git_config"},
+            )
         try:
             with anyio.fail_after(seconds):
                 completed = await process.run(
@@ -187,18 +190,12 @@ class HardenedGit:
         if completed.exit_code != 0:
             stderr = completed.stderr.decode(errors="replace")
             fault = classify_fault(stderr)
-            if fault is GitFault.OTHER and self._is_disk_full():
-                fault = GitFault.DISK_FULL
+            with suppress(OSError):  # git does not always report that the disk is full
+                if fault is GitFault.OTHER and self.root and shutil.disk_usage(self.root).free < _MIN_FREE_BYTES:
+                    fault = GitFault.DISK_FULL
             explanation = f" ({rejection})" if (rejection := extract_rejection_reason(stderr)) else ""
             raise _git_error(fault, url, f"git {args[0]} failed", explanation)
         return completed.stdout
-
-    def _is_disk_full(self) -> bool:
-        """Return whether the disk is full where git writes, which git does not always report."""
-        try:
-            return self.root is not None and shutil.disk_usage(self.root).free < _MIN_FREE_BYTES
-        except OSError:
-            return False
 
 
 async def _fetch_commit(git: HardenedGit, url: str, sha: str, size_limit: int) -> None:
@@ -211,8 +208,10 @@ async def _fetch_commit(git: HardenedGit, url: str, sha: str, size_limit: int) -
             raise
         refs = ("+refs/heads/*:refs/seen/heads/*", "+refs/tags/*:refs/seen/tags/*")
         await _run_with_size_limit(git, size_limit, url, "fetch", *options, "--", url, *refs)
-        if await _read_object_type(git, sha) != "commit":
-            raise _git_error(GitFault.UNKNOWN_COMMIT, url, f"no commit {sha}") from None
+        with suppress(ToolError):
+            if await git.run("", "cat-file", "-t", sha) == b"commit\n":
+                return
+        raise _git_error(GitFault.UNKNOWN_COMMIT, url, f"no commit {sha}") from None
 
 
 async def _run_with_size_limit(git: HardenedGit, size_limit: int, url: str, *args: str) -> None:
@@ -238,21 +237,6 @@ async def _run_with_size_limit(git: HardenedGit, size_limit: int, url: str, *arg
         raise fault
 
 
-async def _read_object_type(git: HardenedGit, sha: str) -> str:
-    try:
-        return (await git.run("", "cat-file", "-t", sha)).decode().strip()
-    except ToolError:
-        return ""
-
-
-async def _check_tree_size(git: HardenedGit, url: str, sha: str, size_limit: int) -> None:
-    """Raise an error for a tree that is small as objects but large as files."""
-    listing = await git.run(url, "ls-tree", "-r", "-l", "-z", "--full-tree", sha)
-    sizes = [entry.split(None, 4)[3] for entry in listing.split(b"\0") if entry]
-    if sum(int(size) for size in sizes if size.isdigit()) > size_limit or len(sizes) > MAX_REPOSITORY_FILES:
-        raise _too_large_error(size_limit)
-
-
 def _too_large_error(size_limit: int) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_INPUT,
@@ -271,15 +255,6 @@ def _git_error(fault: GitFault, url: str, operation: str, explanation: str = "")
     )
 
 
-def _changed_settings_error(root: Path) -> ToolError:
-    return ToolError(
-        ErrorCode.ILLEGAL_STATE,
-        f"somebody changed the git settings of the checkout {root.name!r}",
-        hint="Put its .git/config back as it was; a launch needs no setting of yours there.",
-        details={"reason": "git_config"},
-    )
-
-
 def _measure_folder(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
@@ -289,7 +264,6 @@ def _measure_folder(folder: Path) -> int:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a partial checkout, including read-only objects."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     elif folder.exists():

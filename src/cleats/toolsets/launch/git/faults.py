@@ -56,57 +56,25 @@ _FAULT_DESCRIPTIONS: Final = {
     GitFault.OTHER: "the repository cannot be read or written",
 }
 
-_FAULT_PATTERNS: Final[tuple[tuple[GitFault, tuple[str, ...]], ...]] = (
-    (GitFault.DISK_FULL, ("No space left on device", "Disk quota exceeded")),
+_FAULT_PATTERNS: Final[tuple[tuple[GitFault, str], ...]] = (
+    (GitFault.DISK_FULL, "No space left on device|Disk quota exceeded"),
     # These are reported as rejections, too, but not because of a rule.
-    (GitFault.PUSH_CONFLICT, (r"\(stale info\)", r"\(fetch first\)", "cannot lock ref", "failed to lock")),
-    (GitFault.NETWORK, (r"\[remote rejected\][^\n]*\(internal server error\)",)),
-    (GitFault.PUSH_REJECTED, (r"\[(remote )?rejected\]", "hook declined", "protected branch")),
-    (GitFault.PROTOCOL, (r"transport '[^']*' not allowed", "is not a git command")),
-    (
-        GitFault.UNKNOWN_COMMIT,
-        ("not our ref", "unadvertised object", "couldn't find remote ref", "is not a tree"),
-    ),
+    (GitFault.PUSH_CONFLICT, r"\(stale info\)|\(fetch first\)|cannot lock ref|failed to lock"),
+    (GitFault.NETWORK, r"\[remote rejected\][^\n]*\(internal server error\)"),
+    (GitFault.PUSH_REJECTED, r"\[(remote )?rejected\]|hook declined|protected branch"),
+    (GitFault.PROTOCOL, "transport '[^']*' not allowed|is not a git command"),
+    (GitFault.UNKNOWN_COMMIT, "not our ref|unadvertised object|couldn't find remote ref|is not a tree"),
     (
         GitFault.ACCESS_DENIED,
-        (
-            "Authentication failed",
-            "could not read (Username|Password)",
-            "Permission denied",
-            "error: 40[13]",
-            "terminal prompts disabled",
-            "dubious ownership",
-            "Host key verification",
-        ),
+        "Authentication failed|could not read (Username|Password)|Permission denied|error: 40[13]",
     ),
-    (
-        GitFault.NOT_FOUND,
-        (
-            "Repository not found",
-            "repository '[^']*' not found",
-            "does not exist",
-            "error: 404",
-            "not appear to be a git repository",
-            "not a git repository",
-        ),
-    ),
-    (
-        GitFault.NETWORK,
-        (
-            "Could not resolve",
-            "Connection (timed out|refused|reset|closed)",
-            "Operation (timed out|too slow)",
-            "Failed to connect|Couldn't connect",
-            "early EOF",
-            "hung up unexpectedly",
-            "unexpected disconnect",
-            "RPC failed",
-            r"error: (429|5\d\d)",
-            "Network is unreachable|No route to host",
-            "Empty reply",
-            "Temporary failure",
-        ),
-    ),
+    (GitFault.ACCESS_DENIED, "error: 40[13]|terminal prompts disabled|dubious ownership|Host key verification"),
+    (GitFault.NOT_FOUND, "Repository not found|repository '[^']*' not found|does not exist|error: 404"),
+    (GitFault.NOT_FOUND, "not appear to be a git repository|not a git repository"),
+    (GitFault.NETWORK, "Could not resolve|Connection (timed out|refused|reset|closed)|Failed to connect"),
+    (GitFault.NETWORK, "Couldn't connect|Operation (timed out|too slow)|Network is unreachable|No route to host"),
+    (GitFault.NETWORK, "early EOF|hung up unexpectedly|unexpected disconnect|RPC failed|Empty reply|Temporary failure"),
+    (GitFault.NETWORK, r"error: (429|5\d\d)"),
 )
 """Patterns in order of precedence: git ends most failures with a line about the remote."""
 
@@ -122,7 +90,5 @@ def extract_rejection_reason(stderr: str) -> str:
 
 def classify_fault(stderr: str) -> GitFault:
     """Return the first fault whose patterns match the error output of git."""
-    for fault, patterns in _FAULT_PATTERNS:
-        if any(re.search(pattern, stderr, re.IGNORECASE) for pattern in patterns):
-            return fault
-    return GitFault.OTHER
+    faults = (fault for fault, pattern in _FAULT_PATTERNS if re.search(pattern, stderr, re.IGNORECASE))
+    return next(faults, GitFault.OTHER)

@@ -1,8 +1,7 @@
 """Patches from drafts: new pages with their weights, and links to them from existing pages.
 
-New pages come after their siblings: their weights are raised by the largest existing one. A page
-above them that the launch may change gets a link to the first of them, under the heading that the
-site uses for such links, or under a new one.
+New pages come after their siblings: their weights are raised by the largest existing one. The index
+above them gets a link to the first of them, if the launch may change it.
 """
 
 import difflib
@@ -12,14 +11,8 @@ from typing import Any
 
 from cleats.contract.errors import ToolError
 from cleats.system import front_matter
-from cleats.toolsets.launch.patching.patches import (
-    ConflictError,
-    SitePatch,
-    apply_patch_to_text,
-    make_anchor_patch,
-    make_create_patch,
-    make_range_patch,
-)
+from cleats.toolsets.launch.patching import patches
+from cleats.toolsets.launch.patching.patches import ConflictError, SitePatch, apply_patch_to_text
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.site import pages
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
@@ -35,14 +28,13 @@ def plan_patches(
     folders = {_find_sibling_folder(path) for path in drafts}
     largest_weights = {folder: _find_largest_weight(folder, tree, drafts) for folder in folders}
     new_pages = [
-        make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)]))
+        patches.make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)]))
         for path, text in sorted(drafts.items())
     ]
     return [*new_pages, *_plan_links(drafts, plan, guard)]
 
 
 def _find_sibling_folder(path: str) -> str:
-    """Return the folder that contains the siblings of a page."""
     page_path = PurePosixPath(path)
     is_bundle = page_path.name.startswith(("index.", "_index."))
     return str(page_path.parent.parent if is_bundle else page_path.parent)
@@ -74,7 +66,6 @@ def _raise_weight(text: str, largest: int) -> str:
 def _plan_links(
     drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard
 ) -> Iterator[SitePatch]:
-    """Link the first new page of each folder from the index above it, if that may be changed."""
     entries_by_index: dict[str, list[Mapping[str, Any]]] = {}
     for entry in plan:
         parent_folder = PurePosixPath(entry["output_path"]).parent.parent
@@ -91,22 +82,17 @@ def _plan_links(
 def _link_pages(path: str, text: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[SitePatch]:
     page = front_matter.parse_page(text)
     linked_targets = {link.target.rstrip("/") for link in pages.list_links(page.body)}
-    new_items = [
-        f"- [{entry['title']}]({entry['url_path']})"
-        for entry in entries
-        if entry["url_path"].rstrip("/") not in linked_targets
-    ]
-    if not new_items:
+    new_entries = [entry for entry in entries if entry["url_path"].rstrip("/") not in linked_targets]
+    items = "\n".join(f"- [{entry['title']}]({entry['url_path']})" for entry in new_entries)
+    if not items:
         return
-    items = "\n".join(new_items)
-    headings = pages.list_headings(page.body)
-    for heading in headings:
+    for heading in pages.list_headings(page.body):
         if heading.text.casefold() in LINK_HEADINGS:
-            yield make_anchor_patch(path, text, heading.text, items)
+            yield patches.make_anchor_patch(path, text, heading.text, items)
             return
     end = text.count("\n") + (not text.endswith("\n"))
     gap = "" if text.endswith("\n\n") else "\n"
-    yield make_range_patch(path, text, end + 1, end, f"{gap}## {NEW_HEADING}\n\n{items}\n")
+    yield patches.make_range_patch(path, text, end + 1, end, f"{gap}## {NEW_HEADING}\n\n{items}\n")
 
 
 def _read_page(guard: WorktreeGuard, path: str) -> str | None:
@@ -118,26 +104,20 @@ def _read_page(guard: WorktreeGuard, path: str) -> str | None:
         return None
 
 
-_CHANGE_LABELS: Mapping[str, str] = {
-    "create_file": "new",
-    "update_by_anchor": "changed",
-    "update_frontmatter_keys": "changed",
-    "update_file_range": "changed",
-    "delete_file": "removed",
-}
+_CHANGE_LABELS: Mapping[str, str] = {"create_file": "new", "delete_file": "removed"}
 
 
 def render_diff_report(bundle: Mapping[str, Any], guard: WorktreeGuard, product_name: str) -> str:
     """Render the changes file by file: the outline of a new page, the diff of a changed one."""
-    patches = bundle["patches"]
+    bundle_patches = bundle["patches"]
     lines = [f"# Changes for {product_name}", ""]
-    lines += [f"{len(patches)} patches on {len({p['path'] for p in patches})} files.", ""]
+    lines += [f"{len(bundle_patches)} patches on {len({patch['path'] for patch in bundle_patches})} files.", ""]
     lines += ["| File | Change | Lines |", "| --- | --- | --- |"]
     bodies: list[str] = []
-    for patch in patches:
+    for patch in bundle_patches:
         before = (guard.read(patch["path"]) or b"").decode("utf-8", "replace")
         count, body = _render_patch(patch, before)
-        lines.append(f"| {patch['path']} | {_CHANGE_LABELS[patch['type']]} | {count} |")
+        lines.append(f"| {patch['path']} | {_CHANGE_LABELS.get(patch['type'], 'changed')} | {count} |")
         bodies += ["", f"## {patch['path']}", "", *body]
     return "\n".join([*lines, *bodies]) + "\n"
 
@@ -153,9 +133,8 @@ def _render_patch(patch: Mapping[str, Any], before: str) -> tuple[str, list[str]
         new_text = apply_patch_to_text(patch, before)
     except ConflictError:  # reported when the bundle is applied
         return "?", ["The patch does not fit the file."]
-    changed = list(
-        difflib.unified_diff(before.splitlines(), new_text.splitlines(), "before", "after", lineterm="", n=2)
-    )
+    old_lines, new_lines = before.splitlines(), new_text.splitlines()
+    changed = list(difflib.unified_diff(old_lines, new_lines, "before", "after", lineterm="", n=2))
     added = sum(line.startswith("+") for line in changed[2:])
     removed = sum(line.startswith("-") for line in changed[2:])
     return f"+{added} -{removed}", ["````diff", *changed, "````"]

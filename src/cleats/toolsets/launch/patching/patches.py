@@ -41,13 +41,8 @@ class PatchConflict:
     message: str
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "patch_id": self.patch["patch_id"],
-            "type": self.patch["type"],
-            "path": self.patch["path"],
-            "reason": self.reason,
-            "message": self.message,
-        }
+        patch_fields = {name: self.patch[name] for name in ("patch_id", "type", "path")}
+        return {**patch_fields, "reason": self.reason, "message": self.message}
 
 
 def make_create_patch(path: str, text: str) -> SitePatch:
@@ -61,18 +56,12 @@ def make_anchor_patch(path: str, before: str, anchor: str, text: str) -> SitePat
 
 
 def make_front_matter_patch(path: str, before: str, updates: Mapping[str, Any]) -> SitePatch:
-    """Make a patch that sets keys of the front matter; None removes a key.
-
-    The other lines stay as written.
-    """
+    """Make a patch that sets keys of the front matter; None removes a key."""
     return _make_patch("update_frontmatter_keys", path, before, frontmatter_updates=dict(updates))
 
 
 def make_range_patch(path: str, before: str, start: int, end: int, text: str) -> SitePatch:
-    """Make a patch that replaces lines `start` to `end`.
-
-    When `end` is `start` - 1, the text is inserted before `start`.
-    """
+    """Make a patch that replaces lines `start` to `end`; an `end` of `start` - 1 inserts the text."""
     return _make_patch("update_file_range", path, before, start_line=start, end_line=end, new_content=text)
 
 
@@ -152,14 +141,14 @@ def make_conflict_error(conflicts: Sequence[PatchConflict]) -> ToolError:
     """Return one error for all patches that cannot be applied."""
     first = conflicts[0]
     remainder = f" So it is for {len(conflicts) - 1} more." if len(conflicts) > 1 else ""
-    is_occupied = any(entry.reason == "FILE_EXISTS_CONFLICT" for entry in conflicts)
+    hint = "Start another run, which plans from the site as it is now."
+    if any(entry.reason == "FILE_EXISTS_CONFLICT" for entry in conflicts):
+        hint = "A launch overwrites no page. Remove the pages from the site first, or launch only "
+        hint += "sections that it does not have."
     return ToolError(
         ErrorCode.INVALID_INPUT,
         f"The site does not take {first.patch['path']}: {first.message}.{remainder}",
-        hint="A launch overwrites no page. Remove the pages from the site first, or launch only "
-        "sections that it does not have."
-        if is_occupied
-        else "Start another run, which plans from the site as it is now.",
+        hint=hint,
         retryable=False,
         details={
             "error_code": "LINKER_PATCHER_CONFLICT_UNRESOLVABLE",
@@ -228,9 +217,8 @@ def _insert_under_heading(text: str, anchor: str, addition: str) -> str:
         raise ConflictError("ANCHOR_MISSING", f"no heading is named {anchor!r}")
     level, start = matches[0].level, matches[0].line
     lines = text.split("\n")
-    end = next(
-        (heading.line - 1 for heading in headings if heading.line > start and heading.level <= level), len(lines)
-    )
+    ends = (heading.line - 1 for heading in headings if heading.line > start and heading.level <= level)
+    end = next(ends, len(lines))
     above = "\n".join(lines[:end]).rstrip("\n")
     below = "\n".join(lines[end:]).strip("\n")
     # A list that continues needs no empty line; everything else does.

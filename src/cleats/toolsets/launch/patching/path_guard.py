@@ -1,13 +1,9 @@
 """The guard of a worktree: the only way in which a run reads or changes the site.
 
-A path is checked twice. First as text: it must be relative, POSIX, without tricks, and inside an
-allowed path component by component, so that `docs` never admits `docs-old`. Then on the disk: each
-folder on the way is opened from the one before it, never through a link, starting at a root that
-was opened once. A folder that is swapped between a check and a write is therefore not followed, and
-a root that is no longer the original folder is rejected.
-
-Each file is replaced by a rename, so a reader or a killed writer sees either the old bytes or the
-new ones.
+A path is checked as text, component by component, so that `docs` never admits `docs-old`. Then each
+folder on the way is opened from the one before it, never through a link, starting at a root that was
+opened once: a folder that is swapped between a check and a write is not followed. Each file is
+replaced by a rename, so a reader or a killed writer sees either the old bytes or the new ones.
 """
 
 import hashlib
@@ -22,16 +18,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.safe_paths import (
-    CREATE_FLAGS,
-    FOLDER_FLAGS,
-    NotRegularFileError,
-    can_open_below,
-    get_identity,
-    open_child_folder,
-    open_folder_below,
-    open_regular_file,
-)
+from cleats.system import safe_paths
+from cleats.system.safe_paths import get_identity
 from cleats.toolsets.launch.git.client import IGNORE_DIRTY_SUBMODULES, HardenedGit
 
 PARTIAL_FILE_SUFFIX = ".cleats-part"
@@ -57,12 +45,12 @@ class WorktreeGuard:
                 not inside it; CAPABILITY_MISSING on a system that cannot open files relative to a
                 folder.
         """
-        if not can_open_below():
+        if not safe_paths.can_open_below():
             raise ToolError(ErrorCode.CAPABILITY_MISSING, "This system cannot open files from a folder.")
         self._root = root
         self._allowed_parts = tuple(_split_path(entry.removesuffix("**")) for entry in allowed)
         try:
-            self._fd = os.open(root, FOLDER_FLAGS)
+            self._fd = os.open(root, safe_paths.FOLDER_FLAGS)
         except OSError:
             _raise_violation("the worktree is not a folder", "")
         weakref.finalize(self, os.close, self._fd)
@@ -90,10 +78,10 @@ class WorktreeGuard:
             if folder is None or self._stat_file(folder, name, path) is None:
                 return None
             try:
-                stream = open_regular_file(name, folder=folder)
+                stream = safe_paths.open_regular_file(name, folder=folder)
             except FileNotFoundError:
                 return None
-            except NotRegularFileError:
+            except safe_paths.NotRegularFileError:
                 _raise_violation("the path is not a plain file", path)
             except OSError:
                 _raise_violation("the path leads through a link", path)
@@ -121,7 +109,7 @@ class WorktreeGuard:
         partial_name = f".{name}{PARTIAL_FILE_SUFFIX}"
         with suppress(FileNotFoundError):
             os.unlink(partial_name, dir_fd=folder)
-        file = os.open(partial_name, CREATE_FLAGS, mode, dir_fd=folder)
+        file = os.open(partial_name, safe_paths.CREATE_FLAGS, mode, dir_fd=folder)
         try:
             with os.fdopen(file, "wb") as stream:
                 stream.write(data)
@@ -154,7 +142,7 @@ class WorktreeGuard:
     def _open_folder(self, names: Sequence[str], path: str, *, make: bool = False) -> Iterator[int | None]:
         """Open a folder below the root step by step; yield None when it does not exist."""
         self._verify_root(path)
-        with open_folder_below(self._fd, names, partial(self._open_child, path=path, make=make)) as folder:
+        with safe_paths.open_folder_below(self._fd, names, partial(self._open_child, path=path, make=make)) as folder:
             yield folder
 
     def _open_child(self, folder: int, name: str, *, path: str, make: bool) -> int | None:
@@ -164,14 +152,13 @@ class WorktreeGuard:
             with suppress(FileExistsError, FileNotFoundError):
                 os.mkdir(name, 0o755, dir_fd=folder)
         try:
-            return open_child_folder(folder, name)
+            return safe_paths.open_child_folder(folder, name)
         except FileNotFoundError:
             return None
         except OSError:
             _raise_violation("the path leads through a link or a file", path)
 
     def _stat_file(self, folder: int, name: str, path: str) -> os.stat_result | None:
-        """Return the status of a plain file, or None when there is nothing of this name."""
         if not _has_entry(folder, name, path):
             return None
         try:

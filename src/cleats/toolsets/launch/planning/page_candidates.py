@@ -1,10 +1,12 @@
-"""Candidates for pages: the mandatory ones of a profile, and those for which there is evidence.
+"""Candidates for pages, and the number of them that the evidence supports.
 
 An optional page needs its own content: a task with code, a module with enough documented names, or
-an example that no task covers.
+an example that no task covers. The tier of a launch is the configured one, or the one that the
+evidence supports; it is lowered by one step for each sign that the source is unreliable. Quotas
+follow from the tier.
 """
 
-import re
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +14,9 @@ from typing import Any
 
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
 from cleats.toolsets.launch.drafting.page_context import PageSubject, describe_symbol, strip_markup
-from cleats.toolsets.launch.drafting.tasks import find_workflow_snippets, is_starter
+from cleats.toolsets.launch.drafting.token_renderers import find_workflow_snippets, is_starter
 from cleats.toolsets.launch.profiles.parts import SiteSection
+from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 
 MIN_MODULE_NAMES = 4
 """The documented names from which a module gets its own page."""
@@ -52,11 +55,6 @@ def list_optional_pages(section: str, material: LaunchMaterial) -> list[PageCand
     generators = {"docs": _iter_task_pages, "reference": _iter_module_pages, "kb": _iter_example_pages}
     candidates = generators[section](material) if section in generators else ()
     return sorted(candidates, key=lambda candidate: candidate.sort_key)
-
-
-def slugify_title(title: str) -> str:
-    """Convert a title to a part of an address."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-")
 
 
 def _iter_task_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
@@ -133,3 +131,102 @@ def _iter_example_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
                     snippets=(snippet,),
                 ),
             )
+
+
+TIER_NAMES = ("minimal", "standard", "rich")
+SIZE_SHARES_BY_TIER: Mapping[str, float] = {"minimal": 0.3, "standard": 0.7, "rich": 1.0}
+"""The share of the maximum size of a section that a tier can use."""
+
+MIN_TRUSTED_CLAIMS = 5
+STANDARD_TIER_SCORE, RICH_TIER_SCORE = 30, 200
+"""Scores of evidence from which a launch is standard or rich."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceVolume:
+    """The amount of evidence."""
+
+    claims: int
+    snippets: int
+    symbols: int
+
+    @classmethod
+    def from_material(cls, material: LaunchMaterial) -> "EvidenceVolume":
+        return cls(len(material.claims), len(material.snippets), len(material.symbols))
+
+    @property
+    def score(self) -> int:
+        return 2 * self.claims + 3 * self.snippets + self.symbols
+
+    @property
+    def tier(self) -> str:
+        if self.score >= RICH_TIER_SCORE:
+            return "rich"
+        return "standard" if self.score >= STANDARD_TIER_SCORE else "minimal"
+
+    def as_json(self) -> dict[str, int]:
+        volume = {"claims": self.claims, "snippets": self.snippets, "api_symbols": self.symbols}
+        return volume | {"total_score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTier:
+    """The tier of a launch, with the reasons for adjustments."""
+
+    name: str
+    adjustments: tuple[dict[str, str], ...]
+
+
+def choose_tier(material: LaunchMaterial, inventory: Mapping[str, Any], volume: EvidenceVolume) -> LaunchTier:
+    """Choose the tier; every adjustment is recorded with its reason."""
+    initial_tier = str(material.config.get("launch_tier") or volume.tier)
+    tier_index = TIER_NAMES.index(initial_tier)
+    adjustments: list[dict[str, str]] = []
+    for signal, reason in _find_doubts(material, inventory, volume):
+        lower_index = max(0, tier_index - 1) if signal != "few_claims" else 0
+        adjustments.append(
+            {
+                "adjustment": "reduced" if lower_index < tier_index else "unchanged",
+                "reason": reason,
+                "signal": signal,
+                "from_tier": TIER_NAMES[tier_index],
+                "to_tier": TIER_NAMES[lower_index],
+            }
+        )
+        tier_index = lower_index
+    return LaunchTier(TIER_NAMES[tier_index], tuple(adjustments))
+
+
+def compute_quota(section: SiteSection, tier_name: str, target: int) -> int:
+    """Return the page quota of a section: its target, within the limits of profile and tier."""
+    max_pages = max(section.minimum, math.ceil(section.maximum * SIZE_SHARES_BY_TIER[tier_name]))
+    return max(section.minimum, len(section.pages), min(target, max_pages))
+
+
+def estimate_pages(section: str, mandatory_count: int, material: LaunchMaterial, volume: EvidenceVolume) -> int:
+    """Return the number of pages that the evidence could fill."""
+    features = len(material.list_group("key_features"))
+    sizes: Mapping[str, int] = {
+        "products": 1,
+        "docs": mandatory_count + len(material.workflows),
+        "reference": 1 + volume.symbols // 3,
+        "kb": mandatory_count + min(features, 5),
+        "blog": 1 + (volume.score > RICH_TIER_SCORE),
+    }
+    return max(mandatory_count, sizes.get(section, mandatory_count))
+
+
+def _find_doubts(
+    material: LaunchMaterial, inventory: Mapping[str, Any], volume: EvidenceVolume
+) -> list[tuple[str, str]]:
+    doubts: list[tuple[str, str]] = []
+    health = material.facts.get("repository_health", {})
+    if health and not health.get("ci_present") and not health.get("tests_present"):
+        doubts.append(("no_ci_no_tests", "The repository has neither tests nor continuous checks."))
+    if inventory.get("phantom_paths"):
+        doubts.append(("phantom_paths", "Its documents name examples that are not there."))
+    if any(item["resolution"] != "automatic" for item in material.evidence.get("contradictions", ())):
+        doubts.append(("contradictions", "Its own statements contradict each other."))
+    if volume.claims < MIN_TRUSTED_CLAIMS:
+        doubts.append(("few_claims", f"Only {volume.claims} statements have evidence."))
+    return doubts

@@ -13,7 +13,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page import PageTemplate, WrittenPage, find_template, write_page
 from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.planning import launch_tiers, planned_site
+from cleats.toolsets.launch.planning import page_candidates, planned_site
 from cleats.toolsets.launch.planning.page_candidates import PageCandidate, list_mandatory_pages, list_optional_pages
 from cleats.toolsets.launch.planning.planned_site import PlannedSite
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
@@ -29,11 +29,7 @@ CLAIM_QUOTAS_BY_ROLE: Mapping[str, tuple[int, int]] = {
 }
 """The least and the most claims of a page, by role."""
 
-_COVERAGE_BY_ROLE: Mapping[str, str] = {
-    "comprehensive_guide": "all",
-    "workflow_page": "single",
-    "feature_showcase": "single",
-}
+_COVERAGE_BY_ROLE = {"comprehensive_guide": "all", "workflow_page": "single", "feature_showcase": "single"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +59,15 @@ class PagePlanner:
                 evidence or no template, or with IA_PLANNER_URL_COLLISION.
         """
         config = self.material.config
-        volume = launch_tiers.EvidenceVolume.from_material(self.material)
-        tier = launch_tiers.choose_tier(self.material, self.inventory, volume)
+        volume = page_candidates.EvidenceVolume.from_material(self.material)
+        tier = page_candidates.choose_tier(self.material, self.inventory, volume)
         quotas: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         chosen_pages: list[DraftablePage] = []
         for section in config["required_sections"]:
             section_rules = self.site.profile.get_section(section)
-            target = launch_tiers.estimate_pages(section, len(section_rules.pages), self.material, volume)
-            quotas[section] = launch_tiers.compute_quota(section_rules, tier.name, target)
+            target = page_candidates.estimate_pages(section, len(section_rules.pages), self.material, volume)
+            quotas[section] = page_candidates.compute_quota(section_rules, tier.name, target)
             url_rules = self.site.load_url_rules(section)
             for locale in config["locales"]:
                 pages = list(self._choose_pages(section, locale, tier.name, quotas[section]))
@@ -82,7 +78,7 @@ class PagePlanner:
             self._complete_entry(entry, entries, page, tier.name)
             for entry, page in zip(entries, chosen_pages, strict=True)
         ]
-        order = list(config["required_sections"])
+        order = config["required_sections"]
         complete_entries.sort(key=lambda entry: (order.index(entry["section"]), entry["output_path"]))
         return {
             "schema_version": "1.0",
@@ -98,7 +94,6 @@ class PagePlanner:
         }
 
     def _choose_pages(self, section: str, locale: str, tier: str, max_pages: int) -> Iterator[DraftablePage]:
-        """Choose the pages of a section: the mandatory ones, then those with evidence."""
         section_rules = self.site.profile.get_section(section)
         mandatory_pages = list_mandatory_pages(section_rules)
         used_slugs = {mandatory_page.slug for mandatory_page in mandatory_pages}
@@ -120,9 +115,7 @@ class PagePlanner:
     def _try_page(self, candidate: PageCandidate, locale: str, tier: str) -> DraftablePage | str:
         """Try to write a page; return the reason if that is impossible."""
         template = find_template(
-            candidate.section,
-            candidate.slug,
-            candidate.role,
+            *(candidate.section, candidate.slug, candidate.role),
             folder=self.site.profile.templates_folder,
             locale=locale,
             variant=tier,
@@ -175,11 +168,7 @@ class PagePlanner:
             }
 
     def _complete_entry(
-        self,
-        entry: Mapping[str, Any],
-        entries: Sequence[Mapping[str, Any]],
-        page: DraftablePage,
-        tier: str,
+        self, entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], page: DraftablePage, tier: str
     ) -> dict[str, Any]:
         """Add what depends on the other pages: the final headings, and the links."""
         context = add_neighbours(self._build_context(page.candidate, tier), entry, entries)
@@ -213,7 +202,6 @@ class PagePlanner:
         }
 
     def _reject_collisions(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Reject two pages at one address, whether planned or already on the site."""
         paths_by_url: dict[str, str] = {}
         planned_paths = {entry["output_path"] for entry in entries}
         collisions: list[dict[str, str]] = []
@@ -228,8 +216,7 @@ class PagePlanner:
             address = planned_site.format_absolute_url(entry)
             other = paths_by_url.get(address) or existing_paths.get((entry["section"], entry["url_path"]))
             if other and other != entry["output_path"]:
-                pair = {"url_path": entry["url_path"], "first": other}
-                collisions.append({**pair, "second": entry["output_path"]})
+                collisions.append({"url_path": entry["url_path"], "first": other, "second": entry["output_path"]})
             paths_by_url.setdefault(address, entry["output_path"])
         if collisions:
             first = collisions[0]

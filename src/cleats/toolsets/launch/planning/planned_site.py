@@ -45,8 +45,7 @@ class PlannedSite:
 
     def load_url_rules(self, section: str) -> HugoUrlRules:
         """Return the rules for the addresses of a section."""
-        family = str(self.config["family"])
-        config_paths = self.profile.list_hugo_configs(section, family)
+        config_paths = self.profile.list_hugo_configs(section, str(self.config["family"]))
         config_path = next((path for path in config_paths if path in self.tree.paths), "")
         settings = hugo.read_hugo_settings(self.tree, config_path)
         return HugoUrlRules.from_settings(settings).with_paths(self.pages)
@@ -89,16 +88,10 @@ class PlannedSite:
 PlanEntry: TypeAlias = Mapping[str, Any]
 
 READING_ORDER = (
-    ("products", "_index"),
-    ("products", "overview"),
-    ("docs", "overview"),
-    ("docs", "installation"),
-    ("docs", "getting-started"),
-    ("docs", "developer-guide"),
-    ("reference", "_index"),
-    ("reference", "api-overview"),
-    ("kb", "faq"),
-    ("kb", "troubleshooting"),
+    *(("products", slug) for slug in ("_index", "overview")),
+    *(("docs", slug) for slug in ("overview", "installation", "getting-started", "developer-guide")),
+    *(("reference", slug) for slug in ("_index", "api-overview")),
+    *(("kb", slug) for slug in ("faq", "troubleshooting")),
 )
 """The pages that others link to, in the order in which a new reader needs them."""
 
@@ -144,13 +137,9 @@ def find_section_pages(entry: PlanEntry, entries: Sequence[PlanEntry]) -> dict[s
 
 
 def _list_section_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
-    """Return the other pages of the same section and language."""
-    own_scope = (entry["section"], _read_locale(entry))
-    return [
-        other
-        for other in entries
-        if (other["section"], _read_locale(other)) == own_scope and other["slug"] != entry["slug"]
-    ]
+    scope = (entry["section"], _read_locale(entry))
+    own_entries = [other for other in entries if (other["section"], _read_locale(other)) == scope]
+    return [other for other in own_entries if other["slug"] != entry["slug"]]
 
 
 def _find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:

@@ -1,12 +1,12 @@
 """A profile: everything that differs between the sites of different teams.
 
-It is a folder with a `profile.toml` and page templates. The built-in profiles are next to this
-module; the setting `launch_profiles` names folders with more, and one of those replaces a built-in
-profile of the same name. A profile is read completely and checked, against `profile.schema.json`
-and for contradictions, before anything uses it.
+It is a folder with a `profile.toml` and page templates, next to this module or in a folder that the
+setting `launch_profiles` names; those replace built-in profiles of the same name. A profile is
+checked completely, against `profile.schema.json` and for contradictions, before anything uses it.
 """
 
 import json
+import re
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,24 +19,12 @@ from msgspec import Struct
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.violations import Validator
-from cleats.toolsets.launch.profiles.parts import (
-    BRANCH_TEMPLATE_WORDS,
-    CHANGE_TEMPLATE_WORDS,
-    AliasedName,
-    Brand,
-    LayoutTemplates,
-    ProductFamilies,
-    ProductRepositories,
-    ProfileSite,
-    PublishingTemplates,
-    SiteSection,
-    ValidationGates,
-    fill_template,
-    list_placeholders,
-)
+from cleats.toolsets.launch.profiles import parts
+from cleats.toolsets.launch.profiles.parts import AliasedName, LayoutTemplates, SiteSection, fill_template
 
 PROFILE_FILE_NAME: Final = "profile.toml"
 BUILTIN_PROFILES_FOLDER: Final = Path(__file__).parent
+_PLAIN_NAME_PATTERN: Final = re.compile(r"[^\W_][\w.-]*")
 PROFILE_SCHEMA_PATH: Final = BUILTIN_PROFILES_FOLDER.parent / "schemas" / "profile.schema.json"
 
 
@@ -46,25 +34,23 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
     name: str
     title: str
     version: str
-    site: ProfileSite
+    site: parts.ProfileSite
     sections: tuple[SiteSection, ...]
     """The sections in the order in which they are processed."""
-    families: ProductFamilies
+    families: parts.ProductFamilies
     platforms: tuple[AliasedName, ...]
-    repositories: ProductRepositories
-    gates: ValidationGates
-    publishing: PublishingTemplates
-    brand: Brand
+    repositories: parts.ProductRepositories
+    gates: parts.ValidationGates
+    publishing: parts.PublishingTemplates
+    brand: parts.Brand
     folder: Path = Path()
 
     @property
     def templates_folder(self) -> Path:
-        """The folder of the page templates."""
         return self.folder / "templates"
 
     @property
     def sections_by_host(self) -> dict[str, SiteSection]:
-        """The sections by the host that serves them."""
         return {section.host: section for section in self.sections if section.host}
 
     def get_section(self, name: str) -> SiteSection:
@@ -78,7 +64,7 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
     def find_family(self, name: str) -> AliasedName | None:
         """Return the family with this name or alias, ignoring case, or None."""
         family = _find_by_name(self.families.known, name)
-        if family is None and self.families.open and _is_plain_name(name):
+        if family is None and self.families.open and _PLAIN_NAME_PATTERN.fullmatch(name):
             return AliasedName(name=name.lower(), title=name)
         return family
 
@@ -92,9 +78,7 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
 
     def resolve_layout(self, mode: str, platform: str) -> str:
         """Return the layout that a `layout_mode` selects."""
-        if mode != "auto":
-            return mode
-        return self.site.layout if platform else "v1"
+        return mode if mode != "auto" else self.site.layout if platform else "v1"
 
     def format_product_name(self, family: str, platform: str) -> str:
         """Return the name of the product in prose."""
@@ -150,24 +134,13 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         return [fill_template(template, values) for template in site_section.hugo_config]
 
     def _build_values(self, section: SiteSection, family: str, platform: str, locale: str) -> dict[str, str]:
-        is_default = locale == self.site.default_locale
-        return {
-            "root": section.root,
-            "host": section.host,
-            "section": section.name,
-            "family": family,
-            "platform": platform,
-            "locale": locale,
-            "suffix": "" if is_default else f".{locale}",
-        }
+        suffix = "" if locale == self.site.default_locale else f".{locale}"
+        section_values = {"root": section.root, "host": section.host, "section": section.name}
+        return {**section_values, "family": family, "platform": platform, "locale": locale, "suffix": suffix}
 
 
 def _find_by_name(items: Sequence[AliasedName], name: str) -> AliasedName | None:
     return next((item for item in items if name.casefold() in item.folded_names), None)
-
-
-def _is_plain_name(name: str) -> bool:
-    return bool(name) and all(character.isalnum() or character in "-_." for character in name) and name[0].isalnum()
 
 
 def load_named_profile(name: str, folders: Sequence[Path | str] = ()) -> Profile:
@@ -253,8 +226,8 @@ def _find_contradictions(profile: Profile, folder: Path) -> Iterator[dict[str, s
             pointer = f"/sections/{number}/{group}"
             yield from _find_template_faults(pointer, getattr(section, group), profile.site.layout)
     for name in ("branch", "commit_message", "commit_body", "pr_title"):
-        known_words = BRANCH_TEMPLATE_WORDS if name == "branch" else CHANGE_TEMPLATE_WORDS
-        for unknown in sorted(list_placeholders(getattr(profile.publishing, name)) - known_words):
+        known_words = parts.BRANCH_TEMPLATE_WORDS if name == "branch" else parts.CHANGE_TEMPLATE_WORDS
+        for unknown in sorted(parts.list_placeholders(getattr(profile.publishing, name)) - known_words):
             yield _make_fault(f"/publishing/{name}", f"{{{unknown}}} is unknown")
     yield from _find_duplicate_names("/families/known", profile.families.known)
     yield from _find_duplicate_names("/platforms", profile.platforms)
@@ -262,7 +235,7 @@ def _find_contradictions(profile: Profile, folder: Path) -> Iterator[dict[str, s
 
 def _find_template_faults(pointer: str, templates: LayoutTemplates, layout: str) -> Iterator[dict[str, str]]:
     for version in ("v1", "v2"):
-        for name in sorted(list_placeholders(templates.for_layout(version)) - _PATH_PLACEHOLDERS):
+        for name in sorted(parts.list_placeholders(templates.for_layout(version)) - _PATH_PLACEHOLDERS):
             yield _make_fault(f"{pointer}/{version}", f"{{{name}}} is unknown")
     if not templates.for_layout(layout):
         yield _make_fault(f"{pointer}/{layout}", "is missing, and it is the layout of the site")

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -166,21 +165,6 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER_PATTERN.sub(replace_placeholder, template)
 
 
-class _PatternSegment(NamedTuple):
-    name: str
-    times: str
-    """"" for once, "?" for at most once, "*" for any number."""
-
-
-@cache
-def _parse_pattern(pattern: str) -> tuple[_PatternSegment | str, ...]:
-    segments: list[_PatternSegment | str] = []
-    for part in filter(None, pattern.split("/")):
-        placeholder = _SEGMENT_PATTERN.fullmatch(part)
-        segments.append(_PatternSegment(placeholder[1], placeholder[2]) if placeholder else part)
-    return tuple(segments)
-
-
 SegmentMatcher = Callable[[str, str], str | None]
 """A function that returns the value of a segment for a placeholder; None when it does not match."""
 
@@ -188,30 +172,28 @@ SegmentMatcher = Callable[[str, str], str | None]
 def match_path(pattern: str, path: Sequence[str], match_segment: SegmentMatcher) -> dict[str, str] | None:
     """Return the values of a path under a pattern, or None.
 
-    The first match counts, and optional segments are matched before they are skipped.
+    A placeholder matches one segment, `{name?}` at most one, `{name*}` all that are left. The first
+    match counts, and optional segments are matched before they are skipped.
     """
-    return next(_iterate_matches(_parse_pattern(pattern), tuple(path), match_segment), None)
+    return next(_iterate_matches(list(filter(None, pattern.split("/"))), tuple(path), match_segment), None)
 
 
 def _iterate_matches(
-    pattern: Sequence[_PatternSegment | str], path: tuple[str, ...], match_segment: SegmentMatcher
+    pattern: Sequence[str], path: tuple[str, ...], match_segment: SegmentMatcher
 ) -> Iterator[dict[str, str]]:
     if not pattern:
-        if not path:
-            yield {}
+        yield from () if path else ({},)
         return
-    head, rest = pattern[0], pattern[1:]
-    if isinstance(head, str):
-        if path and path[0].lower() == head:
+    placeholder, rest = _SEGMENT_PATTERN.fullmatch(pattern[0]), pattern[1:]
+    if placeholder is None:
+        if path and path[0].lower() == pattern[0]:
             yield from _iterate_matches(rest, path[1:], match_segment)
         return
-    if head.times == "*":
-        yield {head.name: "/".join(path)} if path else {}
+    name, times = placeholder.groups()
+    if times == "*":
+        yield {name: "/".join(path)} if path else {}
         return
-    if path and (value := match_segment(head.name, path[0])) is not None:
-        yield from (
-            {head.name: value, **remaining_values}
-            for remaining_values in _iterate_matches(rest, path[1:], match_segment)
-        )
-    if head.times == "?":
+    if path and (value := match_segment(name, path[0])) is not None:
+        yield from ({name: value, **values} for values in _iterate_matches(rest, path[1:], match_segment))
+    if times == "?":
         yield from _iterate_matches(rest, path, match_segment)

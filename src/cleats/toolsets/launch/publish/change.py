@@ -15,11 +15,10 @@ from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_contents, list_changed_paths
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.parts import fill_template
-from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher
+from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher, ServiceClient
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
 from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, RunChange, publish_error
-from cleats.toolsets.launch.publish.service_client import ServiceClient
 from cleats.toolsets.launch.runs.job import WorkerJob
 
 REPORT_FILE_NAME: Final = "validation_report.json"
@@ -84,7 +83,6 @@ async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str])
 
 
 def _find_validated_hash(job: WorkerJob) -> str:
-    """Return the hash of the worktree that the last validation report covers, "" without one."""
     numbers = [int(step.removeprefix("validate:")) for step in job.facts if _is_validation_step(step)]
     return str(job.facts[f"validate:{max(numbers)}"]["worktree_sha256"]) if numbers else ""
 
@@ -103,7 +101,6 @@ def _is_validation_step(step: str) -> bool:
 async def _build_patch_bundle(
     job: WorkerJob, base: str, files: Sequence[ChangedFile], env: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Build the patches of a change: a replaced file is deleted and then created again."""
     git = HardenedGit(env, job.site)
     listing = await git.run("", "ls-tree", "-r", "-z", "--name-only", base)
     base_paths = {name.decode(errors="surrogateescape") for name in listing.split(b"\0") if name}
@@ -152,12 +149,10 @@ def _format_body(job: WorkerJob, files: Sequence[ChangedFile], description: str)
 
 
 def _format_line(text: str) -> str:
-    """Return a title, or the first line of a message, as one line."""
     return " ".join(text.split())[:200]
 
 
 def _clean_signature_part(text: str) -> str:
-    """Return part of a signature without the characters that would end it."""
     return " ".join(text.replace("<", "").replace(">", "").replace("\0", "").split()) or "cleats"
 
 

@@ -1,10 +1,151 @@
-"""Publishing through the commit service: two requests, each with an idempotency key."""
+"""The commit service, and JSON requests to any service: a deadline, retries, explicit errors."""
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
 
+import msgspec
+
+from cleats.contract.errors import ToolError
+from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
 from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange, publish_error
-from cleats.toolsets.launch.publish.service_client import ServiceClient, ServiceReply
+from cleats.toolsets.launch.runs.job import SECRET_PLACEHOLDER
+
+ATTEMPT_TIMEOUT_SECONDS: Final = 60.0
+"""Seconds for one attempt."""
+
+MAX_ATTEMPTS: Final = 4
+"""The first attempt and three retries."""
+
+FIRST_RETRY_SECONDS: Final = 0.5
+"""Seconds before the second attempt; every further wait is twice as long."""
+
+TRANSIENT_STATUSES: Final = frozenset({502, 503, 504})
+"""Statuses of a failure that may be over in a moment; the request is retried at once."""
+
+RETRYABLE_STATUSES: Final = TRANSIENT_STATUSES | {429, 500}
+"""Statuses after which the caller may retry later."""
+
+MAX_REPLY_BYTES: Final = 4 << 20
+"""Bytes of a reply that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReply:
+    """The reply of a service."""
+
+    status: int
+    body: Any
+    retry_after: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+@dataclass(slots=True)
+class ServiceClient:
+    """A client of a JSON service at one address."""
+
+    name: str
+    base_url: str
+    token: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause: float = FIRST_RETRY_SECONDS
+    _client: HttpClient = field(init=False)
+
+    async def __aenter__(self) -> Self:
+        self._client = HttpClient(
+            base_url=self.base_url,
+            headers={"accept": JSON_CONTENT_TYPE, **self.headers},
+            token=self.token,
+            timeout=ATTEMPT_TIMEOUT_SECONDS,
+            max_bytes=MAX_REPLY_BYTES,
+            retries=RetryPolicy(
+                MAX_ATTEMPTS, self.pause, TRANSIENT_STATUSES, obeys_retry_after=False, retries_truncated=True
+            ),
+        )
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._client.__aexit__(*exception)
+
+    async def send(
+        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None
+    ) -> ServiceReply:
+        """Send one request and retry it while the service is unavailable.
+
+        Every request here is safe to repeat: those that change something carry a key or name what
+        they create.
+
+        Raises:
+            ToolError: COMMIT_SERVICE_ERROR, the service cannot be reached.
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        try:
+            reply = await self._client.send(method, path, content, headers)
+            failure = "the answer is too large" if reply.is_truncated else ""
+        except RequestFailedError as error:
+            failure = str(error)
+        if failure:
+            raise publish_error(
+                f"{self.name} cannot be reached ({failure}).",
+                retryable=True,
+                hint="Try again when it is back; nothing is published twice.",
+                attempts=MAX_ATTEMPTS,
+            )
+        retry_after = None if reply.retry_after is None else float(reply.retry_after)
+        return ServiceReply(reply.status, reply.parse_json(), retry_after)
+
+    def error_from_reply(self, reply: ServiceReply, action: str) -> Exception:
+        """Return the error for an unexpected reply."""
+        reply_fields = reply.body if isinstance(reply.body, Mapping) else {}
+        details: dict[str, Any] = {"status": reply.status}
+        if code := self._quote_reply_text(reply_fields.get("code")):
+            details["service_code"] = code
+        if reply.retry_after is not None:
+            details["retry_after_s"] = reply.retry_after
+        explanation = self._quote_reply_text(reply_fields.get("message")) or "no explanation"
+        return publish_error(
+            f"{self.name} refused {action}: {reply.status}, {explanation}",
+            retryable=reply.status in RETRYABLE_STATUSES,
+            **details,
+        )
+
+    def require_body(self, reply: ServiceReply, label: str) -> Any:
+        """Return the body of a reply.
+
+        Raises:
+            ToolError: COMMIT_SERVICE_ERROR, the service refused the request.
+        """
+        if not reply.ok or reply.body is None:
+            raise self.error_from_reply(reply, label)
+        return reply.body
+
+    def require_text(self, body: Any, label: str, *names: str) -> str:
+        """Return a text field of a reply, which may come from a proxy in between.
+
+        Raises:
+            ToolError: COMMIT_SERVICE_ERROR, retryable: a repeated request finds out what was done.
+        """
+        for name in names:
+            body = body.get(name) if isinstance(body, Mapping) else None
+        if not isinstance(body, str) or not body:
+            raise self.missing_field_error(label, ".".join(names))
+        return body
+
+    def missing_field_error(self, label: str, name: str) -> ToolError:
+        return publish_error(f"{self.name} answered {label} without {name}.", retryable=True)
+
+    def _quote_reply_text(self, value: Any) -> str:
+        """Return a text of the reply, shortened; it may hold anything, even the access token."""
+        if not isinstance(value, str):
+            return ""
+        # Redact before shortening: a token cut in half would no longer be recognised.
+        redacted = value.replace(self.token, SECRET_PLACEHOLDER) if self.token else value
+        return " ".join(redacted.split())[:300]
+
 
 SERVICE_SCHEMA_VERSION: Final = "1.0"
 
@@ -25,10 +166,8 @@ class CommitServicePublisher:
             "patch_bundle": change.bundle,
             "require_clean_base": True,
         }
-        reply = await self._send("/v1/commit", body)
-        if not reply.ok:
-            raise self.service.error_from_reply(reply, "the commit")
-        return _require_text(reply.body, "commit_sha", "the commit")
+        reply_body = await self._send("/v1/commit", body, "the commit")
+        return self.service.require_text(reply_body, "the commit", "commit_sha")
 
     async def open_request(self, change: RunChange, commit: str) -> ReviewRequest:
         body = {
@@ -38,14 +177,10 @@ class CommitServicePublisher:
             "pr_body": change.body,
             "draft": change.draft,
         }
-        reply = await self._send("/v1/open_pr", body)
-        if not reply.ok:
-            raise self.service.error_from_reply(reply, "the request")
-        number = reply.body.get("pr_number") if isinstance(reply.body, dict) else None
-        return ReviewRequest(
-            _require_text(reply.body, "pr_url", "the request"),
-            number if isinstance(number, int) and not isinstance(number, bool) else None,
-        )
+        reply_body = await self._send("/v1/open_pr", body, "the request")
+        url = self.service.require_text(reply_body, "the request", "pr_url")
+        number = reply_body.get("pr_number")
+        return ReviewRequest(url, number if isinstance(number, int) and not isinstance(number, bool) else None)
 
     def _build_common_fields(self, change: RunChange, action: str) -> dict[str, Any]:
         return {
@@ -56,15 +191,10 @@ class CommitServicePublisher:
             "branch_name": change.branch,
         }
 
-    async def _send(self, path: str, body: dict[str, Any]) -> ServiceReply:
+    async def _send(self, path: str, body: dict[str, Any], label: str) -> Any:
         headers = {"idempotency-key": body["idempotency_key"]}
         async with self.service as service:
-            return await service.send("POST", path, body, headers=headers)
-
-
-def _require_text(body: Any, name: str, action: str) -> str:
-    value = body.get(name) if isinstance(body, dict) else None
-    if not isinstance(value, str) or not value:
-        # It may have succeeded; a retry with the same key finds out.
-        raise publish_error(f"The commit service answered {action} without {name}.", retryable=True)
-    return value
+            reply = await service.send("POST", path, body, headers=headers)
+        if not reply.ok:
+            raise service.error_from_reply(reply, label)
+        return reply.body

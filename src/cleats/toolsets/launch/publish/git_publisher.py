@@ -76,15 +76,11 @@ class GitPublisher:
             is_rejected = details.get("reason") == GitFault.PUSH_REJECTED.value
             hint = "Have its rules let the branch in, then open the request again."
             raise publish_error(
-                error.message,
-                retryable=error.retryable,
-                hint=hint if is_rejected else "",
-                **details,
+                error.message, retryable=error.retryable, hint=hint if is_rejected else "", **details
             ) from error
 
 
 def _format_fast_import(change: RunChange, ref: str) -> bytes:
-    """Format the commit as input for `git fast-import`."""
     name, address = change.author
     signature = f"{name} <{address}> {change.moment} +0000".encode()
     message = f"{change.message}\n\n{change.body}".strip().encode() + b"\n"
@@ -106,7 +102,6 @@ def _format_fast_import(change: RunChange, ref: str) -> bytes:
 
 
 def _quote_path(path: str) -> bytes:
-    """Quote a path for `git fast-import`."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'.encode()
 

@@ -13,14 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from cleats.contract.errors import ToolError
+from cleats.toolsets.launch.publish.commit_service import ServiceClient
 from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange, publish_error
-from cleats.toolsets.launch.publish.service_client import ServiceClient, ServiceReply
 
-GITHUB_HEADERS: Final = {
-    "accept": "application/vnd.github+json",
-    "x-github-api-version": "2022-11-28",
-}
+GITHUB_HEADERS: Final = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
 
 _REPOSITORY_URL_PATTERN = re.compile(r"^(?:https://|ssh://git@|git@)[^/:]+[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 
@@ -36,7 +32,7 @@ class GitHubPublisher:
             repo = _format_repository_path(change.repo_url)
             base = await self._get(service, f"{repo}/git/commits/{change.base_sha}", "the base")
             entries = [await self._create_tree_entry(service, repo, file) for file in change.files]
-            tree_body = {"base_tree": self._require_text(base, "the base", "tree", "sha"), "tree": entries}
+            tree_body = {"base_tree": self.service.require_text(base, "the base", "tree", "sha"), "tree": entries}
             tree = await self._post(service, f"{repo}/git/trees", tree_body, "the tree")
             signature = _format_signature(change)
             commit = await self._post(
@@ -44,14 +40,14 @@ class GitHubPublisher:
                 f"{repo}/git/commits",
                 {
                     "message": f"{change.message}\n\n{change.body}".strip() + "\n",
-                    "tree": self._require_text(tree, "the tree", "sha"),
+                    "tree": self.service.require_text(tree, "the tree", "sha"),
                     "parents": [change.base_sha],
                     "author": signature,
                     "committer": signature,
                 },
                 "the commit",
             )
-            sha = self._require_text(commit, "the commit", "sha")
+            sha = self.service.require_text(commit, "the commit", "sha")
             await self._update_branch(service, repo, change, sha)
             return sha
 
@@ -63,7 +59,7 @@ class GitHubPublisher:
             base = change.base_branch
             if not base:
                 label = "the repository"
-                base = self._require_text(await self._get(service, repo, label), label, "default_branch")
+                base = self.service.require_text(await self._get(service, repo, label), label, "default_branch")
             body = {
                 "title": change.title,
                 "body": f"{change.body}\n\nCommit: {commit}\n",
@@ -74,7 +70,7 @@ class GitHubPublisher:
             reply = await service.send("POST", f"{repo}/pulls", body)
             if reply.status == 422:  # perhaps created by an attempt whose reply was lost
                 existing = await self._find_request(service, repo, change)
-            return existing or self._parse_request(self._require_body(reply, "the request"))
+            return existing or self._parse_request(self.service.require_body(reply, "the request"))
 
     async def _create_tree_entry(self, service: ServiceClient, repo: str, file: Any) -> Mapping[str, Any]:
         entry = {"path": file.path, "mode": "100644", "type": "blob"}
@@ -82,20 +78,20 @@ class GitHubPublisher:
             return {**entry, "sha": None}
         blob_body = {"content": b64encode(file.content).decode(), "encoding": "base64"}
         blob = await self._post(service, f"{repo}/git/blobs", blob_body, "a file")
-        return {**entry, "sha": self._require_text(blob, "a file", "sha")}
+        return {**entry, "sha": self.service.require_text(blob, "a file", "sha")}
 
     async def _update_branch(self, service: ServiceClient, repo: str, change: RunChange, sha: str) -> None:
         branch = change.branch
         reply = await service.send("POST", f"{repo}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
         if reply.status != 422:
-            self._require_body(reply, "the branch")
+            self.service.require_body(reply, "the branch")
             return
         current = await self._get(service, f"{repo}/git/ref/heads/{quote(branch)}", "the branch")
-        current_sha = self._require_text(current, "the branch", "object", "sha")
+        current_sha = self.service.require_text(current, "the branch", "object", "sha")
         if current_sha in change.earlier:
             update = {"sha": sha, "force": True}
             path = f"{repo}/git/refs/heads/{quote(branch)}"
-            self._require_body(await service.send("PATCH", path, update), "the branch")
+            self.service.require_body(await service.send("PATCH", path, update), "the branch")
         elif current_sha != sha:
             raise publish_error(
                 f"The branch {branch} is there already, with another commit.",
@@ -108,38 +104,22 @@ class GitHubPublisher:
         query = f"state=all&head={quote(f'{owner}:{change.branch}', safe='')}"
         reply = await service.send("GET", f"{repo}/pulls?{query}")
         label = "the list of requests"
-        body = self._require_body(reply, label)
+        body = self.service.require_body(reply, label)
         if not isinstance(body, list):
-            raise self._missing_field_error(label, "requests")
+            raise self.service.missing_field_error(label, "requests")
         return self._parse_request(body[0]) if body else None
 
     async def _get(self, service: ServiceClient, path: str, label: str) -> Any:
-        return self._require_body(await service.send("GET", path), label)
+        return self.service.require_body(await service.send("GET", path), label)
 
     async def _post(self, service: ServiceClient, path: str, body: Any, label: str) -> Any:
-        return self._require_body(await service.send("POST", path, body), label)
-
-    def _require_body(self, reply: ServiceReply, label: str) -> Any:
-        if not reply.ok or reply.body is None:
-            raise self.service.error_from_reply(reply, label)
-        return reply.body
+        return self.service.require_body(await service.send("POST", path, body), label)
 
     def _parse_request(self, body: Any) -> ReviewRequest:
         number = body.get("number") if isinstance(body, Mapping) else None
         if not isinstance(number, int):
-            raise self._missing_field_error("the request", "number")
-        return ReviewRequest(self._require_text(body, "the request", "html_url"), number)
-
-    def _require_text(self, body: Any, label: str, *names: str) -> str:
-        """Return a text field of a reply, which may come from a proxy in between."""
-        for name in names:
-            body = body.get(name) if isinstance(body, Mapping) else None
-        if not isinstance(body, str) or not body:
-            raise self._missing_field_error(label, ".".join(names))
-        return body
-
-    def _missing_field_error(self, label: str, name: str) -> ToolError:
-        return publish_error(f"{self.service.name} answered {label} without {name}.", retryable=True)
+            raise self.service.missing_field_error("the request", "number")
+        return ReviewRequest(self.service.require_text(body, "the request", "html_url"), number)
 
 
 def _format_repository_path(url: str) -> str:

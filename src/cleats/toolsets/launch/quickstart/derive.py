@@ -26,33 +26,49 @@ from cleats.toolsets.launch.quickstart.signals import Guess, Signal, guess_value
 
 class _RegistryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     product: tuple[RegisteredProduct, ...] = ()
+    site_repo_url: str = ""
 
 
-def find_product(profile: Profile, files: Sequence[Path], family: str, platform: str) -> RegisteredProduct | None:
-    """Return the registered repository of a product; the operator's files take precedence.
+@dataclass(frozen=True, slots=True)
+class ProductRegistry:
+    """The known repositories of a profile's products; the operator's files take precedence."""
 
-    Raises:
-        ToolError: INVALID_INPUT, a registry file of the operator cannot be used.
-    """
-    for product in (*_read_registry_files(files), *profile.repositories.registry):
-        names = profile.find_family(product.family), profile.find_platform(product.platform)
-        if [name.name if name else "" for name in names] == [family, platform]:
-            return product
-    return None
+    profile: Profile
+    files: Sequence[Path]
 
+    def find_product(self, family: str, platform: str) -> RegisteredProduct | None:
+        """Return the registered repository of a product.
 
-def _read_registry_files(files: Sequence[Path]) -> Iterator[RegisteredProduct]:
-    for file in files:
-        try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-            yield from msgspec.convert(document, _RegistryFile).product
-        except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise ToolError(
-                ErrorCode.INVALID_INPUT,
-                f"the registry {file.name} cannot be used: {reason}",
-                hint="It is named by the setting launch_registry.",
-            ) from None
+        Raises:
+            ToolError: INVALID_INPUT, a registry file cannot be used.
+        """
+        listed = (product for file in self._read_files() for product in file.product)
+        for product in (*listed, *self.profile.repositories.registry):
+            names = self.profile.find_family(product.family), self.profile.find_platform(product.platform)
+            if [name.name if name else "" for name in names] == [family, platform]:
+                return product
+        return None
+
+    def find_site_url(self) -> str:
+        """Return the repository of the site, "" where no file names it.
+
+        Raises:
+            ToolError: INVALID_INPUT, a registry file cannot be used.
+        """
+        return next((file.site_repo_url for file in self._read_files() if file.site_repo_url), "")
+
+    def _read_files(self) -> Iterator[_RegistryFile]:
+        builtin_file = self.profile.folder / "registry.toml"
+        for file in (*self.files, *([builtin_file] if builtin_file.is_file() else [])):
+            try:
+                yield msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _RegistryFile)
+            except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
+                reason = error.strerror if isinstance(error, OSError) else str(error)
+                raise ToolError(
+                    ErrorCode.INVALID_INPUT,
+                    f"the registry {file.name} cannot be used: {reason}",
+                    hint="It is named by the setting launch_registry, or belongs to the profile.",
+                ) from None
 
 
 FETCH_TIMEOUT_SECONDS: Final = 200.0
@@ -120,13 +136,8 @@ async def preview_repository(url: str, env: Mapping[str, str]) -> RepositoryPrev
 GUESSED_FIELDS = (signals.FAMILY_FIELD, signals.PLATFORM_FIELD)
 
 REPORTED_FIELDS = (
-    "family",
-    "target_platform",
-    "locales",
-    "layout_mode",
-    "allow_inference",
-    "github_repo_url",
-    "github_ref",
+    *("family", "target_platform", "locales", "layout_mode", "allow_inference"),
+    *("github_repo_url", "github_ref"),
 )
 """Fields reported for a configuration that was derived from a repository."""
 
@@ -146,8 +157,9 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
         ToolError: INVALID_URL, UNSUPPORTED_SITE; INVALID_INPUT when the repository of the product
             is unknown; REPO_NOT_FOUND when it cannot be reached.
     """
-    page = urls.parse_page_url(url, model.load_all_profiles(settings.launch.profiles))
-    product = find_product(page.profile, settings.launch.registry, page.family, page.platform)
+    page = _parse_writable_page(url, settings)
+    registry = ProductRegistry(page.profile, settings.launch.registry)
+    product = registry.find_product(page.family, page.platform)
     if product is None:
         raise missing_fields_error(
             {"github_repo_url": _suggest_repository_urls(page.profile, page.family, page.platform)},
@@ -162,7 +174,9 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
         "github_repo_url": product.repo_url,
         "github_ref": await resolve_remote_ref(product.repo_url, env, product.ref),
     }
-    return DerivedConfig(config, _describe_page(page))
+    has_site = page.profile.site.repo_url or settings.launch.site
+    site = {} if has_site or not registry.find_site_url() else {"site_repo_url": registry.find_site_url()}
+    return DerivedConfig(config | site, _describe_page(page))
 
 
 async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> DerivedConfig:
@@ -196,7 +210,22 @@ def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
     Raises:
         ToolError: INVALID_URL, UNSUPPORTED_SITE.
     """
-    return _describe_page(urls.parse_page_url(url, model.load_all_profiles(settings.launch.profiles)))
+    return _describe_page(_parse_writable_page(url, settings))
+
+
+def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:
+    """Return the product page of a URL; a page in a language without templates cannot be written."""
+    page = urls.parse_page_url(url, model.load_all_profiles(settings.launch.profiles))
+    folder = page.profile.templates_folder
+    locales = [locale for locale in page.profile.site.locales if locale == "en" or (folder / locale).is_dir()]
+    if page.locale not in locales:
+        raise ToolError(
+            ErrorCode.INVALID_URL,
+            f"the address is of a page in {page.locale!r}, and {page.profile.name} has no templates for that language",
+            hint=f"Give the address of a page in {' or '.join(locales)}, or add templates to the profile.",
+            details={"locale": page.locale, "locales": locales},
+        )
+    return page
 
 
 def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,12 +234,7 @@ def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_page(page: urls.ProductPage) -> dict[str, Any]:
-    return {
-        "site": page.site,
-        "product_slug": page.family,
-        "platform": page.platform,
-        "locale": page.locale,
-    }
+    return {"site": page.site, "product_slug": page.family, "platform": page.platform, "locale": page.locale}
 
 
 def ambiguous_fields_error(guesses: Mapping[str, Guess], all_signals: list[Signal]) -> Exception:
@@ -238,7 +262,6 @@ def _build_common_config(profile: Profile) -> dict[str, Any]:
 
 
 def _suggest_repository_urls(profile: Profile, family: str, platform: str) -> list[str]:
-    """Return the repository URLs that the naming convention gives a product."""
     names = [pattern for pattern in profile.repositories.names if "{platform}" in pattern]
     owners = [pattern.replace("{family}", family) for pattern in profile.repositories.owners]
     host = profile.repositories.hosts[0]

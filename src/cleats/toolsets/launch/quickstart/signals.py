@@ -5,11 +5,12 @@ that follows the convention is enough by itself, a README never is.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from cleats.toolsets.launch.profiles.model import Profile
@@ -41,13 +42,8 @@ class Signal:
     observed_text: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "field": self.field,
-            "value": self.value,
-            "source": self.source,
-            "weight": round(self.weight, _CONFIDENCE_DIGITS),
-            "seen": self.observed_text,
-        }
+        place = {"field": self.field, "value": self.value, "source": self.source}
+        return place | {"weight": round(self.weight, _CONFIDENCE_DIGITS), "seen": self.observed_text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +57,17 @@ class Guess:
     rival: float
     candidates: tuple[tuple[str, float], ...]
     """Every observed value with its confidence, the highest first, ties by name."""
+    doubts: frozenset[str] = frozenset()
+    """The strongest other values, if the best one would be certain without them or they are too likely."""
 
     @property
     def suggested_values(self) -> list[str]:
-        return [value for value, confidence in self.candidates if confidence >= MIN_SUGGESTED_CONFIDENCE]
+        """The values to choose from: the likely ones, and those that caused the doubt."""
+        return [
+            value
+            for value, confidence in self.candidates
+            if confidence >= MIN_SUGGESTED_CONFIDENCE or value in self.doubts
+        ]
 
 
 def guess_value(field: str, signals: Iterable[Signal]) -> Guess:
@@ -79,14 +82,19 @@ def guess_value(field: str, signals: Iterable[Signal]) -> Guess:
     ranked = []
     for value, combined in combined_weights.items():
         rival = max((item for other, item in combined_weights.items() if other != value), default=0.0)
-        ranked.append((value, max(0.0, round(combined - rival / 2, _CONFIDENCE_DIGITS)), rival))
+        confidence = max(0.0, round(combined - rival / 2, _CONFIDENCE_DIGITS))
+        ranked.append((value, confidence, round(rival, _CONFIDENCE_DIGITS)))
     ranked.sort(key=lambda item: (-item[1], item[0]))
-    candidates = tuple((value, confidence) for value, confidence, _ in ranked)
-    if not ranked:
-        return Guess(field, "", 0.0, 0.0, ())
-    value, confidence, rival = ranked[0]
-    is_certain = confidence > MIN_CONFIDENCE and round(rival, _CONFIDENCE_DIGITS) < MAX_RIVAL_CONFIDENCE
-    return Guess(field, value if is_certain else "", confidence, round(rival, _CONFIDENCE_DIGITS), candidates)
+    value, confidence, rival = ranked[0] if ranked else ("", 0.0, 0.0)
+    is_certain = confidence > MIN_CONFIDENCE and rival < MAX_RIVAL_CONFIDENCE
+    is_contested = not is_certain and (rival >= MAX_RIVAL_CONFIDENCE or combined_weights.get(value, 0) > MIN_CONFIDENCE)
+    doubts = {
+        other
+        for other, weight in combined_weights.items()
+        if is_contested and other != value and round(weight, _CONFIDENCE_DIGITS) == rival
+    }
+    candidates = tuple(item[:2] for item in ranked)
+    return Guess(field, value if is_certain else "", confidence, rival, candidates, frozenset(doubts))
 
 
 FAMILY_FIELD: Final = "family"
@@ -100,60 +108,19 @@ CONFIG_FILE_NAMES: Final = ("launch.toml", ".launch.toml", "run_config.yaml", "r
 
 README_NAME_PATTERN: Final = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
 
-PLATFORM_BY_MANIFEST: Final[Mapping[str, str]] = {
-    "pyproject.toml": "python",
-    "setup.py": "python",
-    "setup.cfg": "python",
-    "pom.xml": "java",
-    "build.gradle": "java",
-    "build.gradle.kts": "java",
-    "*.csproj": "dotnet",
-    "*.sln": "dotnet",
-    "package.json": "javascript",
-    "go.mod": "go",
-    "Cargo.toml": "rust",
-    "CMakeLists.txt": "cpp",
-    "composer.json": "php",
-    "*.gemspec": "ruby",
-    "Package.swift": "swift",
-}
-
-PLATFORM_BY_SUFFIX: Final[Mapping[str, str]] = {
-    **dict.fromkeys((".py", ".pyi"), "python"),
-    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
-    **dict.fromkeys((".ts", ".tsx"), "typescript"),
-    **dict.fromkeys((".cpp", ".cc", ".cxx", ".hpp", ".hh"), "cpp"),
-    ".java": "java",
-    ".cs": "dotnet",
-    ".go": "go",
-    ".rb": "ruby",
-    ".php": "php",
-    ".kt": "kotlin",
-    ".swift": "swift",
-    ".rs": "rust",
-}
-
-PLATFORM_BY_INSTALL_PATTERN: Final[Mapping[str, str]] = {
-    r"\bpip3? install\b": "python",
-    r"\b(?:npm (?:install|i)|yarn add|pnpm add)\b": "javascript",
-    r"\b(?:dotnet add package|Install-Package|nuget install)\b": "dotnet",
-    r"<artifactId>|\bimplementation\s*[('\"]": "java",
-    r"\bgo (?:get|install) \S+\.\S+/": "go",
-    r"\bcargo (?:add|install)\b": "rust",
-    r"\bgem install\b": "ruby",
-    r"\bcomposer require\b": "php",
-    r"\.package\(url:": "swift",
-    r"\b(?:vcpkg|conan) install\b": "cpp",
-}
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("signals.toml").read_text(encoding="utf-8"))
+_PLATFORMS: Final[Mapping[str, Mapping[str, Any]]] = _TABLES["platforms"]
+_PLATFORM_BY_MANIFEST: Final = {name: key for key, row in _PLATFORMS.items() for name in row.get("manifests", ())}
+_PLATFORM_BY_SUFFIX: Final = {suffix: key for key, row in _PLATFORMS.items() for suffix in row["suffixes"]}
 
 
 def select_signal_files(names: Sequence[str]) -> list[str]:
     """Return the top-level files whose text can hold signals."""
-    top = [name for name in names if "/" not in name]
     return [
         name
-        for name in top
-        if README_NAME_PATTERN.fullmatch(name) or name in CONFIG_FILE_NAMES or _find_manifest_platform(name) is not None
+        for name in names
+        if "/" not in name
+        and (README_NAME_PATTERN.fullmatch(name) or name in CONFIG_FILE_NAMES or _find_manifest_platform(name))
     ]
 
 
@@ -176,10 +143,9 @@ def collect_signals(
 
 def _read_name_signals(repository: HostedRepository, profile: Profile) -> Iterator[Signal]:
     name_match = urls.match_repository_name(repository, profile)
-    if name_match.family:
-        yield Signal(FAMILY_FIELD, name_match.family, "repository name", NAME_WEIGHT, repository.name)
-    if name_match.platform:
-        yield Signal(PLATFORM_FIELD, name_match.platform, "repository name", NAME_WEIGHT, repository.name)
+    for field, value in ((FAMILY_FIELD, name_match.family), (PLATFORM_FIELD, name_match.platform)):
+        if value:
+            yield Signal(field, value, "repository name", NAME_WEIGHT, repository.name)
     if owner_family := urls.match_owner_family(repository, profile):
         yield Signal(FAMILY_FIELD, owner_family, "owner", OWNER_WEIGHT, repository.owner)
 
@@ -189,7 +155,7 @@ def _read_manifest_signals(names: Sequence[str], texts: Mapping[str, str], profi
     seen_platforms: set[str] = set()
     for name in sorted(top):
         platform = _find_manifest_platform(name)
-        if platform is None or (platform == "cpp" and not _has_platform_file(names, PLATFORM_BY_SUFFIX, "cpp")):
+        if not platform or (platform == "cpp" and not any(_find_file_platform(file) == "cpp" for file in names)):
             continue
         if platform == "javascript" and "tsconfig.json" in top:
             platform = "typescript"
@@ -207,9 +173,7 @@ def _read_manifest_signals(names: Sequence[str], texts: Mapping[str, str], profi
 
 def _read_language_signals(names: Sequence[str]) -> Iterator[Signal]:
     counts = Counter(
-        PLATFORM_BY_SUFFIX[suffix]
-        for name in names
-        if (suffix := PurePosixPath(name).suffix) in PLATFORM_BY_SUFFIX and _find_manifest_platform(name) is None
+        platform for name in names if (platform := _find_file_platform(name)) and not _find_manifest_platform(name)
     )
     for platform, count in sorted(counts.items()):
         share = count / counts.total()
@@ -225,73 +189,44 @@ def _read_readme_signals(texts: Mapping[str, str], profile: Profile) -> Iterator
     for family, count in sorted(counts.items()):
         share = count / counts.total()
         yield Signal(FAMILY_FIELD, family, "README text", BODY_WEIGHT * share, f"named {count} times")
-    for platform in sorted(
-        {platform for pattern, platform in PLATFORM_BY_INSTALL_PATTERN.items() if re.search(pattern, text)}
-        | set(_find_title_platform(title, profile))
-    ):
+    platforms = {key for key, row in _PLATFORMS.items() if "install" in row and re.search(row["install"], text)}
+    for_platform = re.search(r"\bfor\s+(\S+)", title, re.IGNORECASE)
+    if for_platform and (named := profile.find_platform(for_platform[1].rstrip(",:;"))):
+        platforms.add(named.name)
+    for platform in sorted(platforms):
         yield Signal(PLATFORM_FIELD, platform, "README", INSTALL_WEIGHT, "")
-
-
-def _find_title_platform(title: str, profile: Profile) -> Iterator[str]:
-    """Yield the platform of a title such as `Product for Platform`."""
-    match = re.search(r"\bfor\s+(\S+)", title, re.IGNORECASE)
-    platform = profile.find_platform(match[1].rstrip(",:;")) if match else None
-    if platform is not None:
-        yield platform.name
 
 
 def _read_open_family_signals(texts: Mapping[str, str], profile: Profile, seen_families: set[str]) -> Iterator[Signal]:
     """Yield title signals where any name can be a family: only for families seen elsewhere."""
     title = _find_title(_find_readme_text(texts))
     words = {word.casefold() for word in re.findall(r"[A-Za-z0-9._-]+", title)}
-    if profile.families.open:
-        for family in sorted(seen_families):
-            if family.casefold() in words:
-                yield Signal(FAMILY_FIELD, family, "README title", TITLE_WEIGHT, title[:100])
+    for family in sorted(seen_families) if profile.families.open else ():
+        if family.casefold() in words:
+            yield Signal(FAMILY_FIELD, family, "README title", TITLE_WEIGHT, title[:100])
 
 
 def _read_config_signals(texts: Mapping[str, str], profile: Profile) -> Iterator[Signal]:
     for name in CONFIG_FILE_NAMES:
-        document = _parse_document(name, texts.get(name, ""))
+        document = safe_parsing.parse_table(name, texts.get(name, ""))
         family = profile.find_family(str(document.get("family") or document.get("product_slug") or ""))
         platform = profile.find_platform(str(document.get("target_platform") or document.get("platform") or ""))
-        if family is not None:
-            yield Signal(FAMILY_FIELD, family.name, "configuration", CONFIG_WEIGHT, name)
-        if platform is not None:
-            yield Signal(PLATFORM_FIELD, platform.name, "configuration", CONFIG_WEIGHT, name)
+        for field, found in ((FAMILY_FIELD, family), (PLATFORM_FIELD, platform)):
+            if found is not None:
+                yield Signal(field, found.name, "configuration", CONFIG_WEIGHT, name)
 
 
 def _find_package_names(name: str, text: str) -> Iterator[str]:
-    """Yield the package names that a manifest declares."""
     if name in ("pyproject.toml", "Cargo.toml"):
-        document = _parse_document(name, text)
-        for table in ("project", "package"):
-            if isinstance(value := document.get(table), dict) and isinstance(value.get("name"), str):
-                yield value["name"]
+        document = safe_parsing.parse_table(name, text)
+        tables = [safe_parsing.as_mapping(document.get(table)) for table in ("project", "package")]
+        yield from (table["name"] for table in tables if isinstance(table.get("name"), str))
     elif name in ("package.json", "composer.json"):
-        if isinstance(value := _parse_document(name, text).get("name"), str):
+        if isinstance(value := safe_parsing.parse_table(name, text).get("name"), str):
             yield value
-    elif _find_manifest_platform(name) is not None:
-        pattern = _PACKAGE_NAME_PATTERNS.get(PurePosixPath(name).suffix or name, r"name\s*=\s*['\"]([^'\"]+)")
+    elif _find_manifest_platform(name):
+        pattern = _TABLES["package_names"].get(PurePosixPath(name).suffix or name, r"name\s*=\s*['\"]([^'\"]+)")
         yield from re.findall(pattern, text, re.MULTILINE)
-
-
-_PACKAGE_NAME_PATTERNS: Final = {
-    ".csproj": r"<(?:PackageId|AssemblyName)>([^<]+)<",
-    ".xml": r"<artifactId>([^<]+)<",
-    ".mod": r"^module\s+(\S+)",
-    ".cfg": r"^name\s*=\s*(\S+)",
-    ".gemspec": r"\.name\s*=\s*['\"]([^'\"]+)",
-    ".swift": r"Package\(\s*name:\s*\"([^\"]+)",
-    ".txt": r"project\(\s*([\w.-]+)",
-}
-
-
-def _parse_document(name: str, text: str) -> Mapping[str, Any]:
-    try:
-        return safe_parsing.parse_document(name, text)
-    except ValueError:
-        return {}
 
 
 def _find_readme_text(texts: Mapping[str, str]) -> str:
@@ -304,10 +239,9 @@ def _find_title(text: str) -> str:
     return (match[1] or match[2]).strip() if match else ""
 
 
-def _find_manifest_platform(name: str) -> str | None:
-    suffix = PurePosixPath(name).suffix
-    return PLATFORM_BY_MANIFEST.get(name) or (PLATFORM_BY_MANIFEST.get(f"*{suffix}") if suffix else None)
+def _find_manifest_platform(name: str) -> str:
+    return _PLATFORM_BY_MANIFEST.get(name) or _PLATFORM_BY_MANIFEST.get(f"*{PurePosixPath(name).suffix}", "")
 
 
-def _has_platform_file(names: Sequence[str], table: Mapping[str, str], platform: str) -> bool:
-    return any(table.get(PurePosixPath(name).suffix) == platform for name in names)
+def _find_file_platform(name: str) -> str:
+    return _PLATFORM_BY_SUFFIX.get(PurePosixPath(name).suffix, "")

@@ -6,11 +6,11 @@ the host, an encoded slash, `..`) is rejected.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
-from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
+from typing import Final
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.profiles.model import Profile
@@ -22,8 +22,8 @@ MAX_URL_CHARACTERS: Final = 2048
 HTTPS_PORT: Final = 443
 
 _BAD_ESCAPE_PATTERN = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_PRIVATE_PARTS_PATTERN = re.compile(r"(?<=/)[^/?#]*@|[?#].*", re.DOTALL)
-"""The userinfo before the host, and everything after the path."""
+_PRIVATE_PARTS_PATTERN = re.compile(r"(?<=/)[^/?#]*(?=@)|(?<=[?#]).*", re.DOTALL)
+"""The userinfo before the host, and everything in the query and the fragment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def parse_page_url(url: str, profiles: Iterable[Profile]) -> ProductPage:
             details={"host": host, "hosts": hosts},
         )
     section = profile.sections_by_host[host]
-    if parts.scheme != "https" or parts.username is not None or read_port(parts) not in (None, HTTPS_PORT):
+    if parts.scheme != "https" or parts.username is not None or parts.port not in (None, HTTPS_PORT):
         raise _invalid_url_error("the address has to begin with https:// and the host", profile, section, host)
     path = decode_path(parts.path)
     if path is None:
@@ -77,27 +77,6 @@ def parse_page_url(url: str, profiles: Iterable[Profile]) -> ProductPage:
     raise _invalid_url_error(_describe_misfit(profile, path), profile, section, host)
 
 
-def format_page_url(page: ProductPage, *, include_default_locale: bool = True) -> str:
-    """Return the URL of a product page.
-
-    With `include_default_locale` it names the locale even when that is the default.
-    """
-    values = {
-        "family": page.family,
-        "platform": page.platform,
-        "locale": page.locale,
-        "page": page.page,
-    }
-    path_segments: list[str] = []
-    for part in page.section.urls[0].split("/"):
-        name = part.strip("{}?*")
-        value = values.get(name, part)
-        if part.endswith("?}") and not include_default_locale and value == page.profile.site.default_locale:
-            continue
-        path_segments += [quote(segment, safe="") for segment in value.split("/") if segment]
-    return f"https://{page.site}/{'/'.join(path_segments)}/"
-
-
 def split_url(url: str) -> SplitResult:
     """Split a web URL into its parts.
 
@@ -108,32 +87,19 @@ def split_url(url: str) -> SplitResult:
     plain = text.isprintable() and " " not in text and "\\" not in text
     try:
         parts = urlsplit(text)
-        read_port(parts)
+        _ = parts.port  # invalid ports are found when they are read
     except ValueError:
         plain = False
-    if not plain or len(text) > MAX_URL_CHARACTERS or parts.scheme not in ("http", "https"):
-        raise ToolError(
-            ErrorCode.INVALID_URL, f"{quote_redacted_url(url)} is no address", hint="Give an https:// address."
-        )
-    if not parts.hostname:
-        raise ToolError(
-            ErrorCode.INVALID_URL, f"{quote_redacted_url(url)} has no host", hint="Give an https:// address."
-        )
-    return parts
+    is_address = plain and len(text) <= MAX_URL_CHARACTERS and parts.scheme in ("http", "https")
+    if is_address and parts.hostname:
+        return parts
+    message = f"{quote_redacted_url(url)} {'has no host' if is_address else 'is no address'}"
+    raise ToolError(ErrorCode.INVALID_URL, message, hint="Give an https:// address.")
 
 
 def quote_redacted_url(url: str) -> str:
-    """Quote a URL for a message, without parts that may hold a password or a token."""
-    return repr(_PRIVATE_PARTS_PATTERN.sub("", url)[:100])
-
-
-def read_port(parts: SplitResult) -> int | None:
-    """Return the port of a URL.
-
-    Raises:
-        ValueError: The port is invalid.
-    """
-    return parts.port
+    """Quote a URL for a message, with dots for the parts that may hold a password or a token."""
+    return repr(_PRIVATE_PARTS_PATTERN.sub(lambda part: "..." if part[0] else "", url)[:100])
 
 
 def decode_path(path: str) -> list[str] | None:
@@ -154,12 +120,9 @@ def decode_path(path: str) -> list[str] | None:
 
 def _resolve_name(profile: Profile, name: str, value: str) -> str | None:
     match name:
-        case "family":
-            family = profile.find_family(value)
-            return family.name if family else None
-        case "platform":
-            platform = profile.find_platform(value)
-            return platform.name if platform else None
+        case "family" | "platform":
+            found = profile.find_family(value) if name == "family" else profile.find_platform(value)
+            return found.name if found else None
         case "locale":
             return profile.find_locale(value)
         case _:
@@ -167,7 +130,6 @@ def _resolve_name(profile: Profile, name: str, value: str) -> str | None:
 
 
 def _describe_misfit(profile: Profile, path: Sequence[str]) -> str:
-    """Describe which part of a path is unknown."""
     unknown_values = [
         value
         for value in path[:3]
@@ -179,18 +141,17 @@ def _describe_misfit(profile: Profile, path: Sequence[str]) -> str:
 
 
 def _invalid_url_error(message: str, profile: Profile, section: SiteSection, host: str) -> ToolError:
-    details: Mapping[str, Any] = {
-        "site": host,
-        "patterns": [f"https://{section.host}/{item}/" for item in section.urls],
-        "families": [item.name for item in profile.families.known],
-        "platforms": [item.name for item in profile.platforms],
-        "locales": list(profile.site.locales),
-    }
     return ToolError(
         ErrorCode.INVALID_URL,
         message,
         hint="The details have the patterns, and every name that fits into them.",
-        details=details,
+        details={
+            "site": host,
+            "patterns": [f"https://{section.host}/{item}/" for item in section.urls],
+            "families": [item.name for item in profile.families.known],
+            "platforms": [item.name for item in profile.platforms],
+            "locales": list(profile.site.locales),
+        },
     )
 
 
@@ -224,22 +185,24 @@ def parse_repository_url(url: str, profile: Profile) -> HostedRepository:
     parts = split_url(url)
     host = (parts.hostname or "").lower()
     path = decode_path(parts.path) or []
-    is_plain_url = (
-        parts.scheme == "https"
-        and parts.username is None
-        and read_port(parts) in (None, HTTPS_PORT)
-        and not parts.query
-        and not parts.fragment
-        and host in profile.repositories.hosts
-    )
-    if is_plain_url and len(path) == 2:
-        owner, name = path[0], path[1].removesuffix(".git")
-        if _URL_SEGMENT_PATTERN.fullmatch(owner) and _URL_SEGMENT_PATTERN.fullmatch(name) and name not in (".", ".."):
-            return HostedRepository(host, owner, name)
+    owner, name = (path[0], path[1].removesuffix(".git")) if len(path) == 2 else ("", "")
+    has_names = all(_URL_SEGMENT_PATTERN.fullmatch(part) and part not in (".", "..") for part in (owner, name))
     hosts = " or ".join(profile.repositories.hosts)
+    problems = {
+        "it does not begin with https://": parts.scheme != "https",
+        f"its host is {host}": host not in profile.repositories.hosts,
+        "it has a user before the host": parts.username is not None,
+        "it has a port": parts.port not in (None, HTTPS_PORT),
+        "it has a query (after ?)": bool(parts.query),
+        "it has a fragment (after #)": bool(parts.fragment),
+        "its path is not owner/name": not has_names,
+    }
+    if not any(problems.values()):
+        return HostedRepository(host, owner, name)
+    reasons = ", ".join(problem for problem, applies in problems.items() if applies)
     raise ToolError(
         ErrorCode.INVALID_URL,
-        f"{quote_redacted_url(url)} is not the address of a repository on {hosts}",
+        f"{quote_redacted_url(url)} is not the address of a repository on {hosts}: {reasons}",
         hint=f"Give https://{profile.repositories.hosts[0]}/owner/name, and nothing after it.",
         details={"hosts": list(profile.repositories.hosts)},
     )
@@ -255,26 +218,22 @@ class NameMatch:
 
 def match_repository_name(repository: HostedRepository, profile: Profile) -> NameMatch:
     """Match a repository name against the profile; the first pattern that fits decides."""
-    for pattern in profile.repositories.names:
-        if (name_match := _match_name(pattern, repository.name, profile)) is not None:
-            return name_match
-    return NameMatch()
+    return _match_first(profile.repositories.names, repository.name, profile)
 
 
 def match_owner_family(repository: HostedRepository, profile: Profile) -> str:
     """Return the family that the owner is named after, "" for none."""
-    for pattern in profile.repositories.owners:
-        if (name_match := _match_name(pattern, repository.owner, profile)) is not None:
-            return name_match.family
-    return ""
+    return _match_first(profile.repositories.owners, repository.owner, profile).family
 
 
 def match_package_family(name: str, profile: Profile) -> str:
-    """Return the family that a package is named after, "" for none."""
-    for pattern in profile.repositories.packages:
-        if (name_match := _match_name(pattern, _strip_package_scope(name), profile)) is not None:
-            return name_match.family
-    return ""
+    """Return the family that a package is named after, without its scope or group; "" for none."""
+    bare_name = re.split(r"[/:]", name.removeprefix("@"))[-1]
+    return _match_first(profile.repositories.packages, bare_name, profile).family
+
+
+def _match_first(patterns: Iterable[str], name: str, profile: Profile) -> NameMatch:
+    return next(filter(None, (_match_name(pattern, name, profile) for pattern in patterns)), NameMatch())
 
 
 def find_family_mentions(text: str, profile: Profile) -> Iterator[str]:
@@ -310,8 +269,3 @@ def _compile_name_pattern(pattern: str) -> re.Pattern[str]:
     for name, group in _NAME_GROUPS.items():
         regex = regex.replace(re.escape(f"{{{name}}}"), group)
     return re.compile(regex, re.IGNORECASE)
-
-
-def _strip_package_scope(package: str) -> str:
-    """Return the name of a package without its scope, group or module path."""
-    return re.split(r"[/:]", package.removeprefix("@"))[-1]

@@ -44,6 +44,7 @@ _CONTENT_TYPES: Mapping[str, str] = {
     ".jpg": "image/jpeg",
     ".gif": "image/gif",
     ".webp": "image/webp",
+    ".zip": "application/zip",
 }
 
 

@@ -3,9 +3,8 @@
     event_id   = "evt_" + the first 24 hex digits of sha256(run_id | seq | trace | span | parent)
     event_hash = sha256(event_id + ts + type + payload + prev_hash)
 
-with the payload as compact JSON, keys in order. So every field of an event is in its hash, and a
-changed byte anywhere breaks the chain; the number of events and the last hash are stored with the
-run, so a truncated log is detected too.
+with the payload as compact JSON, keys in order. So every field of an event is in its hash, and a changed byte anywhere
+breaks the chain; the number of events and the last hash are stored with the run, so a truncated log is detected too.
 """
 
 import hashlib

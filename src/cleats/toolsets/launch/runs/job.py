@@ -1,23 +1,26 @@
-"""The job of a worker: its inputs, and the methods that return its outputs.
+"""The job of a worker: its inputs, the methods that return its outputs, and the process that does it.
 
-A worker is a module with `async def run(job: WorkerJob) -> Mapping[str, Any]`. It reads artifacts
-and the two checkouts, writes artifacts, and returns a few small facts, which are recorded as the
-output of the step and passed to every later worker. It never touches the store: its artifacts count
-only once the engine has recorded them. The same job must give the same artifacts.
+A worker is an `async def run_<kind>(job: WorkerJob) -> Mapping[str, Any]` in a process of its own: the order goes to
+stdin, the result comes from stdout. It reads artifacts and the two checkouts, writes artifacts, and returns a few small
+facts, which are recorded as the output of the step and passed to every later worker. It never touches the store: its
+artifacts count only once the engine has recorded them. The same job must give the same artifacts.
 
 It fails by raising `ToolError`, with `retryable` set if the same step may succeed later.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import format_timestamp
+from cleats.system.worker_process import run_worker
 from cleats.toolsets.launch.runs import artifacts
+from cleats.toolsets.launch.runs.events import EventDraft
 from cleats.toolsets.launch.runs.storage import RunFolder
 
 SECRET_PLACEHOLDER = "(a secret)"
@@ -154,8 +157,131 @@ class WorkerJob:
     def add_event(self, kind: str, /, **payload: Any) -> None:
         """Add an event to the log of the run, recorded together with the step.
 
-        For gates and model calls. The engine logs artifacts, issues of the report, work items and
-        states.
+        For gates and model calls. The engine logs artifacts, issues of the report, work items and states.
         """
         now = time.time_ns()
         self.events.append({"type": kind, "ts": format_timestamp(now / 1e9), "ns": now, "payload": payload})
+
+
+log = logging.getLogger(__name__)
+
+ProgressCallback: TypeAlias = Callable[[str, float | None, float | None], None]
+"""Takes a message, the amount done and the total amount."""
+
+MAX_LOGGED_CHARACTERS = 4000
+"""Characters of a crashed worker's error output that are logged."""
+
+_WORKER_MODULE = "cleats.toolsets.launch.workers"
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The result that a worker returned."""
+
+    facts: Mapping[str, Any]
+    artifacts: Mapping[str, str]
+    events: tuple[EventDraft, ...]
+
+
+def encode_failure(error: ToolError) -> dict[str, Any]:
+    """Encode an error with all that `decode_failure` needs to make the same one."""
+    document: dict[str, Any] = {"code": error.code.name, "message": error.message, "retryable": error.retryable}
+    if error.hint:
+        document["hint"] = error.hint
+    if error.details:
+        document["details"] = error.details
+    return document
+
+
+def decode_failure(document: Mapping[str, Any]) -> ToolError:
+    """Return the error that `encode_failure` encoded."""
+    return ToolError(
+        ErrorCode[document["code"]],
+        document["message"],
+        hint=document.get("hint", ""),
+        retryable=document["retryable"],
+        details=document.get("details"),
+    )
+
+
+class WorkerError(ToolError):
+    """A failure that a worker reported, with the events up to the failure.
+
+    `artifacts` are those that explain the failure.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        failure = decode_failure(document)
+        super().__init__(
+            failure.code, failure.message, hint=failure.hint, retryable=failure.retryable, details=failure.details
+        )
+        self.events = parse_event_drafts(document.get("events", ()))
+        self.artifacts: Mapping[str, str] = document.get("artifacts", {})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLauncher:
+    """Starts worker processes."""
+
+    functions: Mapping[str, str]
+    env: Mapping[str, str] | None
+    grace: float
+
+    async def run(self, kind: str, job: WorkerJob, report_progress: ProgressCallback) -> StepResult:
+        """Run a job in a worker process.
+
+        Raises:
+            ToolError: the error that the worker raised; INTERNAL if it crashed or was killed.
+        """
+        order = {**job.as_json(), "function": self.functions[kind]}
+
+        def handle_line(line: bytes) -> None:
+            if line.startswith(b'{"tell"'):
+                _forward_progress(line, report_progress)
+
+        worker = await run_worker(_WORKER_MODULE, json.dumps(order).encode(), handle_line, self.grace, self.env)
+        if worker.stderr:
+            log.debug("worker.said step=%s: %s", job.step, _decode_tail(worker.stderr))
+        message = _parse_message(worker.last_line) if worker.exit_code == 0 else {}
+        if "result" in message:
+            result = message["result"]
+            return StepResult(result["facts"], result["artifacts"], parse_event_drafts(result["events"]))
+        if "error" in message:
+            raise WorkerError(message["error"])
+        log.error("worker.crash step=%s exit=%d: %s", job.step, worker.exit_code, _decode_tail(worker.stderr))
+        raise _make_crash_error(job, message, worker.exit_code)
+
+
+def parse_event_drafts(events: Any) -> tuple[EventDraft, ...]:
+    """Parse the events of a job into drafts for the log."""
+    return tuple(EventDraft(event["type"], event["payload"], event["ts"], event.get("ns", 0)) for event in events)
+
+
+def _make_crash_error(job: WorkerJob, message: Mapping[str, Any], exit_code: int) -> ToolError:
+    was_killed = exit_code < 0  # from outside, as by the kernel when memory is short: a retry may work
+    cause = message.get("crash", {}).get("cause_class", "WorkerKilled" if was_killed else "WorkerExit")
+    return ToolError(
+        ErrorCode.INTERNAL,
+        f"{job.worker} failed unexpectedly in {job.step} ({cause}).",
+        hint="The server's log has the trace.",
+        retryable=was_killed,
+        details={"cause_class": cause},
+    )
+
+
+def _parse_message(line: bytes) -> Mapping[str, Any]:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _forward_progress(line: bytes, report_progress: ProgressCallback) -> None:
+    progress = _parse_message(line).get("tell")
+    if isinstance(progress, dict):
+        report_progress(str(progress.get("message", "")), progress.get("done"), progress.get("total"))
+
+
+def _decode_tail(text: bytes) -> str:
+    return text.decode(errors="replace")[-MAX_LOGGED_CHARACTERS:]

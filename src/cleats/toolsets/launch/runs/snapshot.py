@@ -15,8 +15,7 @@ from cleats.toolsets.launch.runs.states import RunState, SectionState
 SCHEMA_VERSION = "1.0"
 
 Snapshot: TypeAlias = dict[str, Any]
-"""A document of the schema `snapshot`. Folding creates a new one and leaves the old one
-unchanged."""
+"""A document of the schema `snapshot`. Folding creates a new one and leaves the old one unchanged."""
 
 
 def make_empty_snapshot(run_id: str) -> Snapshot:
@@ -83,12 +82,7 @@ def build_status(snapshot: Mapping[str, Any]) -> dict[str, Any]:
         "state": snapshot["run_state"],
         "section_states": snapshot["section_states"],
         "open_issues": [
-            {
-                "issue_id": issue.issue_id,
-                "severity": issue.severity,
-                "gate": issue.gate,
-                "title": issue.title,
-            }
+            {"issue_id": issue.issue_id, "severity": issue.severity, "gate": issue.gate, "title": issue.title}
             for issue in list_open_issues(snapshot)
         ],
         "artifacts": [

@@ -1,8 +1,7 @@
 """The states of a run and of its sections, and the transitions between them.
 
 Laws:
-1. A change of state follows `LEGAL_TRANSITIONS`; anything else raises `IllegalTransition`, and
-   nothing is written.
+1. A change of state follows `LEGAL_TRANSITIONS`; anything else raises `IllegalTransition`, and nothing is written.
 2. DONE, FAILED and CANCELLED are terminal: no transition leaves them.
 3. Every other state can fail and can be cancelled.
 4. A run that is neither driven nor ended is at its last recorded step; there is no paused state.

@@ -124,10 +124,4 @@ def make_disk_full_error(cause: str) -> ToolError:
 
 def make_machine_error(message: str, hint: str, cause: str, *, retryable: bool = True) -> ToolError:
     """Return the error of a failure of the machine, not of the run."""
-    return ToolError(
-        ErrorCode.INTERNAL,
-        message,
-        hint=hint,
-        retryable=retryable,
-        details={"cause_class": cause},
-    )
+    return ToolError(ErrorCode.INTERNAL, message, hint=hint, retryable=retryable, details={"cause_class": cause})

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -61,9 +62,10 @@ def read_hugo_config(tree: CheckoutTree) -> HugoConfig:
             document = {"languages": {language: section}} if language else section
         settings = _merge_settings(settings, _lower_keys(document))
         sources.append(path)
+    family_builds = [path for path in builds if PurePosixPath(path).stem.lower() not in _NON_FAMILY_STEMS]
     return HugoConfig(
         tuple(sorted({*top, *folder, *builds})),
-        tuple(sorted(_parse_build_path(path) for path in builds if _is_family_build(path))),
+        tuple(sorted(map(_parse_build_path, family_builds))),
         settings,
         tuple(unreadable),
         tuple(sources),
@@ -104,8 +106,9 @@ def derive_hugo_facts(config: HugoConfig) -> dict[str, Any]:
 
 def build_hugo_context(tree: CheckoutTree, config: HugoConfig) -> dict[str, Any]:
     """Return the files and builds, as the `hugo` part of the site context."""
+    folders = {PurePosixPath(path).parts[0] for path in config.files}
     return {
-        "config_root": _find_config_root(config),
+        "config_root": next((folder for folder in ("configs", "config") if folder in folders), "."),
         "config_files": [
             {
                 "path": path,
@@ -124,13 +127,6 @@ def build_hugo_context(tree: CheckoutTree, config: HugoConfig) -> dict[str, Any]
 _MAIN_STEMS: Final = frozenset({"hugo", "config"})
 
 
-def _find_config_root(config: HugoConfig) -> str:
-    for folder in ("configs", "config"):
-        if any(path.startswith(f"{folder}/") for path in config.files):
-            return folder
-    return "."
-
-
 def _load_document(tree: CheckoutTree, path: str) -> dict[str, Any] | None:
     text = tree.read_text(path)
     try:
@@ -139,16 +135,10 @@ def _load_document(tree: CheckoutTree, path: str) -> dict[str, Any] | None:
         return None
 
 
-def _is_family_build(path: str) -> bool:
-    return PurePosixPath(path).stem.lower() not in _NON_FAMILY_STEMS
-
-
 def _parse_build_path(path: str) -> tuple[str, str, str]:
     """Parse `configs/<subdomain>/<family>.toml`; `configs/<subdomain>.toml` is for all families."""
     pure_path = PurePosixPath(path)
-    if len(pure_path.parts) == 2:
-        return pure_path.stem, "", path
-    return pure_path.parts[1], pure_path.stem, path
+    return (pure_path.stem, "", path) if len(pure_path.parts) == 2 else (pure_path.parts[1], pure_path.stem, path)
 
 
 def _lower_keys(value: Any) -> Any:
@@ -166,7 +156,6 @@ def _merge_settings(base: dict[str, Any], override: Mapping[str, Any]) -> dict[s
 
 
 def _convert_to_json(value: Any) -> dict[str, Any]:
-    """Return a table as plain JSON, with dates and the like as text."""
     plain = json.loads(json.dumps(value, default=str)) if isinstance(value, Mapping) else {}
     return plain if isinstance(plain, dict) else {}
 
@@ -192,7 +181,10 @@ def derive_contract(tree: CheckoutTree, roots: Mapping[str, str], site_url: str,
 def classify_value(value: Any) -> str:
     """Return the type of a value in the terms of the contract."""
     if isinstance(value, str):
-        return "date" if _is_date(value) else "string"
+        with suppress(ValueError):
+            dt.datetime.fromisoformat(value)
+            return "date" if len(value) >= len("2026-01-01") else "string"
+        return "string"
     if isinstance(value, list):
         strings = value and all(isinstance(item, str) for item in value)
         return "array_string" if strings else "unknown"
@@ -208,16 +200,17 @@ def _derive_section(tree: CheckoutTree, root: str) -> dict[str, Any]:
     if not fronts:
         return {}
     key_counts: Counter[str] = Counter(key for front in fronts for key in front)
-    required = sorted(key for key in key_counts if _is_required(key, key_counts[key], len(fronts)))
+    # All pages have a required key; for a date, nearly all do.
+    min_counts = {"date": MIN_PAGE_SHARE * len(fronts)}
+    required = sorted(key for key, count in key_counts.items() if count >= min_counts.get(key, len(fronts)))
     values = {key: [front[key] for front in fronts if key in front] for key in key_counts}
-    section: dict[str, Any] = {
+    return {
         "sample_size": len(fronts),
         "required_keys": required,
         "optional_keys": sorted(set(key_counts) - set(required)),
         "key_types": {key: _classify_values(values[key]) for key in sorted(key_counts)},
+        "default_values": dict(_find_defaults(values, len(fronts))),
     }
-    section["default_values"] = dict(_find_defaults(values, len(fronts)))
-    return section
 
 
 def _read_front_matter(tree: CheckoutTree, path: str) -> dict[str, Any]:
@@ -225,11 +218,6 @@ def _read_front_matter(tree: CheckoutTree, path: str) -> dict[str, Any]:
         return front_matter.parse_page(tree.read_text(path) or "").front
     except front_matter.FrontMatterError:
         return {}
-
-
-def _is_required(key: str, count: int, page_count: int) -> bool:
-    """Return whether all pages have a key; for a date, whether nearly all do."""
-    return count == page_count or (key == "date" and count >= MIN_PAGE_SHARE * page_count)
 
 
 def _classify_values(values: Sequence[Any]) -> str:
@@ -246,11 +234,3 @@ def _find_defaults(values: Mapping[str, Sequence[Any]], page_count: int) -> Iter
         text, count = value_counts.most_common(1)[0]
         if page_count > 1 and count >= MIN_PAGE_SHARE * page_count:
             yield key, json.loads(text)
-
-
-def _is_date(text: str) -> bool:
-    try:
-        dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return len(text) >= len("2026-01-01")

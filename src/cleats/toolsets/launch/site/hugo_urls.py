@@ -1,8 +1,7 @@
 """The addresses at which Hugo serves pages, derived from the configuration of the site.
 
-A plan names two locations for a page: its file and its address. The address follows from the file
-by Hugo's rules: content folders and mounts, languages, permalinks, ugly URLs. They are implemented
-here once, and the tests check them against Hugo itself.
+The address follows from the file by Hugo's rules: content folders and mounts, languages, permalinks,
+ugly URLs. The tests check them against Hugo itself.
 """
 
 import datetime as dt
@@ -74,11 +73,7 @@ class HugoUrlRules:
             in_subdir=settings.get("defaultcontentlanguageinsubdir") is True,
             mounts=tuple(_iter_mounts(settings, tables)),
             permalinks=_parse_permalinks(settings.get("permalinks")),
-            hosts={
-                name: base_url
-                for name, language_table in tables.items()
-                if (base_url := _parse_address(language_table.get("baseurl")))
-            },
+            hosts={name: url for name, table in tables.items() if (url := _parse_address(table.get("baseurl")))},
             ugly=settings.get("uglyurls") is True,
             keeps_case=settings.get("disablepathtolower") is True,
         )
@@ -116,16 +111,12 @@ class HugoUrlRules:
         if inner_path is None:
             return None
         base = urlsplit(self.hosts.get(page.language, self.base_url)).path.strip("/")
-        prefix = page.language if self._has_prefix(page.language) else ""
+        has_prefix = not self.hosts and (self.in_subdir or page.language != self.default_language)
+        prefix = page.language if has_prefix else ""
         full_path = "/".join(part for part in (base, prefix, inner_path) if part)
         if self.ugly and inner_path and not page.is_section:
             return f"/{full_path}.html"
         return f"/{full_path}/" if full_path else "/"
-
-    def _has_prefix(self, language: str) -> bool:
-        if self.hosts:
-            return False
-        return self.in_subdir or language != self.default_language
 
     def _resolve_inner_path(self, page: HugoPage, title: str, date: dt.date | None) -> str | None:
         kind = "section" if page.is_section else "page"
@@ -150,12 +141,8 @@ class HugoUrlRules:
         values = {
             "section": page.folders[0] if page.folders else "",
             "sections": "/".join(folders),
-            "title": _urlize_text(title),
-            "slug": _urlize_text(title),
-            "filename": name,
-            "contentbasename": name,
-            "slugorfilename": name,
-            "slugorcontentbasename": name,
+            **dict.fromkeys(("title", "slug"), _urlize_text(title)),
+            **dict.fromkeys(("filename", "contentbasename", "slugorfilename", "slugorcontentbasename"), name),
         }
         if date is not None:
             values |= {"year": f"{date.year:04}", "month": f"{date.month:02}"}
@@ -181,26 +168,17 @@ def _iter_mounts(settings: Mapping[str, Any], tables: Mapping[str, Any]) -> Iter
     module = settings.get("module")
     mount_tables = _lowercase_keys(module).get("mounts") if isinstance(module, Mapping) else None
     mounts = [_lowercase_keys(mount_table) for mount_table in mount_tables or () if isinstance(mount_table, Mapping)]
-    content_mounts = [mount_table for mount_table in mounts if _is_content_target(str(mount_table.get("target", "")))]
+    content_mounts = [it for it in mounts if re.match(r"/*content/*$|content/", str(it.get("target", "")))]
     for mount_table in content_mounts:
         target = str(mount_table["target"]).strip("/").removeprefix("content").strip("/")
         yield ContentMount(str(mount_table.get("source", "")).strip("/"), target, str(mount_table.get("lang") or ""))
     if content_mounts:
         return
-    folders_by_language = {
-        name: language_table["contentdir"]
-        for name, language_table in tables.items()
-        if language_table.get("contentdir")
-    }
-    for name, folder in folders_by_language.items():
-        yield ContentMount(str(folder).strip("/"), "", name)
+    folders = {name: str(table["contentdir"]).strip("/") for name, table in tables.items() if table.get("contentdir")}
+    yield from (ContentMount(folder, "", name) for name, folder in folders.items())
     default_folder = str(settings.get("contentdir") or "content").strip("/")
-    if default_folder not in {language_folder.strip("/") for language_folder in folders_by_language.values()}:
+    if default_folder not in folders.values():
         yield ContentMount(default_folder, "", "")
-
-
-def _is_content_target(target: str) -> bool:
-    return target.strip("/") == "content" or target.startswith("content/")
 
 
 def _parse_permalinks(configured: Any) -> dict[str, dict[str, str]]:
@@ -220,12 +198,9 @@ def _slice_folders(folders: tuple[str, ...], slice_text: str) -> tuple[str, ...]
     """Slice the list of folders as Hugo's `:sections[1:]` does."""
     if slice_text == "last":
         return folders[-1:]
-    start, colon, end = slice_text.partition(":")
-    bounds = [int(bound) if bound.isdigit() else None for bound in (start, end)]
-    if not colon:
-        index = bounds[0] or 0
-        return folders[index : index + 1]
-    return folders[bounds[0] : bounds[1]]
+    start_text, colon, end_text = slice_text.partition(":")
+    start, end = (int(bound) if bound.isdigit() else None for bound in (start_text, end_text))
+    return folders[start:end] if colon else folders[start or 0 :][:1]
 
 
 def _urlize_text(text: str) -> str:
@@ -233,7 +208,6 @@ def _urlize_text(text: str) -> str:
 
 
 def _parse_address(configured: Any) -> str:
-    """Return the configured address of a site, or an empty text if it is malformed."""
     address = str(configured or "")
     try:
         urlsplit(address)

@@ -1,20 +1,52 @@
-"""The catalogue of snippets: each one once, the best source first, checked and tagged."""
+"""The catalogue of snippets: each one once, the best source first, checked and tagged.
+
+Sources are the examples, then the README, guides, docstrings and tests.
+"""
 
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from textwrap import dedent
 from typing import Any, Final
 
-from cleats.toolsets.launch.snippets import snippet_sources, syntax
-from cleats.toolsets.launch.snippets.snippet_sources import SnippetCandidate
-from cleats.toolsets.launch.source.checkout import safe_parsing
-from cleats.toolsets.launch.source.checkout.repository_layout import SCRIPT_LANGUAGES, is_compatible_language
+from cleats.toolsets.launch.snippets import syntax
+from cleats.toolsets.launch.source.checkout.repository_layout import (
+    SCRIPT_LANGUAGES,
+    detect_file_language,
+    is_compatible_language,
+)
+from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python, walk_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
-from cleats.toolsets.launch.source.text.snippet_code import compute_snippet_id
+from cleats.toolsets.launch.source.evidence.document_claims import (
+    clean_title,
+    detect_block_language,
+    is_readme,
+    slugify_title,
+)
+from cleats.toolsets.launch.source.text import documents
+from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id, normalize_code
+from cleats.toolsets.launch.source.text.english import load_pattern
 
+MAX_EXAMPLE_LINES: Final = 300
+MAX_FENCE_LINES: Final = 150
+MAX_TEST_LINES: Final = 30
+MAX_TEST_SNIPPETS: Final = 20
+"""Limits: longer code does not suit a page, and tests are shown only for lack of better code."""
+
+MAX_CATALOGUE_SNIPPETS: Final = 400
+"""The most snippets of a catalogue; pages show a few dozen."""
+
+_MIN_GOOD_SNIPPETS: Final = 8
+"""Snippets from better sources that make tests unnecessary."""
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+_EXCLUDED_SECTION_PATTERN: Final = load_pattern("excluded_section")
+_STARTER_TITLE_PATTERN: Final = load_pattern("starter_title")
+_DOCUMENT_TYPES: Final = frozenset({"readme", "guide", "document"})
 _INSTALL_COMMAND_PATTERN: Final = re.compile(
     r"^\s*(?:sudo )?(?:python3? -m )?(pip3?|pipx|uv|npm|yarn|pnpm|cargo|go|gem|composer|dotnet"
     r"|conda|brew|apt(-get)?) (install|i|add|get|require|add package)\b",
@@ -28,11 +60,19 @@ _IMPORT_LINES_PATTERN: Final = re.compile(
 )
 """Imports and comments, which have no effect on their own."""
 
-_STARTER_TITLE_PATTERN: Final = re.compile(
-    r"\b(quick ?start|getting[- ]started|usage|basic (usage|example)|(simple|first|minimal) example"
-    r"|example|tutorial|introduction|overview)\b",
-    re.IGNORECASE,
-)
+
+@dataclass(frozen=True, slots=True)
+class SnippetCandidate:
+    """A piece of code with its location. `kind` is example, readme, docs, docstring or test."""
+
+    kind: str
+    language: str
+    code: str
+    path: str
+    start: int
+    end: int
+    title: str = ""
+    """The heading above the code, or the title of the example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +102,15 @@ class CatalogueSnippet:
     def as_json(self) -> dict[str, Any]:
         candidate = self.candidate
         is_checked = syntax.can_check(candidate.language)
-        requirements: dict[str, Any] = {"dependencies": list(self.dependencies)}
-        if not is_checked:
-            requirements["runtime_notes"] = "There is no parser to check this language with."
+        note = {} if is_checked else {"runtime_notes": "There is no parser to check this language with."}
+        lines = {"start_line": candidate.start, "end_line": max(candidate.start, candidate.end)}
         return {
             "snippet_id": self.snippet_id,
             "language": candidate.language,
             "tags": list(self.tags),
-            "source": {
-                "type": "repo_file",
-                "path": candidate.path,
-                "start_line": candidate.start,
-                "end_line": max(candidate.start, candidate.end),
-            },
+            "source": {"type": "repo_file", "path": candidate.path, **lines},
             "code": candidate.code,
-            "requirements": requirements,
+            "requirements": {"dependencies": list(self.dependencies), **note},
             "validation": {"syntax_ok": is_checked and not self.fault, "runnable_ok": "unknown"},
         }
 
@@ -84,47 +118,39 @@ class CatalogueSnippet:
 def choose_tags(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
     """Return the tags of a snippet: its source, its title, and its use."""
     chosen = [candidate.kind, slugify_title(candidate.title)]
-    is_product_code = uses_product(candidate, product)
+    starter = ["quickstart"] if _STARTER_TITLE_PATTERN.search(candidate.title) else []
     if candidate.language == "shell":
         if _INSTALL_COMMAND_PATTERN.search(candidate.code):
             chosen.append("install")
         if any(re.search(rf"(^|\s){re.escape(command)}\s", candidate.code) for command in product.commands):
-            chosen.append("cli")
-            if _STARTER_TITLE_PATTERN.search(candidate.title):
-                chosen.append("quickstart")
-    elif is_product_code:
-        chosen.append("usage")
-        if candidate.kind in ("example", "readme", "docs") and _STARTER_TITLE_PATTERN.search(candidate.title):
-            chosen.append("quickstart")
+            chosen += ["cli", *starter]
+    elif uses_product(candidate, product):
+        chosen += ["usage", *(starter if candidate.kind in ("example", "readme", "docs") else [])]
     return [tag for tag in dict.fromkeys(chosen) if tag]
 
 
 def uses_product(candidate: SnippetCandidate, product: ProductIdentity) -> bool:
     """Return True if the code imports the product or names its module."""
     if candidate.language == "python":
-        return bool(set(product.imports) & {*_list_imports(candidate.code), *_list_attribute_owners(candidate.code)})
-    quoted = [rf"""["']{re.escape(import_name)}(/[^"']*)?["']""" for import_name in product.imports]
-    plain = [rf"\b{re.escape(import_name)}\b" for import_name in product.imports]
-    patterns = quoted if candidate.language in SCRIPT_LANGUAGES else plain
-    return any(re.search(pattern, candidate.code) for pattern in patterns)
+        attributes = [node.value for node in walk_python(candidate.code) if isinstance(node, ast.Attribute)]
+        owners = [owner.id for owner in attributes if isinstance(owner, ast.Name)]  # as in `module.function`
+        return bool(set(product.imports) & {*_list_imports(candidate.code), *owners})
+    pattern = r"""["']{}(/[^"']*)?["']""" if candidate.language in SCRIPT_LANGUAGES else r"\b{}\b"
+    return any(re.search(pattern.format(re.escape(name)), candidate.code) for name in product.imports)
 
 
 def has_only_imports(candidate: SnippetCandidate) -> bool:
     """Return True if code contains nothing but imports."""
     if candidate.language == "python":
-        module = safe_parsing.parse_python(candidate.code)
-        statement_types = (ast.Import, ast.ImportFrom, ast.Expr)
+        module = parse_python(candidate.code)
         return module is not None and all(
-            isinstance(statement, statement_types) and not _has_effect(statement) for statement in module.body
+            isinstance(statement, ast.Import | ast.ImportFrom)
+            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+            for statement in module.body
         )
     if candidate.language in SCRIPT_LANGUAGES:
         return not _IMPORT_LINES_PATTERN.sub("", candidate.code).strip()
     return False
-
-
-def _has_effect(statement: ast.stmt) -> bool:
-    """Return True if an expression is more than a literal."""
-    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
 
 
 def list_dependencies(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
@@ -137,35 +163,13 @@ def list_dependencies(candidate: SnippetCandidate, product: ProductIdentity) -> 
 
 
 def _list_imports(code: str) -> list[str]:
-    """Return the top-level names of the modules that code imports."""
     names: list[str] = []
-    for node in _walk_nodes(code):
+    for node in walk_python(code):
         if isinstance(node, ast.Import):
             names += [alias.name.split(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.append(node.module.split(".")[0])
     return list(dict.fromkeys(names))
-
-
-def _list_attribute_owners(code: str) -> set[str]:
-    """Return the names of which code reads an attribute, as `module.function` does."""
-    return {
-        node.value.id
-        for node in _walk_nodes(code)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-
-
-def _walk_nodes(code: str) -> list[ast.AST]:
-    module = safe_parsing.parse_python(code)
-    return list(ast.walk(module)) if module else []
-
-
-MAX_CATALOGUE_SNIPPETS: Final = 400
-"""The most snippets of a catalogue; pages show a few dozen."""
-
-_MIN_GOOD_SNIPPETS: Final = 8
-"""Snippets from better sources that make tests unnecessary."""
 
 
 def build_catalogue(
@@ -174,13 +178,13 @@ def build_catalogue(
     """Build the catalogue of a checkout, as an artifact."""
     product = identify_product(facts, language)
     candidates: list[SnippetCandidate] = [
-        *snippet_sources.iter_examples(tree, facts, inventory["example_paths"]),
-        *snippet_sources.iter_fences(tree, inventory["doc_entrypoint_details"]),
-        *snippet_sources.iter_docstrings(tree, facts),
+        *_iter_examples(tree, facts, inventory["example_paths"]),
+        *_iter_fences(tree, inventory["doc_entrypoint_details"]),
+        *_iter_docstrings(tree, facts),
     ]
     good_count = sum(item.language == language for item in candidates)
     if good_count < _MIN_GOOD_SNIPPETS and language == "python":
-        candidates += snippet_sources.iter_tests(tree, inventory["test_roots"], product.imports)
+        candidates += _iter_tests(tree, inventory["test_roots"], product.imports)
     meaningful = [item for item in candidates if not has_only_imports(item)]
     faults = syntax.find_faults((item.code, item.language) for item in meaningful)
     snippets = _merge_duplicates(
@@ -206,12 +210,9 @@ def _merge_duplicates(snippets: Iterable[CatalogueSnippet]) -> list[CatalogueSni
     """Keep the first occurrence of each code, with the tags of all."""
     snippets_by_id: dict[str, CatalogueSnippet] = {}
     for snippet in snippets:
-        earlier = snippets_by_id.get(snippet.snippet_id)
-        if earlier is None:
-            snippets_by_id[snippet.snippet_id] = snippet
-        else:
-            tags = tuple(dict.fromkeys([*earlier.tags, *snippet.tags]))
-            snippets_by_id[snippet.snippet_id] = replace(earlier, tags=tags)
+        earlier = snippets_by_id.setdefault(snippet.snippet_id, snippet)
+        tags = tuple(dict.fromkeys([*earlier.tags, *snippet.tags]))
+        snippets_by_id[snippet.snippet_id] = replace(earlier, tags=tags)
     return list(snippets_by_id.values())
 
 
@@ -226,9 +227,97 @@ def _add_quickstart_tag(snippets: list[CatalogueSnippet], language: str) -> list
     ]
     if not usable or any("quickstart" in snippet.tags for snippet in usable):
         return snippets
-    ranked = sorted(usable, key=lambda snippet: ("readme" not in snippet.tags, "example" not in snippet.tags))
-    quickstart_id = ranked[0].snippet_id
-    return [
-        replace(snippet, tags=(*snippet.tags, "quickstart")) if snippet.snippet_id == quickstart_id else snippet
-        for snippet in snippets
-    ]
+    best = min(usable, key=lambda snippet: ("readme" not in snippet.tags, "example" not in snippet.tags))
+    return [replace(item, tags=(*item.tags, "quickstart")) if item is best else item for item in snippets]
+
+
+def _iter_examples(tree: CheckoutTree, facts: Mapping[str, Any], paths: Sequence[str]) -> Iterator[SnippetCandidate]:
+    titles = {item["path"]: item["title"] for item in facts["example_inventory"] if "path" in item}
+    for path in sorted(paths, key=lambda item: (item not in titles, item)):
+        text = tree.read_text(path)
+        language = detect_file_language(path)
+        if text and language and text.count("\n") <= MAX_EXAMPLE_LINES and text.strip():
+            end = len(text.rstrip("\n").split("\n"))
+            yield SnippetCandidate("example", language, normalize_code(text), path, 1, end, titles.get(path, ""))
+
+
+def _iter_fences(tree: CheckoutTree, entries: Sequence[Mapping[str, str]]) -> Iterator[SnippetCandidate]:
+    ranked = sorted(entries, key=lambda doc_entry: (not is_readme(doc_entry["path"]), doc_entry["path"]))
+    for entry in ranked:
+        if entry["doc_type"] in _DOCUMENT_TYPES:
+            for block in documents.read_blocks(tree, entry["path"]):
+                if block.kind == "code" and (candidate := _read_fence(block)):
+                    yield candidate
+
+
+def _read_fence(block: Block) -> SnippetCandidate | None:
+    if any(_EXCLUDED_SECTION_PATTERN.search(title) for title in block.section):
+        return None
+    language = detect_block_language(block)
+    code = dedent(block.text)
+    if language == "python" and documents.is_session(code):
+        code = documents.extract_session_input(code)
+    elif language == "shell":
+        code = documents.extract_commands(code)
+    if not code.strip() or code.count("\n") > MAX_FENCE_LINES:
+        return None
+    kind = "readme" if is_readme(block.path) else "docs"
+    title = clean_title(block.section[-1]) if block.section else ""
+    return SnippetCandidate(kind, language, normalize_code(code), block.path, block.line, block.end, title)
+
+
+def _iter_docstrings(tree: CheckoutTree, facts: Mapping[str, Any]) -> Iterator[SnippetCandidate]:
+    surface = facts["api_surface_summary"]
+    definitions_by_path: dict[str, dict[int, Definition]] = {}
+    for symbol in (*surface["classes"], *surface["functions"]):
+        path = symbol["path"]
+        if path.endswith(".py"):
+            if path not in definitions_by_path:
+                nodes = walk_python(tree.read_text(path))
+                definitions_by_path[path] = {node.lineno: node for node in nodes if isinstance(node, Definition)}
+            yield from _iter_sessions(tree, symbol, definitions_by_path[path].get(symbol["line"]))
+
+
+def _iter_sessions(
+    tree: CheckoutTree, symbol: Mapping[str, Any], node: Definition | None
+) -> Iterator[SnippetCandidate]:
+    docstring = node.body[0] if node is not None and node.body else None
+    if not (isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant)):
+        return
+    lines = (tree.read_text(symbol["path"]) or "").split("\n")[docstring.lineno - 1 : docstring.end_lineno]
+    start = 0
+    for number, line in enumerate([*lines, ""]):
+        if line.strip(" \"'"):
+            continue
+        paragraph = "\n".join(lines[start:number]) + "\n"
+        if documents.is_session(paragraph) and (code := documents.extract_session_input(paragraph)).strip():
+            location = (symbol["path"], docstring.lineno + start, docstring.lineno + number - 1)
+            title = symbol["name"].rsplit(".", 1)[-1]
+            yield SnippetCandidate("docstring", "python", normalize_code(code), *location, title)
+        start = number + 1
+
+
+def _iter_tests(tree: CheckoutTree, roots: Sequence[str], imports: Sequence[str]) -> Iterator[SnippetCandidate]:
+    test_count = 0
+    for path in tree.paths_below(*roots) if roots else ():
+        name = PurePosixPath(path).name
+        if not name.startswith("test") or not name.endswith(".py") or test_count >= MAX_TEST_SNIPPETS:
+            continue
+        text = tree.read_text(path) or ""
+        module = parse_python(text)
+        lines = text.split("\n")
+        for node in module.body if module else ():
+            if isinstance(node, ast.FunctionDef) and _is_usable_test(node, imports, test_count):
+                end = node.end_lineno or node.lineno
+                code = normalize_code("\n".join(lines[node.lineno - 1 : end]))
+                title = node.name.removeprefix("test_").replace("_", " ")
+                yield SnippetCandidate("test", "python", code, path, node.lineno, end, title)
+                test_count += 1
+
+
+def _is_usable_test(node: ast.FunctionDef, imports: Sequence[str], test_count: int) -> bool:
+    needs_fixture = node.args.args or node.args.posonlyargs or node.args.kwonlyargs or node.decorator_list
+    is_short = (node.end_lineno or node.lineno) - node.lineno <= MAX_TEST_LINES
+    names = {name_node.id for name_node in ast.walk(node) if isinstance(name_node, ast.Name)}
+    is_plain = node.name.startswith("test") and not needs_fixture
+    return test_count < MAX_TEST_SNIPPETS and is_plain and is_short and bool(names & set(imports))

@@ -1,26 +1,33 @@
-"""Removal of the checkouts of ended runs; records and artifacts stay.
+"""The files of a run: artifacts as they are handed out, views for people, removal of checkouts.
 
-A checkout is renamed under a lease on its run, then removed. So other processes see either all of
-it or nothing, and the next clean-up finds what an interrupted one has left.
+Artifacts are found by the names of the index, never by path. Besides them, every run has three views that are rendered
+on request: its configuration, its snapshot and its log.
+
+A checkout of an ended run is renamed under a lease on its run, then removed; records and artifacts stay. So other
+processes see either all of it or nothing, and the next clean-up finds what an interrupted one has left.
 """
 
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.runs.artifacts import encode_canonical_json
+from cleats.toolsets.launch.runs.artifacts import encode_canonical_json, guess_content_type
 from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.interface import Run, RunStore, RunSummary
+from cleats.toolsets.launch.store.model import Run, RunSummary
+from cleats.toolsets.launch.store.run_store import RunStore
+
+log = logging.getLogger(__name__)
 
 _RUNS_PER_PAGE: Final = 200
 _LEASE_SECONDS: Final = 10.0
@@ -139,8 +146,6 @@ def _count_folder_bytes(folder: Path) -> int:
     return total_bytes
 
 
-log = logging.getLogger(__name__)
-
 EVENTS_NAME, SNAPSHOT_NAME, CONFIG_NAME = "events.ndjson", "snapshot.json", "run_config.yaml"
 VIEW_NAMES = (EVENTS_NAME, SNAPSHOT_NAME, CONFIG_NAME)
 """Documents that can be read for every run besides its artifacts."""
@@ -173,3 +178,60 @@ def export_run(store: RunStore, folder: RunFolder) -> None:
                 folder.write_view(f"artifacts/{name}", folder.get_object(entry["sha256"]))
     except (OSError, ToolError):
         log.exception("export.fail run=%s", folder.root.name)
+
+
+BASE64_SUFFIX: Final = ";base64"
+"""Suffix of the media type when the content is encoded as base64."""
+
+_TEXT_TYPE_PREFIXES: Final = ("text/", "application/json", "application/x-", "application/toml", "image/svg")
+
+
+@dataclass(frozen=True, slots=True)
+class RunArtifact:
+    """An artifact: its name, media type and bytes."""
+
+    name: str
+    content_type: str
+    data: bytes
+
+    @property
+    def sha256(self) -> str:
+        return sha256(self.data).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the artifact as JSON: text as it is, anything else as marked base64."""
+        kind, content = self.content_type, self._decode_text()
+        if content is None:
+            kind, content = f"{kind}{BASE64_SUFFIX}", b64encode(self.data).decode()
+        return {"name": self.name, "content_type": kind, "sha256": self.sha256, "content": content}
+
+    def _decode_text(self) -> str | None:
+        if not self.content_type.startswith(_TEXT_TYPE_PREFIXES):
+            return None
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            return None
+
+
+def read_artifact(store: RunStore, runs: Path, run_id: str, name: str) -> RunArtifact:
+    """Return one artifact of a run.
+
+    Raises:
+        ToolError: RUN_NOT_FOUND; INVALID_INPUT, the run has no artifact of this name, and the
+            details list the names it has.
+    """
+    run = store.get(run_id)
+    index: Mapping[str, Any] = run.snapshot["artifacts_index"]
+    if name in index:
+        data = RunFolder(runs / run_id).get_object(index[name]["sha256"])
+    elif name in VIEW_NAMES:
+        data = render_view(store, run, name)
+    else:
+        raise ToolError(
+            ErrorCode.INVALID_INPUT,
+            f"{run_id} has no artifact {name[:200]!r}",
+            hint="Use a name that the details list.",
+            details={"known": sorted({*index, *VIEW_NAMES})},
+        )
+    return RunArtifact(name, guess_content_type(name), data)

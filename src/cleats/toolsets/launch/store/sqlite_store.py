@@ -1,75 +1,31 @@
 """Runs in one SQLite file that any number of processes on a machine share.
 
-Write-ahead log with full sync: recorded data survives a power cut, and readers never wait for a
-writer.
+Write-ahead log with full sync: recorded data survives a power cut, and readers never wait for a writer.
 """
 
 import logging
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from cleats.contract.errors import ToolError
 from cleats.toolsets.launch.runs import storage
-from cleats.toolsets.launch.store.sql_store import SqlStore
+from cleats.toolsets.launch.store.model import RUN_TABLES_SQL, SqlConnection
+from cleats.toolsets.launch.store.run_store import RunStore
 
 WRITE_TIMEOUT_SECONDS = 20.0
 """Time that a writer waits for other writers. A write takes a millisecond."""
 
 SCHEMA_VERSION: Final = 1
 
-_CREATE_TABLES_SQL: Final = """
-CREATE TABLE IF NOT EXISTS runs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  run_id TEXT NOT NULL UNIQUE,
-  idempotency_key TEXT UNIQUE,
-  config_hash TEXT NOT NULL,
-  request_hash TEXT NOT NULL,
-  product_slug TEXT NOT NULL,
-  state TEXT NOT NULL,
-  started_at TEXT NOT NULL,
-  finished_at TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
-  expires REAL NOT NULL,
-  event_count INTEGER NOT NULL,
-  last_hash TEXT NOT NULL,
-  config TEXT NOT NULL,
-  shown_config TEXT NOT NULL,
-  snapshot TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS runs_by_product ON runs (product_slug, number);
-CREATE INDEX IF NOT EXISTS runs_by_state ON runs (state, number);
-CREATE TABLE IF NOT EXISTS steps (
-  run_id TEXT NOT NULL,
-  step TEXT NOT NULL,
-  place INTEGER NOT NULL,
-  epoch INTEGER NOT NULL,
-  seconds REAL NOT NULL,
-  output TEXT NOT NULL,
-  PRIMARY KEY (run_id, step)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-  run_id TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  event_id TEXT NOT NULL,
-  ts TEXT NOT NULL,
-  type TEXT NOT NULL,
-  payload TEXT NOT NULL,
-  trace_id TEXT NOT NULL,
-  span_id TEXT NOT NULL,
-  parent_span_id TEXT NOT NULL,
-  prev_hash TEXT NOT NULL,
-  event_hash TEXT NOT NULL,
-  PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
-"""
+_CREATE_TABLES_SQL: Final = RUN_TABLES_SQL.format(
+    prefix="", number_type="INTEGER PRIMARY KEY AUTOINCREMENT", options=" WITHOUT ROWID"
+)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -141,23 +97,19 @@ def _prepare_database(database: sqlite3.Connection) -> None:
     database.execute("COMMIT")
     if version > SCHEMA_VERSION:
         raise storage.make_machine_error(
-            "The runs were written by a newer version of Cleats.",
-            "Update this one.",
-            "NewerStore",
-            retryable=False,
+            "The runs were written by a newer version of Cleats.", "Update this one.", "NewerStore", retryable=False
         )
 
 
 log = logging.getLogger(__name__)
 
 
-class _SqliteConnection:
-    """A connection to the file."""
-
-    def __init__(self, path: Path) -> None:
+class _SqliteConnection(SqlConnection):
+    def __init__(self, path: Path, begin_sql: str) -> None:
+        super().__init__()
         self._path = path
+        self._begin_sql = begin_sql
         self._opened_stat: os.stat_result | None = None
-        self.lock = threading.Lock()
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
@@ -165,17 +117,28 @@ class _SqliteConnection:
         self._opened_stat = self._stat_file()
         return opened
 
-    def begin(self, statement: str) -> None:
-        """Begin a transaction on the file that exists now.
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        with self._lock, wrap_storage_errors():
+            self._close_replaced_file()
+            self.execute(self._begin_sql)
+            try:
+                yield self
+                self.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has rolled it back already
+                    self.execute("ROLLBACK")
+                raise
 
-        The file may have been removed or replaced by a copy. A process that still wrote to the old
-        one would record data that nobody else can see and that is lost when the process ends.
+    def _close_replaced_file(self) -> None:
+        """Close the file if it was removed or replaced by a copy.
+
+        A process that still wrote to the old one would record data that nobody else can see and
+        that is lost when the process ends.
         """
         current_stat = self._stat_file()
-        is_same_file = current_stat and self._opened_stat and os.path.samestat(current_stat, self._opened_stat)
-        if not is_same_file:
-            self.close()
-        self.execute(statement)
+        if not (current_stat and self._opened_stat and os.path.samestat(current_stat, self._opened_stat)):
+            self.disconnect()
 
     def _stat_file(self) -> os.stat_result | None:
         try:
@@ -186,7 +149,7 @@ class _SqliteConnection:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
 
-    def close(self) -> None:
+    def disconnect(self) -> None:
         if opened := self.__dict__.pop("connection", None):
             opened.close()
 
@@ -198,45 +161,17 @@ class _SqliteConnection:
 
     def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
         try:
-            self.connection.execute(statement, values)
+            self.execute(statement, values)
         except sqlite3.IntegrityError:
             return False
         return True
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(RunStore):
     """The store of one user on one machine. Its file is opened when it is first needed."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = _SqliteConnection(path)
-        self._reader = _SqliteConnection(path)
-
-    @contextmanager
-    def _open_write(self) -> Iterator[_SqliteConnection]:
-        with self._open_transaction(self._writer, "BEGIN IMMEDIATE"):
-            yield self._writer
-
-    @contextmanager
-    def _open_read(self) -> Iterator[_SqliteConnection]:
-        with self._open_transaction(self._reader, "BEGIN"):
-            yield self._reader
-
-    @contextmanager
-    def _open_transaction(self, file: _SqliteConnection, begin: str) -> Iterator[None]:
-        with file.lock, wrap_storage_errors():
-            file.begin(begin)
-            try:
-                yield
-                file.execute("COMMIT")
-            except BaseException:
-                if file.connection.in_transaction:  # a full disk has rolled it back already
-                    file.execute("ROLLBACK")
-                raise
-
-    def close(self) -> None:
-        for file in (self._writer, self._reader):
-            with file.lock:
-                file.close()
+        super().__init__(_SqliteConnection(path, "BEGIN IMMEDIATE"), _SqliteConnection(path, "BEGIN"))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from anyio import to_thread
 
@@ -15,8 +15,11 @@ from cleats.contract.routes import Route, RouteAnswer, RouteHandler, RouteReques
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.contract.violations import Validator
 from cleats.toolsets.launch.telemetry.ledger import FILTER_COLUMNS, TelemetryLedger
+from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
 RECORD_STATUSES: Final = ("running", "success", "failure", "partial", "timeout", "cancelled")
+
+Schema: TypeAlias = Mapping[str, Any]
 
 _TEXT_SCHEMA: Final = {"type": "string", "maxLength": 4096}
 _TIME_SCHEMA: Final = {
@@ -24,57 +27,40 @@ _TIME_SCHEMA: Final = {
     "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?$",
 }
-"""ISO 8601. A pattern, because a validator may ignore a `format`; the zone is optional, because
-many clients omit it."""
+"""ISO 8601. A pattern, because a validator may ignore a `format`; many clients omit the zone."""
 
-_COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
 _OBJECT_SCHEMA: Final = {"type": ["object", "null"]}
+_COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
 _ID_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 256}
-_UUID_SCHEMA: Final = {
-    "type": "string",
-    "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
-}
+_UUID_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"}
 
-_OUTCOME_PROPERTIES: Final[Mapping[str, Any]] = {
+_OUTCOME_PROPERTIES: Final[Schema] = {
     "status": {"enum": list(RECORD_STATUSES)},
     "end_time": _TIME_SCHEMA,
     "duration_ms": {"type": "number", "minimum": 0},
-    "items_discovered": _COUNT_SCHEMA,
-    "items_succeeded": _COUNT_SCHEMA,
-    "items_failed": _COUNT_SCHEMA,
-    "items_skipped": _COUNT_SCHEMA,
-    "output_summary": _TEXT_SCHEMA,
-    "error_summary": _TEXT_SCHEMA,
-    "metrics_json": _OBJECT_SCHEMA,
-    "context_json": _OBJECT_SCHEMA,
+    **dict.fromkeys(("items_discovered", "items_succeeded", "items_failed", "items_skipped"), _COUNT_SCHEMA),
+    **dict.fromkeys(("output_summary", "error_summary"), _TEXT_SCHEMA),
+    **dict.fromkeys(("metrics_json", "context_json"), _OBJECT_SCHEMA),
 }
 
-RECORD_SCHEMA: Final[Mapping[str, Any]] = {
+_REQUIRED_FIELDS: Final = ["event_id", "run_id", "agent_name", "job_type", "start_time"]
+RECORD_SCHEMA: Final[Schema] = {
     "type": "object",
-    "required": ["event_id", "run_id", "agent_name", "job_type", "start_time"],
+    "required": _REQUIRED_FIELDS,
     "properties": {
         "event_id": _UUID_SCHEMA,
-        "run_id": _ID_SCHEMA,
-        "agent_name": _ID_SCHEMA,
-        "job_type": _ID_SCHEMA,
+        **dict.fromkeys(("run_id", "agent_name", "job_type"), _ID_SCHEMA),
         "start_time": _TIME_SCHEMA,
         "parent_run_id": _ID_SCHEMA,
-        "product": _TEXT_SCHEMA,
-        "product_family": _TEXT_SCHEMA,
-        "platform": _TEXT_SCHEMA,
-        "subdomain": _TEXT_SCHEMA,
-        "website": _TEXT_SCHEMA,
-        "website_section": _TEXT_SCHEMA,
-        "item_name": _TEXT_SCHEMA,
-        "git_repo": _TEXT_SCHEMA,
-        "git_branch": _TEXT_SCHEMA,
+        **dict.fromkeys(("product", "product_family", "platform", "subdomain", "website"), _TEXT_SCHEMA),
+        **dict.fromkeys(("website_section", "item_name", "git_repo", "git_branch"), _TEXT_SCHEMA),
         **_OUTCOME_PROPERTIES,
     },
     "additionalProperties": False,
 }
 """A record when it begins; `event_id` makes sending it twice the same as sending it once."""
 
-UPDATE_SCHEMA: Final[Mapping[str, Any]] = {
+UPDATE_SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": _OUTCOME_PROPERTIES,
     "minProperties": 1,
@@ -82,7 +68,7 @@ UPDATE_SCHEMA: Final[Mapping[str, Any]] = {
 }
 """A later update of a record."""
 
-COMMIT_SCHEMA: Final[Mapping[str, Any]] = {
+COMMIT_SCHEMA: Final[Schema] = {
     "type": "object",
     "required": ["commit_hash", "commit_source"],
     "properties": {
@@ -94,15 +80,11 @@ COMMIT_SCHEMA: Final[Mapping[str, Any]] = {
     "additionalProperties": False,
 }
 
-BATCH_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "array",
-    "maxItems": 1000,
-    "items": {"type": "object"},
-}
+BATCH_SCHEMA: Final[Schema] = {"type": "array", "maxItems": 1000, "items": {"type": "object"}}
 
-STORED_RECORD_SCHEMA: Final[Mapping[str, Any]] = {
+STORED_RECORD_SCHEMA: Final[Schema] = {
     "type": "object",
-    "required": ["event_id", "run_id", "agent_name", "job_type", "start_time", "status"],
+    "required": [*_REQUIRED_FIELDS, "status"],
     "properties": {**RECORD_SCHEMA["properties"], "commits": {"type": "array", "items": COMMIT_SCHEMA}},
 }
 """A record as it is returned."""
@@ -116,22 +98,12 @@ DEFAULT_PAGE_RECORDS: Final = 50
 MAX_PAGE_RECORDS: Final = 500
 MAX_LIST_OFFSET: Final = 1 << 40
 
-CatchUp = Callable[[str], None]
-"""Updates the records of a run from its journal."""
-
 
 class TelemetryApi:
     """The handlers of the routes."""
 
-    def __init__(
-        self,
-        open_ledger: Callable[[], TelemetryLedger],
-        catch_up: CatchUp,
-        read_events: Callable[[str], list[Mapping[str, Any]]],
-    ) -> None:
-        self._open_ledger = open_ledger
-        self._catch_up = catch_up
-        self._read_events = read_events
+    def __init__(self, recorder: TelemetryRecorder) -> None:
+        self._recorder = recorder
 
     def build_routes(self) -> list[Route]:
         runs_path, record_path = "/api/v1/runs", "/api/v1/runs/{event_id}"
@@ -161,14 +133,13 @@ class TelemetryApi:
     async def create_record(self, request: RouteRequest) -> RouteAnswer:
         record = _check_body("record", request.body)
 
-        def store_record() -> tuple[bool, dict[str, Any]]:
-            ledger = self._open_ledger()
+        def store_record(ledger: TelemetryLedger) -> tuple[bool, dict[str, Any]]:
             existing = ledger.find(record["event_id"])
             if existing is None:
                 ledger.store_records([record])
             return existing is None, existing or _require_record(ledger.find(record["event_id"]))
 
-        is_new, stored_record = await to_thread.run_sync(store_record)
+        is_new, stored_record = await self._run_in_thread(store_record)
         return RouteAnswer(stored_record, 201 if is_new else 200)
 
     async def create_batch(self, request: RouteRequest) -> RouteAnswer:
@@ -182,11 +153,9 @@ class TelemetryApi:
                     errors.append({"index": index, "path": violation.path, "message": violation.message})
                 else:
                     valid_records.append(record)
-            new_records = [
-                valid_record for valid_record in valid_records if ledger.find(valid_record["event_id"]) is None
-            ]
+            new_records = [record for record in valid_records if ledger.find(record["event_id"]) is None]
             ledger.store_records(new_records)
-            inserted = len({valid_record["event_id"] for valid_record in new_records})
+            inserted = len({record["event_id"] for record in new_records})
             return {"inserted": inserted, "duplicates": len(valid_records) - inserted, "errors": errors}
 
         return RouteAnswer(await self._run_in_thread(store_records))
@@ -229,7 +198,7 @@ class TelemetryApi:
 
         def read_journal(ledger: TelemetryLedger) -> list[Mapping[str, Any]]:
             record = _require_record(ledger.find(event_id))
-            return self._read_events(record.get("parent_run_id") or record["run_id"])
+            return self._recorder.read_journal(record.get("parent_run_id") or record["run_id"])
 
         return RouteAnswer({"events": await self._run_in_thread(read_journal)})
 
@@ -241,7 +210,7 @@ class TelemetryApi:
         run_id = request.path["run_id"]
 
         def read_records(ledger: TelemetryLedger) -> Any:
-            self._catch_up(run_id)
+            self._recorder.catch_up(run_id)
             return ledger.list_run_records(run_id)
 
         records = await self._run_in_thread(read_records)
@@ -250,7 +219,7 @@ class TelemetryApi:
         return RouteAnswer({"run_id": run_id, "records": records})
 
     async def _run_in_thread(self, work: Callable[[TelemetryLedger], T]) -> T:
-        return await to_thread.run_sync(lambda: work(self._open_ledger()))
+        return await to_thread.run_sync(lambda: work(self._recorder.ledger))
 
 
 _BODY_SCHEMAS: Final = {
@@ -295,12 +264,9 @@ def _require_record(record: dict[str, Any] | None) -> dict[str, Any]:
     return record
 
 
-_WHOLE_NUMBER_PATTERN: Final = re.compile(r"[0-9]{1,15}")
-
-
 def _parse_number(request: RouteRequest, name: str, default: int, *, maximum: int) -> int:
     text = request.query.get(name, str(default))
-    if not _WHOLE_NUMBER_PATTERN.fullmatch(text) or int(text) > maximum:
+    if not re.fullmatch(r"[0-9]{1,15}", text) or int(text) > maximum:
         raise _make_invalid_error(f"{name} must be a whole number up to {maximum}", "")
     return int(text)
 
@@ -309,52 +275,24 @@ def _make_invalid_error(message: str, hint: str) -> ToolError:
     return ToolError(ErrorCode.INVALID_REQUEST, message, hint=hint)
 
 
-_STORED_SCHEMA: Final = STORED_RECORD_SCHEMA
-_RECORD_LIST_SCHEMA: Final = {"type": "array", "items": _STORED_SCHEMA}
-_RECORD_ANSWERS: Final = {200: _STORED_SCHEMA}
-_CREATE_ANSWERS: Final = {200: _STORED_SCHEMA, 201: _STORED_SCHEMA}
-_WHOLE_NUMBER_SCHEMA: Final = {"type": "integer", "minimum": 0}
+def _make_answers(**properties: Schema) -> Mapping[int, Schema]:
+    return {200: {"type": "object", "required": list(properties), "properties": properties}}
+
+
+_RECORD_LIST_SCHEMA: Final = {"type": "array", "items": STORED_RECORD_SCHEMA}
+_OBJECT_LIST_SCHEMA: Final = {"type": "array", "items": {"type": "object"}}
+_RECORD_ANSWERS: Final = {200: STORED_RECORD_SCHEMA}
+_CREATE_ANSWERS: Final = {200: STORED_RECORD_SCHEMA, 201: STORED_RECORD_SCHEMA}
 _BATCH_BODY_SCHEMA: Final = {**BATCH_SCHEMA, "items": RECORD_SCHEMA}
-_LIST_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+_LIST_PARAMETERS: Final[Mapping[str, Schema]] = {
     **{name: {"type": "string"} for name in FILTER_COLUMNS},
-    "limit": {**_WHOLE_NUMBER_SCHEMA, "maximum": MAX_PAGE_RECORDS, "default": DEFAULT_PAGE_RECORDS},
-    "offset": {**_WHOLE_NUMBER_SCHEMA, "maximum": MAX_LIST_OFFSET, "default": 0},
+    "limit": {**_COUNT_SCHEMA, "maximum": MAX_PAGE_RECORDS, "default": DEFAULT_PAGE_RECORDS},
+    "offset": {**_COUNT_SCHEMA, "maximum": MAX_LIST_OFFSET, "default": 0},
 }
-_LIST_ANSWERS: Final = {
-    200: {
-        "type": "object",
-        "required": ["runs", "count", "limit", "offset"],
-        "properties": {
-            "runs": _RECORD_LIST_SCHEMA,
-            "count": _WHOLE_NUMBER_SCHEMA,
-            "limit": _WHOLE_NUMBER_SCHEMA,
-            "offset": _WHOLE_NUMBER_SCHEMA,
-        },
-    }
-}
-_BATCH_ANSWERS: Final = {
-    200: {
-        "type": "object",
-        "required": ["inserted", "duplicates", "errors"],
-        "properties": {
-            "inserted": _WHOLE_NUMBER_SCHEMA,
-            "duplicates": _WHOLE_NUMBER_SCHEMA,
-            "errors": {"type": "array", "items": {"type": "object"}},
-        },
-    }
-}
-_EVENTS_ANSWERS: Final = {
-    200: {
-        "type": "object",
-        "required": ["events"],
-        "properties": {"events": {"type": "array", "items": {"type": "object"}}},
-    }
-}
+_LIST_ANSWERS: Final = _make_answers(
+    runs=_RECORD_LIST_SCHEMA, count=_COUNT_SCHEMA, limit=_COUNT_SCHEMA, offset=_COUNT_SCHEMA
+)
+_BATCH_ANSWERS: Final = _make_answers(inserted=_COUNT_SCHEMA, duplicates=_COUNT_SCHEMA, errors=_OBJECT_LIST_SCHEMA)
+_EVENTS_ANSWERS: Final = _make_answers(events=_OBJECT_LIST_SCHEMA)
 _METADATA_ANSWERS: Final = {200: {"type": "object", "required": ["version", "counts"]}}
-_RUN_ANSWERS: Final = {
-    200: {
-        "type": "object",
-        "required": ["run_id", "records"],
-        "properties": {"run_id": {"type": "string"}, "records": _RECORD_LIST_SCHEMA},
-    }
-}
+_RUN_ANSWERS: Final = _make_answers(run_id={"type": "string"}, records=_RECORD_LIST_SCHEMA)

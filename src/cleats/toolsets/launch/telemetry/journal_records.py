@@ -6,7 +6,7 @@ the same records, whichever process reads it and however often.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -25,22 +25,138 @@ _STATUS_BY_END_STATE: Final = {"DONE": "success", "FAILED": "failure", "CANCELLE
 
 @dataclass(slots=True)
 class JournalRecords:
-    """The records that a part of a journal yields."""
+    """The records that a part of a journal yields; `config` is the redacted configuration of its run."""
 
+    run_id: str
+    config: Mapping[str, Any]
     new_records: list[TelemetryRecord] = field(default_factory=list)
     updates: list[tuple[str, TelemetryRecord]] = field(default_factory=list)
     commits: list[tuple[str, TelemetryRecord]] = field(default_factory=list)
-    open_gates: dict[str, str] = field(default_factory=dict)
-    """Keys of the gates that have begun: a gate runs again after every fix, so its name is not
-    enough."""
+    _open_gates: dict[str, str] = field(default_factory=dict)
+    """Keys of the gates that have begun: a gate runs again after every fix, so its name is not enough."""
+
+    def add_event(self, event: RunEvent) -> None:
+        """Add what an event yields; events of most types yield nothing."""
+        payload = event.payload
+        match event.type:
+            case "RUN_CREATED":
+                self._add_run(event)
+            case "RUN_STATE_CHANGED":
+                self._add_state_change(event, payload)
+            case "PR_OPENED":
+                self._add_publication(event, payload)
+            case kind if kind in _START_EVENTS:
+                self._add_start(event, payload, *_START_EVENTS[kind])
+            case kind if kind in _END_EVENTS:
+                self._add_end(event, payload, *_END_EVENTS[kind])
+
+    def _add_run(self, event: RunEvent) -> None:
+        self.new_records.append(
+            {
+                "event_id": make_record_id(self.run_id, "launch"),
+                "run_id": self.run_id,
+                "agent_name": RUN_AGENT_NAME,
+                "job_type": "launch",
+                "start_time": event.ts,
+                "status": "running",
+                **self._describe_product(),
+                "git_repo": self.config.get("github_repo_url", ""),
+                "context_json": {**_select_trace(event), **_select_labels(self.config)},
+            }
+        )
+
+    def _describe_product(self) -> dict[str, str]:
+        names = {"product": "product_name", "product_family": "family", "platform": "target_platform"}
+        return {field_name: self.config.get(name, "") for field_name, name in names.items()}
+
+    def _add_state_change(self, event: RunEvent, payload: Payload) -> None:
+        update: TelemetryRecord = {"context_json": {"state": payload["new_state"]}}
+        if status := _STATUS_BY_END_STATE.get(payload["new_state"]):
+            update |= {"status": status, "end_time": event.ts}
+        self.updates.append((make_record_id(self.run_id, "launch"), update))
+
+    def _add_start(self, event: RunEvent, payload: Payload, kind: str, name_field: str) -> None:
+        item = _name_item(payload, name_field)
+        key = item
+        if kind == "gate":
+            key = self._open_gates[item] = f"{item} {event.seq}"
+        record: TelemetryRecord = {
+            "event_id": make_record_id(self.run_id, kind, key),
+            "run_id": f"{self.run_id}-{kind}-{item}"[:256],
+            "parent_run_id": self.run_id,
+            "agent_name": f"launch.{kind}",
+            "job_type": kind,
+            "item_name": item,
+            "start_time": event.ts,
+            "status": "running",
+            **self._describe_product(),
+            "context_json": {**_select_trace(event), **_select(payload, _CONTEXT_FIELDS)},
+        }
+        step, _, section = str(payload.get("scope_key", "")).partition(":")
+        if step == "draft":
+            record["website_section"] = section
+        self.new_records.append(record)
+
+    def _add_end(self, event: RunEvent, payload: Payload, kind: str, name_field: str, status: str) -> None:
+        item = _name_item(payload, name_field)
+        is_success = status == "success" and payload.get("ok", True)
+        update: TelemetryRecord = {"status": "success" if is_success else "failure", "end_time": event.ts}
+        if error := payload.get("error"):
+            if error.get("code") == ErrorCode.CANCELLED.name:
+                update["status"] = "cancelled"
+            update["error_summary"] = f"{error.get('code', '')}: {error.get('message', '')}"[:4000]
+        if isinstance(payload.get("issues"), int):
+            update["items_failed"] = payload["issues"]
+        if metrics := _select(payload, _METRIC_FIELDS):
+            update["metrics_json"] = metrics
+        if "duration_ms" in payload:
+            update["duration_ms"] = payload["duration_ms"]
+        # The events of a worker's gates are recorded together, so the start was read just now.
+        self.updates.append((make_record_id(self.run_id, kind, self._open_gates.pop(item, item)), update))
+
+    def _add_publication(self, event: RunEvent, payload: Payload) -> None:
+        publication_id = make_record_id(self.run_id, "commit_service")
+        self.new_records.append(
+            {
+                "event_id": publication_id,
+                "run_id": f"{self.run_id}-commit_service-pr",
+                "parent_run_id": self.run_id,
+                "agent_name": "launch.commit_service",
+                "job_type": "commit_service",
+                "item_name": payload.get("pr_url", ""),
+                "git_branch": payload.get("branch", ""),
+                "start_time": event.ts,
+                "end_time": event.ts,
+                "status": "success",
+                "context_json": _select_trace(event),
+            }
+        )
+        if commit := payload.get("commit_sha"):
+            record = {"commit_hash": commit, "commit_source": "ci", "commit_timestamp": event.ts}
+            self.commits += [(publication_id, record), (make_record_id(self.run_id, "launch"), record)]
+
+
+_START_EVENTS: Final = {
+    "WORK_ITEM_STARTED": ("worker", "work_item_id"),
+    "GATE_RUN_STARTED": ("gate", "gate"),
+    "LLM_CALL_STARTED": ("llm_call", "call_id"),
+}
+_END_EVENTS: Final = {
+    "WORK_ITEM_FINISHED": ("worker", "work_item_id", "success"),
+    "WORK_ITEM_FAILED": ("worker", "work_item_id", "failure"),
+    "GATE_RUN_FINISHED": ("gate", "gate", "success"),
+    "LLM_CALL_FINISHED": ("llm_call", "call_id", "success"),
+    "LLM_CALL_FAILED": ("llm_call", "call_id", "failure"),
+}
+_CONTEXT_FIELDS: Final = ("worker", "attempt", "profile", "model", "prompt_hash", "temperature", "max_tokens")
+_METRIC_FIELDS: Final = ("latency_ms", "token_usage", "finish_reason", "output_hash", "http_status")
 
 
 def derive_records(run_id: str, config: Mapping[str, Any], events: Sequence[RunEvent]) -> JournalRecords:
     """Derive records from events; `config` is the redacted configuration."""
-    derived = JournalRecords()
+    derived = JournalRecords(run_id, config)
     for event in events:
-        if (add_records := _EVENT_RECORDERS.get(event.type)) is not None:
-            add_records(derived, run_id, config, event, event.payload)
+        derived.add_event(event)
     return derived
 
 
@@ -90,116 +206,10 @@ def make_call_record(
     return record
 
 
-def _add_run(
-    derived: JournalRecords, run_id: str, config: Mapping[str, Any], event: RunEvent, _payload: Payload
-) -> None:
-    derived.new_records.append(
-        {
-            "event_id": make_record_id(run_id, "launch"),
-            "run_id": run_id,
-            "agent_name": RUN_AGENT_NAME,
-            "job_type": "launch",
-            "start_time": event.ts,
-            "status": "running",
-            "product": config.get("product_name", ""),
-            "product_family": config.get("family", ""),
-            "platform": config.get("target_platform", ""),
-            "git_repo": config.get("github_repo_url", ""),
-            "context_json": {**_select_trace(event), **_select_labels(config)},
-        }
-    )
-
-
 def _select_labels(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the labels that the configuration sets for its records."""
     telemetry_config = config.get("telemetry", {})
     return {name: telemetry_config[name] for name in ("project", "run_tags") if telemetry_config.get(name)}
-
-
-def _add_state_change(
-    derived: JournalRecords, run_id: str, _config: Mapping[str, Any], event: RunEvent, payload: Payload
-) -> None:
-    update: TelemetryRecord = {"context_json": {"state": payload["new_state"]}}
-    if status := _STATUS_BY_END_STATE.get(payload["new_state"]):
-        update |= {"status": status, "end_time": event.ts}
-    derived.updates.append((make_record_id(run_id, "launch"), update))
-
-
-def _make_start_recorder(kind: str, name_item: Callable[[Payload], str]) -> "EventRecorder":
-    def add_start(
-        derived: JournalRecords, run_id: str, config: Mapping[str, Any], event: RunEvent, payload: Payload
-    ) -> None:
-        item = name_item(payload)
-        key = item
-        if kind == "gate":
-            key = derived.open_gates[item] = f"{item} {event.seq}"
-        record: TelemetryRecord = {
-            "event_id": make_record_id(run_id, kind, key),
-            "run_id": f"{run_id}-{kind}-{item}"[:256],
-            "parent_run_id": run_id,
-            "agent_name": f"launch.{kind}",
-            "job_type": kind,
-            "item_name": item,
-            "start_time": event.ts,
-            "status": "running",
-            "product": config.get("product_name", ""),
-            "product_family": config.get("family", ""),
-            "platform": config.get("target_platform", ""),
-            "context_json": {**_select_trace(event), **_select_context(payload)},
-        }
-        step, _, section = str(payload.get("scope_key", "")).partition(":")
-        if step == "draft":
-            record["website_section"] = section
-        derived.new_records.append(record)
-
-    return add_start
-
-
-def _make_end_recorder(kind: str, name_item: Callable[[Payload], str], status: str) -> "EventRecorder":
-    def add_end(
-        derived: JournalRecords, run_id: str, _config: Mapping[str, Any], event: RunEvent, payload: Payload
-    ) -> None:
-        item = name_item(payload)
-        is_success = status == "success" and payload.get("ok", True)
-        update: TelemetryRecord = {"status": "success" if is_success else "failure", "end_time": event.ts}
-        if error := payload.get("error"):
-            if error.get("code") == ErrorCode.CANCELLED.name:
-                update["status"] = "cancelled"
-            update["error_summary"] = f"{error.get('code', '')}: {error.get('message', '')}"[:4000]
-        if "issues" in payload and isinstance(payload["issues"], int):
-            update["items_failed"] = payload["issues"]
-        if metrics := _select_metrics(payload):
-            update["metrics_json"] = metrics
-        if "duration_ms" in payload:
-            update["duration_ms"] = payload["duration_ms"]
-        # The events of a worker's gates are recorded together, so the start was read just now.
-        derived.updates.append((make_record_id(run_id, kind, derived.open_gates.pop(item, item)), update))
-
-    return add_end
-
-
-def _add_publication(
-    derived: JournalRecords, run_id: str, _config: Mapping[str, Any], event: RunEvent, payload: Payload
-) -> None:
-    publication_id = make_record_id(run_id, "commit_service")
-    derived.new_records.append(
-        {
-            "event_id": publication_id,
-            "run_id": f"{run_id}-commit_service-pr",
-            "parent_run_id": run_id,
-            "agent_name": "launch.commit_service",
-            "job_type": "commit_service",
-            "item_name": payload.get("pr_url", ""),
-            "git_branch": payload.get("branch", ""),
-            "start_time": event.ts,
-            "end_time": event.ts,
-            "status": "success",
-            "context_json": _select_trace(event),
-        }
-    )
-    if commit := payload.get("commit_sha"):
-        commit_record = {"commit_hash": commit, "commit_source": "ci", "commit_timestamp": event.ts}
-        derived.commits += [(publication_id, commit_record), (make_record_id(run_id, "launch"), commit_record)]
 
 
 def _select_trace(event: RunEvent) -> dict[str, str]:
@@ -209,40 +219,10 @@ def _select_trace(event: RunEvent) -> dict[str, str]:
     return trace_context
 
 
-def _select_context(payload: Payload) -> dict[str, Any]:
-    names = ("worker", "attempt", "profile", "model", "prompt_hash", "temperature", "max_tokens")
+def _select(payload: Payload, names: Sequence[str]) -> dict[str, Any]:
     return {name: payload[name] for name in names if name in payload}
 
 
-def _select_metrics(payload: Payload) -> dict[str, Any]:
-    names = ("latency_ms", "token_usage", "finish_reason", "output_hash", "http_status")
-    return {name: payload[name] for name in names if name in payload}
-
-
-def _name_work_item(payload: Payload) -> str:
-    return str(payload["work_item_id"]).partition(":")[2]
-
-
-def _name_gate(payload: Payload) -> str:
-    return str(payload["gate"])
-
-
-def _name_model_call(payload: Payload) -> str:
-    return str(payload["call_id"])
-
-
-EventRecorder: TypeAlias = Callable[[JournalRecords, str, Mapping[str, Any], RunEvent, Payload], None]
-
-_EVENT_RECORDERS: Final[Mapping[str, EventRecorder]] = {
-    "RUN_CREATED": _add_run,
-    "RUN_STATE_CHANGED": _add_state_change,
-    "WORK_ITEM_STARTED": _make_start_recorder("worker", _name_work_item),
-    "WORK_ITEM_FINISHED": _make_end_recorder("worker", _name_work_item, "success"),
-    "WORK_ITEM_FAILED": _make_end_recorder("worker", _name_work_item, "failure"),
-    "GATE_RUN_STARTED": _make_start_recorder("gate", _name_gate),
-    "GATE_RUN_FINISHED": _make_end_recorder("gate", _name_gate, "success"),
-    "LLM_CALL_STARTED": _make_start_recorder("llm_call", _name_model_call),
-    "LLM_CALL_FINISHED": _make_end_recorder("llm_call", _name_model_call, "success"),
-    "LLM_CALL_FAILED": _make_end_recorder("llm_call", _name_model_call, "failure"),
-    "PR_OPENED": _add_publication,
-}
+def _name_item(payload: Payload, name_field: str) -> str:
+    name = str(payload[name_field])
+    return name.partition(":")[2] if name_field == "work_item_id" else name

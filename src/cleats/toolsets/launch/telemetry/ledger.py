@@ -7,7 +7,7 @@ database is written without waiting for the disk.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -114,11 +114,14 @@ class TelemetryLedger:
                 self._connection.close()
                 self._connection = None
 
+    def _select(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._open_connection().execute(sql, values).fetchall()
+
     def get_read_position(self, run_id: str) -> int:
         """Return the position up to which the journal of a run has been turned into records."""
-        with self._lock, closing(self._open_connection().execute(_SELECT_POSITION_SQL, (run_id,))) as rows:
-            row = rows.fetchone()
-        return row[0] if row else 0
+        rows = self._select(_SELECT_POSITION_SQL, (run_id,))
+        return rows[0][0] if rows else 0
 
     def store_records(
         self,
@@ -169,34 +172,27 @@ class TelemetryLedger:
         """Return the records that match the filters, the newest first."""
         names = [name for name in FILTER_COLUMNS if name in filters]
         where = " AND ".join(f"{name} = ?" for name in names) or "1"
-        sql = (  # only known column names are inserted
-            f"SELECT body FROM records WHERE {where} "  # noqa: S608
-            "ORDER BY start_time DESC, event_id LIMIT ? OFFSET ?"
-        )
-        values = [*(filters[name] for name in names), limit, offset]
-        with self._lock, closing(self._open_connection().execute(sql, values)) as rows:
-            return [msgspec.json.decode(body) for (body,) in rows.fetchall()]
+        # Only known column names are inserted.
+        sql = f"SELECT body FROM records WHERE {where} ORDER BY start_time DESC, event_id LIMIT ? OFFSET ?"  # noqa: S608
+        rows = self._select(sql, [*(filters[name] for name in names), limit, offset])
+        return [msgspec.json.decode(body) for (body,) in rows]
 
     def list_run_records(self, run_id: str) -> Sequence[dict[str, Any]]:
         """Return the record of a run and those below it, in the order of their start."""
-        with self._lock, closing(self._open_connection().execute(_SELECT_RUN_SQL, (run_id, run_id))) as rows:
-            return [msgspec.json.decode(body) for (body,) in rows.fetchall()]
+        sql = "SELECT body FROM records WHERE run_id = ? OR parent_run_id = ? ORDER BY start_time, event_id"
+        return [msgspec.json.decode(body) for (body,) in self._select(sql, (run_id, run_id))]
 
     def count_records(self) -> dict[str, dict[str, int]]:
         """Return the number of records by job type, agent and status."""
-        counts_by_column: dict[str, dict[str, int]] = {}
-        with self._lock:
-            for column in ("job_type", "agent_name", "status"):
-                sql = f"SELECT {column}, count(*) FROM records GROUP BY 1 ORDER BY 1"  # noqa: S608
-                with closing(self._open_connection().execute(sql)) as rows:
-                    counts_by_column[column] = dict(rows.fetchall())
-        return counts_by_column
+        return {
+            column: dict(self._select(f"SELECT {column}, count(*) FROM records GROUP BY 1 ORDER BY 1"))  # noqa: S608
+            for column in ("job_type", "agent_name", "status")
+        }
 
     def claim_sender(self, owner: str, now: float, seconds: float) -> bool:
         """Become or stay the process that sends; return False while another process is."""
         with self._open_transaction() as database:
-            with closing(database.execute("SELECT owner, until FROM sender")) as rows:
-                row = rows.fetchone()
+            row = database.execute("SELECT owner, until FROM sender").fetchone()
             if row is not None and row[0] != owner and row[1] > now:
                 return False
             database.execute("INSERT OR REPLACE INTO sender VALUES (1, ?, ?)", (owner, now + seconds))
@@ -204,14 +200,12 @@ class TelemetryLedger:
 
     def list_collectors(self) -> Sequence[str]:
         """Return the collectors that messages wait for."""
-        sql = "SELECT collector FROM outbox GROUP BY 1 ORDER BY min(id)"
-        with self._lock, closing(self._open_connection().execute(sql)) as rows:
-            return [row[0] for row in rows.fetchall()]
+        return [row[0] for row in self._select("SELECT collector FROM outbox GROUP BY 1 ORDER BY min(id)")]
 
     def list_waiting(self, collector: str, limit: int) -> Sequence[OutboxMessage]:
         """Return the messages that wait for a collector, the oldest first."""
-        with self._lock, closing(self._open_connection().execute(_SELECT_WAITING_SQL, (collector, limit))) as rows:
-            return [OutboxMessage(*row) for row in rows.fetchall()]
+        sql = "SELECT id, token, method, path, body FROM outbox WHERE collector = ? ORDER BY id LIMIT ?"
+        return [OutboxMessage(*row) for row in self._select(sql, (collector, limit))]
 
     def mark_sent(self, message: OutboxMessage) -> None:
         with self._open_transaction() as database:
@@ -219,18 +213,10 @@ class TelemetryLedger:
 
 
 _SELECT_POSITION_SQL: Final = "SELECT seq FROM read WHERE run_id = ?"
-_SELECT_WAITING_SQL: Final = "SELECT id, token, method, path, body FROM outbox WHERE collector = ? ORDER BY id LIMIT ?"
-_SELECT_OLDEST_SQL: Final = "SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1"
-_SELECT_RUN_SQL: Final = "SELECT body FROM records WHERE run_id = ? OR parent_run_id = ? ORDER BY start_time, event_id"
-_INSERT_RECORD_SQL: Final = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _enqueue_message(
-    database: sqlite3.Connection,
-    collector: TelemetryCollector | None,
-    method: str,
-    path: str,
-    body: Mapping[str, Any],
+    database: sqlite3.Connection, collector: TelemetryCollector | None, method: str, path: str, body: Mapping[str, Any]
 ) -> None:
     if collector is not None:
         database.execute(
@@ -241,12 +227,10 @@ def _enqueue_message(
 
 def _trim_outbox(database: sqlite3.Connection) -> int:
     """Trim the outbox to its limit; return the number of dropped messages."""
-    with closing(database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox")) as rows:
-        total = rows.fetchone()[0]
+    (total,) = database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox").fetchone()
     dropped_count = 0
     while total > MAX_OUTBOX_BYTES:
-        with closing(database.execute(_SELECT_OLDEST_SQL)) as rows:
-            message_id, size = rows.fetchone()
+        message_id, size = database.execute("SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1").fetchone()
         database.execute("DELETE FROM outbox WHERE id = ?", (message_id,))
         dropped_count += 1
         total -= size
@@ -254,8 +238,7 @@ def _trim_outbox(database: sqlite3.Connection) -> int:
 
 
 def _advance_position(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:
-    with closing(database.execute(_SELECT_POSITION_SQL, (run_id,))) as rows:
-        row = rows.fetchone()
+    row = database.execute(_SELECT_POSITION_SQL, (run_id,)).fetchone()
     if (row[0] if row else 0) != before:
         return False
     database.execute("INSERT OR REPLACE INTO read VALUES (?, ?)", (run_id, now))
@@ -264,26 +247,17 @@ def _advance_position(database: sqlite3.Connection, run_id: str, before: int, no
 
 def _insert_record(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:
     full_record = {"status": "running", **record}
+    columns = ("event_id", "run_id", "parent_run_id", "job_type", "agent_name", "status", "start_time")
+    values = [full_record.get(column) for column in columns]
     cursor = database.execute(
-        _INSERT_RECORD_SQL,
-        (
-            full_record["event_id"],
-            full_record["run_id"],
-            full_record.get("parent_run_id"),
-            full_record["job_type"],
-            full_record["agent_name"],
-            full_record["status"],
-            full_record["start_time"],
-            msgspec.json.encode(full_record).decode(),
-        ),
+        "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, msgspec.json.encode(full_record).decode()),
     )
     return cursor.rowcount == 1
 
 
 def _find_record(database: sqlite3.Connection, event_id: str) -> dict[str, Any] | None:
-    sql = "SELECT body FROM records WHERE event_id = ?"
-    with closing(database.execute(sql, (event_id,))) as rows:
-        row = rows.fetchone()
+    row = database.execute("SELECT body FROM records WHERE event_id = ?", (event_id,)).fetchone()
     return None if row is None else msgspec.json.decode(row[0])
 
 

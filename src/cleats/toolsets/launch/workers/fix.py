@@ -29,7 +29,7 @@ from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.workers.validate import get_base_commit, survey_site
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
+async def run_fix(job: WorkerJob) -> Mapping[str, Any]:
     """Plan the fix of one issue; write the patches and a report.
 
     Raises:
@@ -43,8 +43,8 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
     if issue is None:
         raise ToolError(
             ErrorCode.FIX_EXHAUSTED,
-            "No open issue has a rule that was not tried.",
-            hint="Fix the rest by hand, with allow_manual_edits, or change the run.",
+            "No rule is left for the open issues: every one that fits has been tried.",
+            hint="Fix the rest by hand, if the run has allow_manual_edits, then call launch_validate.",
             details={"reason": "no_fixable_issue"},
         )
     profile = load_named_profile(

@@ -1,7 +1,6 @@
 """The worker that validates a worktree (W7): every gate of the profile, and one report.
 
-The report contains no times or paths of the machine, so the same worktree and artifacts give the
-same bytes.
+The report contains no times or paths of the machine, so the same worktree and artifacts give the same bytes.
 """
 
 import shutil
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry, truth_lock, worktree
 from cleats.toolsets.launch.gates.model import Gate
-from cleats.toolsets.launch.gates.runner import GateVerdict, build_verdict, run_gate
+from cleats.toolsets.launch.gates.registry import GateVerdict, build_verdict, run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
+from cleats.toolsets.launch.patching.change_archive import CHANGE_ARCHIVE_NAME, build_change_archive
 from cleats.toolsets.launch.patching.path_guard import hash_worktree
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.issues import Issue
@@ -34,18 +33,19 @@ class _ValidationContext:
     tools: Mapping[str, registry.InstalledProgram]
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
-    """Validate the worktree; write the report, the truth lock report, and a log for each gate.
+async def run_validate(job: WorkerJob) -> Mapping[str, Any]:
+    """Validate the worktree; write the reports, the change as an archive, and a log for each gate.
 
     Raises:
-        ToolError: TOOLCHAIN_MISSING, if a gate of a strict profile lacks its program.
+        ToolError: TOOLCHAIN_MISSING, if a gate of the profile lacks its program.
     """
     profile = load_named_profile(
         job.config["profile"], [Path(profile_folder) for profile_folder in job.settings.get("profiles", ())]
     )
     level = str(job.config.get("validation_profile", "local"))
     gates = registry.select_gates(_select_gate_names(job.config, profile.gates.for_profile(level)))
-    context = _ValidationContext(job, profile, level, gates, await _find_tools(job, gates, level))
+    tools = await registry.require_programs(gates, job.settings, level)
+    context = _ValidationContext(job, profile, level, gates, tools)
     scratch = job.root / "work" / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # left by a validation that was killed
     scratch.mkdir(parents=True)
@@ -103,15 +103,13 @@ async def _judge_worktree(context: _ValidationContext, scratch: Path) -> Mapping
     remarks = worktree.check_worktree(site, edited, moved=before != after)
     verdicts.append(build_verdict("worktree", remarks, site, strict=is_strict(job.config)))
     _log_gate_finished(job, verdicts[-1], started_at)
-    issues = sorted(
-        (issue for verdict in verdicts for issue in verdict.issues),
-        key=lambda issue: issue.sort_key,
-    )
+    issues = sorted((issue for verdict in verdicts for issue in verdict.issues), key=lambda issue: issue.sort_key)
     for verdict in verdicts:
         job.write(f"logs/gate_{verdict.name}.log", verdict.log)
     job.write("truth_lock_report.json", truth_lock.build_truth_report(site, issues))
     report = _build_report(context, verdicts, issues, edited)
     job.write("validation_report.json", report)
+    job.write(CHANGE_ARCHIVE_NAME, await build_change_archive(job.site, get_base_commit(job), env))
     return {
         "ok": report["ok"],
         "worktree_sha256": after,
@@ -164,25 +162,3 @@ def _build_report(
 
 def _count_issues(issues: Sequence[Issue], severity: str) -> int:
     return sum(issue.severity == severity for issue in issues)
-
-
-async def _find_tools(job: WorkerJob, gates: Sequence[Gate], level: str) -> dict[str, registry.InstalledProgram]:
-    tool_names = {tool for gate in gates for tool in gate.tools}
-    programs = await registry.find_programs(tool_names, job.settings)
-    usable = {name: tool for name, tool in programs.items() if not tool.is_too_old}
-    missing = sorted(tool_names - usable.keys())
-    if missing and level != "local":
-        raise ToolError(
-            ErrorCode.TOOLCHAIN_MISSING,
-            f"The profile {level!r} needs {' and '.join(missing)}.",
-            hint="; ".join(registry.INSTALL_HINTS[name] for name in missing),
-            details={
-                "missing": missing,
-                "too_old": {
-                    program_name: program.version
-                    for program_name, program in sorted(programs.items())
-                    if program.is_too_old
-                },
-            },
-        )
-    return usable

@@ -17,14 +17,11 @@ from cleats.system.worker_pool import WEIGHT_PER_CPU_SECOND, LostTask, ProcessPo
 from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout.safe_parsing import load_parser
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.text import sentence_filters
+from cleats.toolsets.launch.source.text import english
 
 _SYMBOL_KINDS: Final = {
-    "function_declaration": "function",
-    "function_signature": "function",
-    "generator_function_declaration": "function",
-    "class_declaration": "class",
-    "abstract_class_declaration": "class",
+    **dict.fromkeys(("function_declaration", "function_signature", "generator_function_declaration"), "function"),
+    **dict.fromkeys(("class_declaration", "abstract_class_declaration"), "class"),
 }
 _SOURCE_SUFFIXES: Final = (".d.ts", ".ts", ".d.mts", ".mts", ".d.cts", ".js", ".mjs", ".cjs", ".tsx")
 _MAX_FOLLOWED_FILES: Final = 200
@@ -141,9 +138,8 @@ def _make_empty_surface(package: str, entries: tuple[str, ...]) -> ApiSurface:
 
 
 def _parser(path: str) -> Parser:
-    suffix = PurePosixPath(path).suffix
-    kinds = {".tsx": "tsx", ".ts": "typescript", ".mts": "typescript", ".cts": "typescript"}
-    return load_parser(kinds.get(suffix, "javascript"))
+    kinds = {".tsx": "tsx", **dict.fromkeys((".ts", ".mts", ".cts"), "typescript")}
+    return load_parser(kinds.get(PurePosixPath(path).suffix, "javascript"))
 
 
 def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
@@ -152,13 +148,11 @@ def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
     base = normpath(str(PurePosixPath(path).parent / source))
     stem = re.sub(r"\.[cm]?[jt]s$", "", base)
     candidates = [f"{stem}{end}" for end in _SOURCE_SUFFIXES] + [f"{base}/index{end}" for end in _SOURCE_SUFFIXES]
-    source_kind = "declaration" if ".d." in path else "code"
-    candidates.sort(key=lambda candidate: (".d." not in candidate) if source_kind == "declaration" else 0)
+    candidates.sort(key=lambda candidate: ".d." in path and ".d." not in candidate)
     return next((candidate for candidate in (base, *candidates) if candidate in tree.path_set), "")
 
 
 def _find_doc_comment(node: Node, data: bytes) -> tuple[str, int]:
-    """Return the documentation right before a declaration, and its first line."""
     previous = node.prev_sibling
     if previous is None or previous.type != "comment":
         return "", 0
@@ -176,7 +170,7 @@ def _extract_first_sentence(comment: str) -> str:
         text = description[1]
     text = re.sub(r"\{@link\s+([^}|\s]+)[^}]*\}", r"`\1`", text)
     paragraph = re.split(r"\n\s*\n|\n@|^@", text.strip())[0]
-    sentences = sentence_filters.split_sentences(paragraph)
+    sentences = english.split_sentences(paragraph)
     return sentences[0] if sentences else ""
 
 

@@ -3,13 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from cleats.toolsets.launch.source.text import sentence_filters
-from cleats.toolsets.launch.source.text.word_lists import (
+from cleats.toolsets.launch.source.text import english
+from cleats.toolsets.launch.source.text.english import (
     BASE_VERBS,
     NOUN_LIKE_VERBS,
     THIRD_PERSON_VERBS,
     conjugate_third_person,
-    make_word_set,
 )
 
 
@@ -45,7 +44,7 @@ class ApiSurface:
 
 
 _SELF_REFERENCE_PATTERN = re.compile(
-    r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) ",
+    r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) "
 )
 
 
@@ -54,16 +53,8 @@ _SUBORDINATE_CLAUSE_PATTERN = re.compile(
     r" (?:that|which|who|whose|to|for|of|with|if|when|whether|while|where|so|because|as|by) "
 )
 _PREPOSITION_PREFIXES = ("to ", "with ", "for ", "in ", "on ", "from ")
-_AUXILIARY_VERBS = make_word_set("is are was were has have had must cannot occurred happened failed did")
-_UNAMBIGUOUS_VERBS = make_word_set(
-    """
-    add append apply assign attach call close compute convert create decode delete emit encode
-    ensure exit extract fill generate get insert invoke load make merge normalize open parse
-    print raise read register remove replace resolve return save send set store strip
-    update use validate wait write yield
-    """
-)
-"""Verbs that are hardly ever nouns."""
+_AUXILIARY_VERBS = english.load_words("auxiliary_verbs")
+_UNAMBIGUOUS_VERBS = english.load_words("unambiguous_verbs")
 
 
 def describe_symbol(symbol: Symbol, product: str = "") -> str:
@@ -74,12 +65,12 @@ def describe_symbol(symbol: Symbol, product: str = "") -> str:
     doc = symbol.doc.strip().rstrip(".").strip()
     if not doc or symbol.deprecated or "?" in doc or "!" in doc:
         return ""
-    predicate = _build_predicate(doc, symbol)
+    predicate = _build_predicate(doc, symbol) if " " in doc else ""
     sentence = f"{_format_symbol_name(symbol)} {predicate}." if predicate else ""
     bare = re.sub(r"`[^`]*`", "", sentence)
     names = re.findall(rf"\b{re.escape(product)}\b", bare, re.IGNORECASE) if product else []
     is_misspelt = any(name != product for name in names)
-    return sentence if sentence and not is_misspelt and sentence_filters.is_statement(sentence) else ""
+    return sentence if sentence and not is_misspelt and english.is_statement(sentence) else ""
 
 
 def describe_as_public(symbol: Symbol, product: str) -> str:
@@ -94,26 +85,21 @@ def _format_symbol_name(symbol: Symbol) -> str:
 def _build_predicate(doc: str, symbol: Symbol) -> str:
     first, _, rest = doc.partition(" ")
     word = first.lower()
-    if not rest:
-        return ""
     is_imperative = word in BASE_VERBS and not _is_sentence(rest)
     if symbol.kind == "class":  # describe the class, unless the text instructs its user
         is_imperative = is_imperative and word not in NOUN_LIKE_VERBS and not rest.startswith(_PREPOSITION_PREFIXES)
     self_reference = _SELF_REFERENCE_PATTERN.match(doc)
-    predicate = ""
     if is_imperative and not _is_ambiguous(rest):
-        predicate = f"{conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
-    elif word in THIRD_PERSON_VERBS:
-        predicate = f"{word} {rest}"
-    elif word in ("a", "an", "the") and not _has_clause(rest):
-        predicate = f"is {word} {rest}"
-    elif word == "raised" and symbol.kind == "class":
-        predicate = f"is raised {rest}"
-    elif doc.startswith(("This is a ", "This is an ", "This is the ")):
-        predicate = doc.removeprefix("This ")
-    elif self_reference and self_reference[1] in THIRD_PERSON_VERBS:
-        predicate = f"{self_reference[1]} {doc[self_reference.end() :]}"
-    return predicate
+        return f"{conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
+    if word in THIRD_PERSON_VERBS:
+        return f"{word} {rest}"
+    if (word in ("a", "an", "the") and not _has_clause(rest)) or (word == "raised" and symbol.kind == "class"):
+        return f"is {word} {rest}"
+    if doc.startswith(("This is a ", "This is an ", "This is the ")):
+        return doc.removeprefix("This ")
+    if self_reference and self_reference[1] in THIRD_PERSON_VERBS:
+        return f"{self_reference[1]} {doc[self_reference.end() :]}"
+    return ""
 
 
 def _conjugate_second_verbs(rest: str) -> str:

@@ -15,7 +15,7 @@ from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout import safe_parsing
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.text import documents, sentence_filters
+from cleats.toolsets.launch.source.text import documents, english
 
 _MIN_REEXPORTED_NAMES: Final = 3
 """Below this number of re-exported names, the modules themselves are the API."""
@@ -72,15 +72,10 @@ class PythonModule:
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
         """The module and name behind each imported name; only imports from the package itself."""
-        return {name: origin for name, origin in self._import_entries if origin[1] != "*"}
+        return {name: origin for name, origin in self.import_entries if origin[1] != "*"}
 
     @cached_property
-    def star_imports(self) -> list[str]:
-        """The modules from which it imports everything."""
-        return [source for _, (source, name) in self._import_entries if name == "*"]
-
-    @cached_property
-    def _import_entries(self) -> list[tuple[str, tuple[str, str]]]:
+    def import_entries(self) -> list[tuple[str, tuple[str, str]]]:
         return [
             (alias.asname or alias.name, (source, alias.name))
             for node in self.statements
@@ -135,7 +130,7 @@ class _PythonPackage:
         source, source_name = module.imports.get(name, ("", ""))
         if source and (inner := self.load_module(source)):
             return self.find_definition(inner, source_name, hops - 1)
-        for star in module.star_imports:
+        for star in (origin[0] for _, origin in module.import_entries if origin[1] == "*"):
             inner = self.load_module(star)
             if inner and name in inner.public_names:
                 return self.find_definition(inner, name, hops - 1)
@@ -173,13 +168,12 @@ def read_surface(tree: CheckoutTree, packages: Mapping[str, str]) -> ApiSurface:
 def _list_symbols(
     package: _PythonPackage, module: PythonModule, *, exported: bool, only_own: bool = False
 ) -> list[Symbol]:
-    symbols: list[Symbol] = []
-    for name in module.public_names:
-        definition = package.find_definition(module, name)
-        if definition is None or name.startswith("_") or (only_own and definition[0] is not module):
-            continue
-        symbols.append(_make_symbol(f"{module.name}.{name}", *definition, exported))
-    return symbols
+    definitions = {name: package.find_definition(module, name) for name in module.public_names if name[:1] != "_"}
+    return [
+        _make_symbol(f"{module.name}.{name}", *definition, exported)
+        for name, definition in definitions.items()
+        if definition and (not only_own or definition[0] is module)
+    ]
 
 
 def _make_symbol(name: str, module: PythonModule, node: Definition, exported: bool) -> Symbol:
@@ -208,7 +202,7 @@ def extract_first_sentence(doc: str) -> str:
     marker_pattern = r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
     paragraph = re.split(rf"\n\s*\n|\n\s*(?={marker_pattern})", doc.strip())[0]
     with_literals = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
-    sentences = sentence_filters.split_sentences(documents.strip_inline_markup(with_literals))
+    sentences = english.split_sentences(documents.strip_inline_markup(with_literals))
     if not sentences:
         return ""
     # An author who starts one sentence in lower case starts the next one so, too.
@@ -217,16 +211,12 @@ def extract_first_sentence(doc: str) -> str:
 
 
 def _format_signature(node: Definition, text: str) -> str:
-    if isinstance(node, ast.ClassDef):
-        constructor = _find_constructor(node)
-        return f"{node.name}({_format_arguments(constructor.args, text, skip=1)})" if constructor else node.name
-    return f"{node.name}({_format_arguments(node.args, text)})"
+    maker = _find_constructor(node) if isinstance(node, ast.ClassDef) else node
+    return f"{node.name}({_format_arguments(maker.args, text, skip=maker is not node)})" if maker else node.name
 
 
 def _find_constructor(node: Definition) -> ast.FunctionDef | None:
-    if not isinstance(node, ast.ClassDef):
-        return None
-    methods = (method for method in node.body if isinstance(method, ast.FunctionDef))
+    methods = (method for method in node.body if isinstance(method, ast.FunctionDef) and isinstance(node, ast.ClassDef))
     return next((method for method in methods if method.name == "__init__"), None)
 
 
@@ -269,12 +259,10 @@ def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:
     """Return the statements of a module, including those in a condition or a `try`."""
     statements: list[ast.stmt] = []
     for node in body:
-        if isinstance(node, ast.If | ast.Try):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-                continue
-            statements += _flatten_statements([*node.body, *node.orelse])
-        else:
+        if not isinstance(node, ast.If | ast.Try):
             statements.append(node)
+        elif isinstance(node, ast.Try) or "TYPE_CHECKING" not in ast.dump(node.test):
+            statements += _flatten_statements([*node.body, *node.orelse])
     return statements
 
 

@@ -6,49 +6,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from cleats.toolsets.launch.source.checkout import safe_parsing
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
+_LANGUAGES: Final = safe_parsing.PLATFORM_TABLES["languages"]
 LANGUAGE_BY_SUFFIX: Final = {
-    suffix: language
-    for language, suffixes in {
-        "python": ".py .pyi",
-        "javascript": ".js .mjs .cjs .jsx",
-        "typescript": ".ts .mts .cts .tsx",
-        "java": ".java",
-        "kotlin": ".kt .kts",
-        "csharp": ".cs",
-        "fsharp": ".fs",
-        "vb": ".vb",
-        "go": ".go",
-        "rust": ".rs",
-        "php": ".php",
-        "ruby": ".rb",
-        "swift": ".swift",
-        "c": ".c .h",
-        "cpp": ".cc .cpp .cxx .hpp .hxx",
-        "shell": ".sh .bash",
-    }.items()
-    for suffix in suffixes.split()
+    suffix: language for language, row in _LANGUAGES.items() for suffix in row.get("suffixes", "").split()
 }
-
 LANGUAGE_ALIASES: Final = {
-    alias: language
-    for language, aliases in {
-        "python": "py python3 pycon pycon3 doctest",
-        "javascript": "js mjs jsx node",
-        "typescript": "ts tsx",
-        "csharp": "c# cs",
-        "cpp": "c++",
-        "go": "golang",
-        "rust": "rs",
-        "ruby": "rb",
-        "kotlin": "kt",
-        "shell": "sh bash zsh console terminal shell-session shellsession sh-session",
-        "yaml": "yml",
-        "json": "jsonc",
-        "html": "htm",
-    }.items()
-    for alias in aliases.split()
+    alias: language for language, row in _LANGUAGES.items() for alias in row.get("aliases", "").split()
 }
 """Other names of a language, as they occur after a fence."""
 
@@ -85,17 +51,8 @@ def find_primary_languages(tree: CheckoutTree, paths: list[str]) -> list[str]:
     return [language for language, size in ranked if size * 10 >= total]
 
 
-TEST_FOLDERS: Final = frozenset({"test", "tests", "testing", "spec", "specs", "__tests__", "unittests", "testsuite"})
-DOC_FOLDERS: Final = frozenset({"doc", "docs", "documentation"})
-EXAMPLE_FOLDERS: Final = frozenset(
-    {"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "tutorials"}
-)
-_TOOLING_FOLDERS: Final = frozenset(
-    {
-        *("tools", "scripts", "script", "bench", "benchmark", "benchmarks", "ci", "build", "dist"),
-        *("vendor", "_vendor", "third_party", "node_modules", "fuzz", "fuzzer", "fuzzing"),
-        *("docs_src", "website", "packaging", "profiling", "tasks", "assets", "scratch"),
-    }
+TEST_FOLDERS, DOC_FOLDERS, EXAMPLE_FOLDERS, _TOOLING_FOLDERS = (
+    frozenset(safe_parsing.PLATFORM_TABLES["folders"][kind].split()) for kind in ("test", "doc", "example", "tool")
 )
 _TEST_FILE_PATTERN: Final = re.compile(
     r"(^|/)(test_[^/]*\.py|[^/]*_test\.(py|go|rb)|[^/]*\.(test|spec)\.[cm]?[jt]sx?|conftest\.py"
@@ -137,12 +94,10 @@ def find_roots(tree: CheckoutTree) -> RepositoryRoots:
     """Return the roots of a checkout."""
     roots_by_kind: dict[str, set[str]] = {"source": set(), "test": set(), "doc": set(), "example": set()}
     for path in tree.paths:
-        kind = classify_path(path)
-        if kind == "source":
-            roots_by_kind["source"].add(_find_source_root(tree, path))
-        elif kind in roots_by_kind:
-            roots_by_kind[kind].add(_find_named_root(path, kind))
-    return RepositoryRoots(*(tuple(sorted(roots_by_kind[kind])) for kind in ("source", "test", "doc", "example")))
+        if (kind := classify_path(path)) in roots_by_kind:
+            root = _find_source_root(tree, path) if kind == "source" else _find_named_root(path, kind)
+            roots_by_kind[kind].add(root)
+    return RepositoryRoots(*(tuple(sorted(roots)) for roots in roots_by_kind.values()))
 
 
 def _find_source_root(tree: CheckoutTree, path: str) -> str:
@@ -170,9 +125,7 @@ def find_python_packages(tree: CheckoutTree, roots: tuple[str, ...]) -> list[str
     imported. Where no package is at the top, those in namespaces count: `zope` belongs to no single
     distribution, `zope/interface` does.
     """
-    packages: set[str] = set()
-    namespaced: set[str] = set()
-    modules: set[str] = set()
+    packages, namespaced, modules = set[str](), set[str](), set[str]()
     for root in roots:
         prefix = f"{root}/" if root else ""
         for path in tree.paths_below(root):
@@ -180,10 +133,8 @@ def find_python_packages(tree: CheckoutTree, roots: tuple[str, ...]) -> list[str
             if classify_path(path) != "source" or not inner.endswith((".py", ".pyi")):
                 continue
             package = _find_outermost_package(tree, prefix, inner)
-            if package and "/" in package:
-                namespaced.add(f"{prefix}{package}")
-            elif package:
-                packages.add(f"{prefix}{package}")
+            if package:
+                (namespaced if "/" in package else packages).add(f"{prefix}{package}")
             elif "/" not in inner and inner.endswith(".py") and inner not in _NON_IMPORTED_FILES:
                 modules.add(path)
     return _sort_by_size(tree, packages) or [*_sort_by_size(tree, namespaced), *sorted(modules)]
@@ -220,6 +171,12 @@ def _sort_by_size(tree: CheckoutTree, packages: set[str]) -> list[str]:
 _NAMESPACE_PATTERN: Final = re.compile(r"\bextend_path\(\s*__path__|\bdeclare_namespace\(\s*__name__")
 """Code in the `__init__.py` of a namespace that several distributions share."""
 
-_NON_IMPORTED_FILES: Final = frozenset(
-    {"setup.py", "conftest.py", "noxfile.py", "fabfile.py", "tasks.py", "manage.py", "build.py"}
+_NON_IMPORTED_FILES: Final = (
+    "setup.py",
+    "conftest.py",
+    "noxfile.py",
+    "fabfile.py",
+    "tasks.py",
+    "manage.py",
+    "build.py",
 )

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -13,25 +14,15 @@ import yaml
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
+PLATFORM_TABLES: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("platforms.toml").read_text(encoding="utf-8")
+)
+"""What is known of languages, of families of platforms and of package ecosystems."""
+
 GRAMMARS_BY_LANGUAGE: Final = {
-    "javascript": ("tree_sitter_javascript", "language"),
-    "jsx": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "java": ("tree_sitter_java", "language"),
-    "kotlin": ("tree_sitter_kotlin", "language"),
-    "csharp": ("tree_sitter_c_sharp", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
-    "php": ("tree_sitter_php", "language_php"),
-    "swift": ("tree_sitter_swift", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "shell": ("tree_sitter_bash", "language"),
-    "bash": ("tree_sitter_bash", "language"),
+    language: row["grammar"] for language, row in PLATFORM_TABLES["languages"].items() if "grammar" in row
 }
-"""The module and the function of the grammar of each language."""
+"""The module of the grammar of each language, and its function where it has several."""
 
 
 def parse_python(text: str | None) -> ast.Module | None:
@@ -40,6 +31,12 @@ def parse_python(text: str | None) -> ast.Module | None:
         return ast.parse(text or "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def walk_python(text: str | None) -> list[ast.AST]:
+    """Return every syntax node of a Python program, none if it cannot be parsed."""
+    module = parse_python(text)
+    return list(ast.walk(module)) if module else []
 
 
 def unparse_node(node: ast.AST) -> str:
@@ -55,8 +52,8 @@ def load_parser(language: str) -> "Parser":
     """Return the parser of a language; it is native code, which damaged text may crash."""
     from tree_sitter import Language, Parser  # noqa: PLC0415 - few of those who read tables need it
 
-    module, function_name = GRAMMARS_BY_LANGUAGE[language]
-    return Parser(Language(getattr(import_module(module), function_name)()))
+    module, _, function_name = GRAMMARS_BY_LANGUAGE[language].partition(":")
+    return Parser(Language(getattr(import_module(module), function_name or "language")()))
 
 
 def parse_document(name: str, text: str) -> dict[str, Any]:
@@ -67,8 +64,9 @@ def parse_document(name: str, text: str) -> dict[str, Any]:
     """
     if not text.strip():
         return {}
+    load = tomllib.loads if name.endswith(".toml") else json.loads if name.endswith(".json") else yaml.safe_load
     try:
-        table = _load_document(name, text)
+        table: Any = load(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except (LookupError, AttributeError):  # PyYAML, where a tag does not fit its value
@@ -78,14 +76,6 @@ def parse_document(name: str, text: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ValueError("it is no mapping")  # noqa: TRY004 - a wrong file, not a wrong argument
     return table
-
-
-def _load_document(name: str, text: str) -> Any:
-    if name.endswith(".toml"):
-        return tomllib.loads(text)
-    if name.endswith(".json"):
-        return json.loads(text)
-    return yaml.safe_load(text)
 
 
 def parse_table(path: str, text: str | None) -> Mapping[str, Any]:

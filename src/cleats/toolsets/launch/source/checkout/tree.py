@@ -11,21 +11,15 @@ from typing import Any, Final, Self
 
 from msgspec import Struct
 
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
+
 MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Largest file that is read as text. Longer files are data, not written by people."""
 
 _BINARY_CHECK_BYTES: Final = 8000
 """Bytes checked for a zero byte, as git does."""
 
-_BINARY_SUFFIXES: Final = frozenset(
-    {
-        *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tif", ".tiff", ".psd"),
-        *(".pdf", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".jar", ".war", ".whl"),
-        *(".exe", ".dll", ".so", ".dylib", ".a", ".o", ".lib", ".class", ".pyc", ".wasm"),
-        *(".mp3", ".mp4", ".mov", ".avi", ".wav", ".ogg", ".woff", ".woff2", ".ttf", ".otf"),
-        *(".xlsx", ".xls", ".docx", ".doc", ".pptx", ".ppt", ".sqlite", ".db", ".bin", ".dat"),
-    }
-)
+_BINARY_SUFFIXES: Final = frozenset(PLATFORM_TABLES["binary"]["suffixes"].split())
 
 
 @dataclass(frozen=True)
@@ -99,10 +93,8 @@ class CheckoutTree:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all paths and contents."""
-        file_hashes = sorted(
-            hashlib.sha256(f"{path}|".encode() + self.read_bytes(path)).hexdigest() for path in self.paths
-        )
-        return hashlib.sha256("".join(file_hashes).encode()).hexdigest()
+        hashes = (hashlib.sha256(f"{path}|".encode() + self.read_bytes(path)).hexdigest() for path in self.paths)
+        return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
 Names = tuple[str, ...]
@@ -160,8 +152,7 @@ def _is_pattern_match(path: str, pattern: str) -> bool:
     pure_path = PurePosixPath(path)
     if "/" not in pattern.strip("/"):
         return any(fnmatchcase(name, glob) for name in pure_path.parts)
-    parents = (str(candidate) for candidate in pure_path.parents)
-    return any(fnmatchcase(candidate, glob) for candidate in (path, *parents))
+    return any(fnmatchcase(str(candidate), glob) for candidate in (path, *pure_path.parents))
 
 
 def _normalise_folders(folders: Iterable[str]) -> Names:

@@ -1,15 +1,18 @@
-"""Claims from the readme and the guides: features, limitations and sections with code."""
+"""Claims from the readme, the guides and the examples of a repository."""
 
+import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from cleats.toolsets.launch.source.checkout import repository_layout
+from cleats.toolsets.launch.source.checkout import repository_layout, safe_parsing
+from cleats.toolsets.launch.source.checkout.repository_layout import EXAMPLE_FOLDERS
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
-from cleats.toolsets.launch.source.text import sentence_filters
-from cleats.toolsets.launch.source.text.documents import Block
+from cleats.toolsets.launch.source.text import english
+from cleats.toolsets.launch.source.text.documents import Block, is_session, strip_inline_markup
 from cleats.toolsets.launch.source.text.sentences import (
     ProductSubject,
     begins_with_verb,
@@ -18,48 +21,20 @@ from cleats.toolsets.launch.source.text.sentences import (
     extract_product_sentences,
     has_product_subject,
 )
-from cleats.toolsets.launch.source.text.snippet_code import is_session
-from cleats.toolsets.launch.source.text.word_lists import make_word_set
 
-_FEATURE_HEADING_PATTERN: Final = re.compile(
-    r"\b(features?|highlights?|capabilit(y|ies)|functionality|what it (does|can do)"
-    r"|what you can do|supported)\b",
-    re.IGNORECASE,
-)
+_FEATURE_HEADING_PATTERN: Final = english.load_pattern("feature_heading")
+_LIMITATION_HEADING_PATTERN: Final = english.load_pattern("limitation_heading")
+_UNRELATED_HEADING_PATTERN: Final = english.load_pattern("unrelated_heading")
+_FEATURE_LEAD_PATTERN: Final = english.load_pattern("feature_lead")
+_NON_FEATURE_LEAD_PATTERN: Final = english.load_pattern("non_feature_lead")
 _OPENING_HEADING_PATTERN: Final = re.compile(
-    r"^(intro(duction)?|overview|about.*|what is .*|description|summary|features?|highlights?)\??$",
-    re.IGNORECASE,
-)
-_LIMITATION_HEADING_PATTERN: Final = re.compile(
-    r"\b(limitations?|known (issues|limitations|problems)|caveats?|not supported|unsupported"
-    r"|what('s| is) missing|restrictions)\b",
-    re.IGNORECASE,
-)
-_UNRELATED_HEADING_PATTERN: Final = re.compile(
-    r"\b(contribut\w*|sponsor\w*|licen[sc]e|changelog|development|credits|acknowledg\w*|authors?"
-    r"|community|related|alternatives|comparison|table of contents|contents|links|resources"
-    r"|documentation|mailing list|support|donat\w*|why|benchmarks?|performance|faq|roadmap|todo)\b",
-    re.IGNORECASE,
+    r"^(intro(duction)?|overview|about.*|what is .*|description|summary|features?|highlights?)\??$", re.IGNORECASE
 )
 _STANDARD_HEADING_PATTERN: Final = re.compile(
     r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b|^(what|why|who)\b",
     re.IGNORECASE,
 )
 """Sections that every document has."""
-
-_FEATURE_LEAD_PATTERN: Final = re.compile(
-    r"\b(features?|supports?|provides?|includes?|offers?|points|capabilities|library|gives you)\b",
-    re.IGNORECASE,
-)
-_NON_FEATURE_LEAD_PATTERN: Final = re.compile(
-    r"\b(not|\w+n['\u2019]t|has no|no longer|lacks?|missing|unsupported|unimplemented|incomplete"
-    r"|plan(s|ned)?|upcoming|coming|to come|future|soon|roadmap|to-?do|wish ?list|ideas|proposed"
-    r"|request(s|ed)|removed|deprecated|dropped|unlike|differ\w*|instead"
-    r"|uses (for|of)|use cases?|used (by|in|for|with)|users?|good for|projects?"
-    r"|needs?|requires?|required|requirements?|depends?|dependencies|prerequisites)\b",
-    re.IGNORECASE,
-)
-"""Words above a list of what the product lacks, needs or will have, or of who uses it."""
 
 _DENIAL_PATTERN: Final = re.compile(
     r"\b(is|are) (not|no longer)\b|\b(isn|aren|can)['\u2019]t\b|\bcannot\b"
@@ -68,7 +43,7 @@ _DENIAL_PATTERN: Final = re.compile(
 )
 """A sentence about what the product is not or cannot do is true, but not a feature."""
 
-_STOP_STEMS: Final = make_word_set("the of and or to in for with featur includ support provid can it is an as on")
+_STOP_STEMS: Final = english.load_words("stop_stems")
 _DUPLICATE_WORD_SHARE: Final = 0.8
 """Two sentences are duplicates when they share this part of the words of the shorter one."""
 
@@ -81,7 +56,7 @@ MAX_DOCUMENT_WORKFLOWS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A task that the repository demonstrates."""
+    """A task that a document or an example of the repository demonstrates."""
 
     tag: str
     title: str
@@ -115,19 +90,17 @@ def claim_features(
 
 
 def _is_task_list(block: Block, blocks: list[Block]) -> bool:
-    """Return whether the list that contains an item mostly consists of instructions."""
     items = [item for item in blocks if item.kind == "item" and item.section == block.section]
     return sum(begins_with_verb(item.text) for item in items) * 3 > len(items)
 
 
 def _is_duplicate(ledger: ClaimLedger, sentence: str) -> bool:
-    """Return whether another feature says nearly the same in other words or another order."""
     words = _stem_words(sentence)
-    for claim in ledger.claims:
-        other_words = _stem_words(claim.text) if claim.kind == "feature" and claim.text != sentence else set()
-        if other_words and len(words & other_words) >= _DUPLICATE_WORD_SHARE * min(len(words), len(other_words)):
-            return True
-    return False
+    features = (claim.text for claim in ledger.claims if claim.kind == "feature" and claim.text != sentence)
+    return any(
+        other and len(words & other) >= _DUPLICATE_WORD_SHARE * min(len(words), len(other))
+        for other in map(_stem_words, features)
+    )
 
 
 def _stem_words(text: str) -> set[str]:
@@ -151,11 +124,7 @@ def claim_limitations(ledger: ClaimLedger, subject: ProductSubject, blocks: Iter
 
 
 def claim_code_sections(
-    ledger: ClaimLedger,
-    subject: ProductSubject,
-    blocks: Iterable[Block],
-    language: str,
-    workflows: dict[str, Workflow],
+    ledger: ClaimLedger, subject: ProductSubject, blocks: Iterable[Block], language: str, workflows: dict[str, Workflow]
 ) -> None:
     """Add a workflow for each section with code in the language of the product."""
     headings: list[Block] = []
@@ -222,7 +191,6 @@ def _is_product_title(title: str, subject: ProductSubject) -> bool:
 
 
 def _is_opening(block: Block, blocks: list[Block]) -> bool:
-    """Return whether a block is before the second heading or in an introductory section."""
     is_at_top = len(block.section) <= 1 and _count_headings_before(block, blocks) <= 1
     return is_at_top or (bool(block.section) and bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip())))
 
@@ -251,7 +219,7 @@ def _is_feature_list(block: Block, lead: str, blocks: list[Block], subject: Prod
         return False
     if not lead:
         return True
-    last_sentence = sentence_filters.split_sentences(lead)[-1]
+    last_sentence = english.split_sentences(lead)[-1]
     names_product = any(re.search(rf"\b{re.escape(phrase)}\b", last_sentence.lower()) for phrase in subject.aliases)
     return last_sentence.endswith(":") and (names_product or bool(_FEATURE_LEAD_PATTERN.search(last_sentence)))
 
@@ -259,3 +227,78 @@ def _is_feature_list(block: Block, lead: str, blocks: list[Block], subject: Prod
 def _cite_block(block: Block) -> Citation:
     source = "readme_technical" if is_readme(block.path) else "implementation_doc"
     return Citation.of_block(block, source)
+
+
+_NON_EXAMPLE_NAME_PATTERN: Final = re.compile(r"(test_.*|.*_test|conftest|__init__|setup)\.\w+$")
+_MAIN_STEMS: Final = ("main", "app", "index", "program", "example", "demo", "__main__")
+_LOWERCASE_WORDS: Final = english.load_words("lowercase_in_titles")
+MAX_CLAIMED_EXAMPLES: Final = 40
+"""Examples claimed at most; a gallery of hundreds is not described one by one."""
+
+
+def claim_examples(
+    ledger: ClaimLedger, product: str, tree: CheckoutTree, paths: list[str], language: str
+) -> list[Workflow]:
+    """Claim that each example exists, and what its documentation says it shows."""
+    examples: dict[str, Workflow] = {}
+    for path in _select_main_files(paths, language):
+        title = _make_title(path)
+        tag = slugify_title(title)
+        if not tag or tag in examples or len(examples) >= MAX_CLAIMED_EXAMPLES:
+            continue
+        summary = _read_summary(tree, path)
+        lines = max(1, (tree.read_text(path) or "").count("\n"))
+        citation = Citation(path, 1, min(lines, 40), "source_code")
+        claim = ledger.add(_format_claim(product, path, summary), "workflow", [citation], group="workflow_claims")
+        examples[tag] = Workflow(tag, title, claim, path, summary)
+    return list(examples.values())
+
+
+def _format_claim(product: str, path: str, summary: str) -> str:
+    """Return what the example shows, if its docstring is an instruction; else that it exists."""
+    first, _, rest = summary.rstrip(".").partition(" ")
+    if first.lower() in english.BASE_VERBS and rest and not english.is_speculative(summary):
+        return f"The example `{path}` shows how to {first.lower()} {rest}."
+    return f"The repository of {product} includes the example `{path}`."
+
+
+def _select_main_files(paths: list[str], language: str) -> list[str]:
+    """Return the files to show: in a folder of several, the one that starts the program."""
+    candidates = [
+        path
+        for path in paths
+        if not _NON_EXAMPLE_NAME_PATTERN.match(PurePosixPath(path).name) and "benchmark" not in path.lower()
+        if repository_layout.is_compatible_language(repository_layout.detect_file_language(path), language)
+    ]
+    folders: dict[str, list[str]] = {}
+    for path in candidates:
+        folders.setdefault(str(PurePosixPath(path).parent), []).append(path)
+    chosen: list[str] = []
+    for folder, files in sorted(folders.items()):
+        name = PurePosixPath(folder).name.lower()
+        if name in EXAMPLE_FOLDERS or len(files) == 1:
+            chosen += files
+            continue
+        by_name = {PurePosixPath(path).stem.lower(): path for path in files}
+        start = next((by_name[stem] for stem in (name, *_MAIN_STEMS) if stem in by_name), "")
+        chosen += [start] if start else files
+    return chosen
+
+
+def _make_title(path: str) -> str:
+    pure_path = PurePosixPath(path)
+    stem = pure_path.parent.name if pure_path.stem.lower() in _MAIN_STEMS else pure_path.stem
+    stem = re.sub(r"^\d+[-_. ]+", "", stem)
+    words = re.sub(r"[-_.]+|(?<=[a-z])(?=[A-Z])", " ", stem).split()
+    lowered = [word.lower() if word.lower() in _LOWERCASE_WORDS or word.istitle() else word for word in words[1:]]
+    return " ".join([*(word[:1].upper() + word[1:] for word in words[:1]), *lowered])
+
+
+def _read_summary(tree: CheckoutTree, path: str) -> str:
+    module = safe_parsing.parse_python(tree.read_text(path)) if path.endswith(".py") else None
+    doc = ast.get_docstring(module) if module else None
+    if not doc:
+        return ""
+    first = next(iter(english.split_sentences(strip_inline_markup(doc.split("\n\n")[0]))), "")
+    text = f"{first.removesuffix('.')}."
+    return text if english.is_plain(text) else ""

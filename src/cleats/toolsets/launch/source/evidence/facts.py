@@ -9,24 +9,22 @@ from typing import Any, Final
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
 from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence import format_claims
 from cleats.toolsets.launch.source.evidence.document_claims import (
     Workflow,
     claim_code_sections,
+    claim_examples,
     claim_features,
     claim_limitations,
     detect_block_language,
 )
-from cleats.toolsets.launch.source.evidence.example_claims import RepositoryExample, claim_examples
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
 from cleats.toolsets.launch.source.evidence.ledger import Citation, Claim, ClaimLedger, ContradictionChecker
 from cleats.toolsets.launch.source.evidence.licences import Licence
-from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_licence
+from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_formats, find_licence
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
-from cleats.toolsets.launch.source.text import sentence_filters
-from cleats.toolsets.launch.source.text.documents import Block
-from cleats.toolsets.launch.source.text.snippet_code import compute_snippet_id
+from cleats.toolsets.launch.source.text import english
+from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id
 
 _PLATFORM_TITLES: Final = {
     "javascript": "JavaScript",
@@ -84,7 +82,7 @@ def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mappin
     if sources.manifest and sources.distribution:
         if sources.manifest.ecosystem == "pip":
             packages = [item.path.rpartition("/")[0] for item in sources.distribution.imports]
-            all_formats = format_claims.find_formats(tree, sources.surface, [item for item in packages if item])
+            all_formats = find_formats(tree, sources.surface, [item for item in packages if item])
             found_formats = claim_writer.claim_formats(all_formats)
         api_claim_ids = claim_writer.claim_api(sources.surface)
     examples, workflows = _collect_workflows(sources, ledger)
@@ -141,7 +139,7 @@ def _describe_requirements(manifest: PackageManifest) -> dict[str, Any]:
         for entry in manifest.classifiers
         if entry.value.startswith("Operating System ::")
     ]
-    facts: dict[str, Any] = {
+    return {
         "runtime_requirements": {
             "language_versions": [manifest.requires.value] if manifest.requires else [],
             "os": systems,
@@ -153,16 +151,13 @@ def _describe_requirements(manifest: PackageManifest) -> dict[str, Any]:
             },
             "dev": [entry.value for entry in manifest.dev],
         },
+        **({"version": manifest.version.value} if manifest.version else {}),
     }
-    if manifest.version:
-        facts["version"] = manifest.version.value
-    return facts
 
 
 def _collect_workflows(
     sources: RepositorySources, ledger: ClaimLedger
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the example inventory, and the workflows from examples and documents with code."""
     name = sources.subject.name
     examples = claim_examples(ledger, name, sources.tree, list(sources.inventory["example_paths"]), sources.language)
     document_workflows: dict[str, Workflow] = {}
@@ -170,7 +165,7 @@ def _collect_workflows(
         claim_code_sections(ledger, sources.subject, document_blocks, sources.language, document_workflows)
     if not examples and not document_workflows and (workflow := claim_first_code(ledger, sources)):
         document_workflows[workflow.tag] = workflow
-    example_workflows: dict[str, RepositoryExample | Workflow] = {item.tag: item for item in examples}
+    example_workflows = {item.tag: item for item in examples}
     # Examples come first, and replace sections with the same tag.
     workflows = [
         {
@@ -205,16 +200,16 @@ def claim_first_code(ledger: ClaimLedger, sources: RepositorySources) -> Workflo
     return None
 
 
-def _describe_example(sources: RepositorySources, example: RepositoryExample) -> dict[str, Any]:
+def _describe_example(sources: RepositorySources, example: Workflow) -> dict[str, Any]:
     code = sources.tree.read_text(example.path) or ""
-    document: dict[str, Any] = {
+    return {
         "example_id": example.tag,
         "title": example.title,
         "tags": [example.tag],
         "path": example.path,
-        "primary_snippet_id": compute_snippet_id(example.language, code) if code.strip() else "",
+        "primary_snippet_id": compute_snippet_id(sources.language, code) if code.strip() else "",
+        **({"description": example.description} if example.description else {}),
     }
-    return document | ({"description": example.description} if example.description else {})
 
 
 def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summary: str) -> dict[str, str]:
@@ -231,7 +226,7 @@ def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summa
     best = next(iter([*definitions, *summary_claims, *feature_claims]), None)
     manifest = sources.manifest
     description = manifest.description.value if manifest and manifest.description and summary else ""
-    first_sentence = sentence_filters.split_sentences(description)[0].rstrip(".") if description.strip() else ""
+    first_sentence = english.split_sentences(description)[0].rstrip(".") if description.strip() else ""
     platform = _PLATFORM_TITLES.get(sources.platform, sources.platform.capitalize())
     tagline = first_sentence or (best.text.rstrip(".") if best else f"{name} for {platform}")
     positioning = {"tagline": tagline, "short_description": best.text if best else f"{tagline}."}
@@ -246,15 +241,9 @@ def _is_definition(claim: Claim, name: str) -> bool:
 def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict[str, Any]:
     symbols: dict[str, list[dict[str, Any]]] = {"class": [], "function": []}
     for symbol in surface.symbols:
-        document: dict[str, Any] = {
-            "name": symbol.name,
-            "path": symbol.path,
-            "line": symbol.line,
-            "signature": symbol.signature,
-            "summary": symbol.doc,
-        }
-        claim = claim_ids.get(symbol.name)
-        symbols[symbol.kind].append(document | ({"claim_id": claim} if claim else {}))
+        document = {name: getattr(symbol, name) for name in ("name", "path", "line", "signature")}
+        claim = {"claim_id": claim_ids[symbol.name]} if claim_ids.get(symbol.name) else {}
+        symbols[symbol.kind].append(document | {"summary": symbol.doc} | claim)
     modules = [{"name": name, "path": path} for name, path in surface.modules]
     return {"classes": symbols["class"], "functions": symbols["function"], "modules": modules}
 

@@ -1,7 +1,7 @@
 """The install command of a package in its ecosystem, and the documents that confirm it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from cleats.toolsets.launch.source.checkout.repository_layout import (
     derive_import_name,
     find_python_packages,
 )
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.evidence.package_claims import DEVELOPMENT_EXTRA_PATTERN, cite_value
@@ -19,18 +20,9 @@ from cleats.toolsets.launch.source.text.documents import Block
 _INSTALL_PATTERNS: Final = {
     "pip": re.compile(
         r"(?:^|[\s$>])(?:python3?\s+-m\s+|uv\s+)?pip3?\s+install\s+"
-        r"(?:-\S+\s+)*['\"]?(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?",
+        r"(?:-\S+\s+)*['\"]?(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?"
     ),
     "npm": re.compile(r"(?:^|[\s$>])npm\s+(?:i|install|add)\s+(?:-\S+\s+)*(?P<name>[@\w][\w./@-]*)"),
-}
-_INSTALL_VERBS: Final = {
-    "pip": "pip install",
-    "npm": "npm install",
-    "nuget": "dotnet add package",
-    "cargo": "cargo add",
-    "go": "go get",
-    "composer": "composer require",
-    "gem": "gem install",
 }
 
 
@@ -41,10 +33,9 @@ class Distribution:
     method: str
     identifier: str
     commands: tuple[str, ...]
-    extras: tuple[str, ...]
-    imports: tuple[LocatedValue, ...]
-    extra_lines: tuple[int, ...] = ()
+    extras: Mapping[str, int]
     """The line of the manifest that names each extra."""
+    imports: tuple[LocatedValue, ...]
     programs: tuple[str, ...] = ()
     """The commands that are available once it is installed."""
 
@@ -66,20 +57,19 @@ def build_distribution(tree: CheckoutTree, manifest: PackageManifest, roots: Rep
     text = tree.read_text(manifest.path) or ""
     commands = () if manifest.private else _build_install_commands(manifest, name)
     is_python = manifest.ecosystem == "pip"
-    used_extras = sorted(extra for extra, dependencies in manifest.optional.items() if is_python and dependencies)
-    extras = tuple(extra for extra in used_extras if not DEVELOPMENT_EXTRA_PATTERN.fullmatch(extra))
+    extras = [extra for extra in manifest.optional if is_python and manifest.optional[extra]]
     imports = _find_python_imports(tree, manifest, roots) if is_python else ()
     return Distribution(
         manifest.ecosystem,
         name,
         commands,
-        extras,
-        imports or manifest.imports,
-        tuple(
+        {
             # The line on which a manifest of any kind assigns a key.
-            find_pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(extra)}[\"']?\s*[=:]")
-            for extra in extras
-        ),
+            extra: find_pattern_line(text, rf"^[ \t]*(?:[\w-]+\.)?[\"']?{re.escape(extra)}[\"']?\s*[=:]")
+            for extra in sorted(extras)
+            if not DEVELOPMENT_EXTRA_PATTERN.fullmatch(extra)
+        },
+        imports or manifest.imports,
         tuple(command.value for command in manifest.commands),
     )
 
@@ -89,12 +79,9 @@ def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, 
     is_released = version and not re.search(r"SNAPSHOT|dev|alpha|beta|rc", version, re.IGNORECASE)
     match manifest.ecosystem:
         case "maven":
-            group, _, artifact = name.partition(":")
-            if not is_released:
-                return ()
-            parts = {"groupId": group, "artifactId": artifact, "version": version}
-            inner = "\n".join(f"  <{tag}>{text}</{tag}>" for tag, text in parts.items())
-            return (f"<dependency>\n{inner}\n</dependency>",)
+            parts = zip(("groupId", "artifactId", "version"), (*name.split(":", 1), version), strict=True)
+            inner = "\n".join(f"  <{tag}>{text}</{tag}>" for tag, text in parts)
+            return (f"<dependency>\n{inner}\n</dependency>",) if is_released else ()
         case "swiftpm":
             return ()  # the version to ask for is a tag, which no file names
         case "source":
@@ -103,7 +90,7 @@ def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, 
         case "cargo" if not manifest.imports:
             return (f"cargo install {name}",)
         case ecosystem:
-            return (f"{_INSTALL_VERBS[ecosystem]} {name}",)
+            return (f"{PLATFORM_TABLES['ecosystems'][ecosystem]['install']} {name}",)
 
 
 def _find_python_imports(
@@ -131,11 +118,7 @@ def _normalise_name(name: str) -> str:
 
 
 def claim_install(
-    ledger: ClaimLedger,
-    product: str,
-    manifest: PackageManifest,
-    distribution: Distribution,
-    documents: Iterable[Block],
+    ledger: ClaimLedger, product: str, manifest: PackageManifest, distribution: Distribution, documents: Iterable[Block]
 ) -> tuple[str, list[dict[str, str]]]:
     """Claim the install command with the documents that show it; also return contradictions."""
     if not distribution.commands or manifest.name is None:
@@ -162,12 +145,10 @@ def claim_install(
         wrong_text = f"A document installs {product} as the package `{name}`."
         citation = Citation.of_block(block, "readme_technical")
         contradictions = [ledger.contradict(claim, wrong_text, citation, "the name of its own package")]
-    for extra, line in zip(distribution.extras, distribution.extra_lines, strict=True):
-        dependencies = manifest.optional[extra]
-        key_citation = Citation(manifest.path, line, line, "manifest")
+    for extra, line in distribution.extras.items():
         command = f'`pip install "{distribution.identifier}[{extra}]"`'
         extra_text = f"The optional `{extra}` extra of {product} is installed with {command}."
-        extra_citations = [key_citation, *(cite_value(dependency) for dependency in dependencies)]
+        extra_citations = [Citation(manifest.path, line, line, "manifest"), *map(cite_value, manifest.optional[extra])]
         ledger.add(extra_text, "install", extra_citations, group="install_steps")
     return claim, contradictions
 
@@ -184,6 +165,5 @@ def _is_same_package(name: str, distribution: Distribution) -> bool:
 
 
 def _is_install_section(block: Block) -> bool:
-    """Return whether a block is in a section about installing, not about other packages."""
     titles = " ".join(block.section).lower()
     return bool(re.search(r"\b(install\w*|set ?up|getting started|quick ?start)\b", titles))

@@ -14,6 +14,7 @@ from cleats.toolsets.launch.source.checkout.repository_layout import (
     find_python_packages,
     find_roots,
 )
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.checkout.tree import FULL_SCOPE, CheckoutTree, IngestionScope, is_below
 from cleats.toolsets.launch.source.evidence import licences
 
@@ -22,47 +23,17 @@ SECONDARY_WEIGHT: Final = 1
 MIN_CERTAIN_SCORE: Final = 2
 """Below this score the platform is unknown."""
 
-_PLATFORM_SIGNS: Final[tuple[tuple[str, str, int, str], ...]] = (
-    ("python", r"pyproject\.toml|setup\.py|setup\.cfg", PRIMARY_WEIGHT, "pip"),
-    ("python", r"requirements[^/]*\.txt|tox\.ini|Pipfile|poetry\.lock|uv\.lock", SECONDARY_WEIGHT, ""),
-    ("node", r"package\.json", PRIMARY_WEIGHT, "npm"),
-    ("node", r"tsconfig\.json|package-lock\.json|yarn\.lock|pnpm-lock\.yaml", SECONDARY_WEIGHT, ""),
-    ("dotnet", r"[^/]+\.(csproj|fsproj|vbproj)", PRIMARY_WEIGHT, "dotnet"),
-    ("dotnet", r"[^/]+\.slnx?|Directory\.Build\.props|nuget\.config|[^/]+\.nuspec", SECONDARY_WEIGHT, ""),
-    ("java", r"pom\.xml", PRIMARY_WEIGHT, "maven"),
-    ("java", r"build\.gradle(\.kts)?", PRIMARY_WEIGHT, "gradle"),
-    ("java", r"settings\.gradle(\.kts)?|gradlew|mvnw", SECONDARY_WEIGHT, ""),
-    ("go", r"go\.mod", PRIMARY_WEIGHT, "go"),
-    ("go", r"go\.sum", SECONDARY_WEIGHT, ""),
-    ("rust", r"Cargo\.toml", PRIMARY_WEIGHT, "cargo"),
-    ("rust", r"Cargo\.lock", SECONDARY_WEIGHT, ""),
-    ("php", r"composer\.json", PRIMARY_WEIGHT, "composer"),
-    ("php", r"composer\.lock|phpunit\.xml(\.dist)?", SECONDARY_WEIGHT, ""),
-    ("ruby", r"[^/]+\.gemspec", PRIMARY_WEIGHT, "bundler"),
-    ("ruby", r"Gemfile|Rakefile", SECONDARY_WEIGHT, ""),
-    ("swift", r"Package\.swift", PRIMARY_WEIGHT, "swiftpm"),
-    ("swift", r"[^/]+\.podspec", SECONDARY_WEIGHT, ""),
-    ("cpp", r"CMakeLists\.txt|meson\.build", PRIMARY_WEIGHT, "cmake"),
-    ("cpp", r"conanfile\.(txt|py)|vcpkg\.json|configure\.ac|Makefile\.am", SECONDARY_WEIGHT, ""),
+_FAMILIES: Final = PLATFORM_TABLES["families"]
+_FAMILY_ORDER: Final = tuple(_FAMILIES)
+_PLATFORM_SIGNS: Final[tuple[tuple[str, str, int, str], ...]] = tuple(
+    sign
+    for family, row in _FAMILIES.items()
+    for sign in (
+        *((family, pattern, PRIMARY_WEIGHT, system) for system, pattern in row["manifests"].items()),
+        (family, row["hints"], SECONDARY_WEIGHT, ""),
+    )
 )
-"""Family, file name, weight, build system; in the order that breaks ties."""
-
-_FAMILY_ORDER: Final = tuple(dict.fromkeys(sign[0] for sign in _PLATFORM_SIGNS))
-
-_PYTEST_COMMAND: Final = "python -m pytest"
-_TEST_COMMANDS: Final = {
-    "python": _PYTEST_COMMAND,
-    "node": "npm test",
-    "dotnet": "dotnet test",
-    "maven": "mvn test",
-    "gradle": "gradle test",
-    "go": "go test ./...",
-    "rust": "cargo test",
-    "php": "composer test",
-    "ruby": "bundle exec rake test",
-    "swift": "swift test",
-    "cpp": "ctest",
-}
+"""Family, file name, weight, build system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +49,18 @@ class DetectedPlatform:
     @property
     def test_command(self) -> str:
         """The usual command that runs its tests; "" without one."""
-        if self.family == "java":
-            return _TEST_COMMANDS["maven" if "maven" in self.build_systems else "gradle"]
-        return _TEST_COMMANDS.get(self.family, "")
+        if self.family == "java" and "maven" not in self.build_systems:
+            return "gradle test"
+        return str(_FAMILIES.get(self.family, {}).get("test", ""))
 
 
 def detect_platform(tree: CheckoutTree) -> DetectedPlatform:
     """Score the manifests at the top; deeper ones count only when the top has none."""
     usable = [path for path in tree.paths if classify_path(path) not in ("test", "example", "doc")]
     top = [path for path in usable if "/" not in path]
-    scored = _score_manifests(top)
-    if max(scored[0].values(), default=0) < PRIMARY_WEIGHT:
-        scored = _score_manifests(sorted(usable, key=lambda path: (path.count("/"), path)))
-    scores, systems, manifests = scored
+    scores, systems, manifests = _score_manifests(top)
+    if max(scores.values(), default=0) < PRIMARY_WEIGHT:
+        scores, systems, manifests = _score_manifests(sorted(usable, key=lambda path: (path.count("/"), path)))
     best = sorted(scores, key=lambda family: (-scores[family], _FAMILY_ORDER.index(family)))
     family = best[0] if best and scores[best[0]] >= MIN_CERTAIN_SCORE else "unknown"
     rivals = [candidate for candidate in best if scores[candidate] >= PRIMARY_WEIGHT]
@@ -125,8 +95,7 @@ def _name_archetype(tree: CheckoutTree, family: str) -> str:
         manifest = next((name for name in files if name in tree.path_set), "")
         return f"python_{layout}_{manifest.replace('.', '_').removesuffix('_toml')}".rstrip("_")
     if family == "node":
-        language = "typescript" if "tsconfig.json" in tree.path_set else "javascript"
-        return f"node_{language}"
+        return "node_typescript" if "tsconfig.json" in tree.path_set else "node_javascript"
     if family == "java":
         return "java_maven" if "pom.xml" in tree.path_set else "java_gradle"
     return f"{family}_standard" if family in _FAMILY_ORDER else family
@@ -200,12 +169,9 @@ def take_inventory(
 
 def find_readme(tree: CheckoutTree) -> str:
     """Return the top-level readme: Markdown first, and the plain name before translations."""
-    candidates = [path for path in tree.paths if "/" not in path and _README_NAME_PATTERN.fullmatch(path)]
+    candidates = [PurePosixPath(path) for path in tree.paths if _README_NAME_PATTERN.fullmatch(path)]
     order = (".md", ".markdown", ".rst", ".txt", "")  # the pattern allows no other
-    keys = [
-        (PurePosixPath(path).stem.lower() != "readme", order.index(PurePosixPath(path).suffix.lower()), path)
-        for path in candidates
-    ]
+    keys = [(path.stem.lower() != "readme", order.index(path.suffix.lower()), str(path)) for path in candidates]
     return min(keys)[-1] if keys else ""
 
 
@@ -227,9 +193,8 @@ def find_doc_entrypoints(
     tree: CheckoutTree, roots: RepositoryRoots, scope: IngestionScope = FULL_SCOPE
 ) -> list[dict[str, str]]:
     """Return the documents to start with: the readme, then those at the top and in doc roots."""
-    entrypoints: list[dict[str, str]] = []
-    if readme := find_readme(tree):
-        entrypoints.append({"path": readme, "doc_type": "readme"})
+    readme = find_readme(tree)
+    entrypoints = [{"path": readme, "doc_type": "readme"}] if readme else []
     for path in tree.paths:
         pure_path = PurePosixPath(path)
         if path == readme or pure_path.suffix.lower() not in _DOCUMENT_SUFFIXES:
@@ -265,8 +230,7 @@ def find_phantom_paths(tree: CheckoutTree, documents: list[str]) -> list[Mapping
 
 
 def _has_path(tree: CheckoutTree, path: str, document: str) -> bool:
-    relative_path = str(PurePosixPath(document).parent / path)
-    for candidate in (path, relative_path):
+    for candidate in (path, str(PurePosixPath(document).parent / path)):
         if candidate in tree.path_set or candidate in tree.folders:
             return True
         stem = candidate.removesuffix(".html").removesuffix("/index")
@@ -285,11 +249,11 @@ def _classify_document(path: PurePosixPath) -> str:
 
 def _choose_test_commands(tree: CheckoutTree, default_command: str) -> list[str]:
     """Return the usual test command; Python tests that never name pytest use unittest."""
-    if default_command != _PYTEST_COMMAND:
+    if "pytest" not in default_command:
         return [default_command] if default_command else []
     files = [path for path in tree.paths if "/" not in path or classify_path(path) == "test"]
     uses_pytest = any("pytest" in (tree.read_text(path) or "") for path in files)
-    return [_PYTEST_COMMAND if uses_pytest else "python -m unittest discover"]
+    return [default_command if uses_pytest else "python -m unittest discover"]
 
 
 def _find_api_entrypoints(tree: CheckoutTree, packages: list[str]) -> list[str]:
@@ -298,7 +262,5 @@ def _find_api_entrypoints(tree: CheckoutTree, packages: list[str]) -> list[str]:
 
 
 def _infer_product_type(tree: CheckoutTree, family: str) -> str:
-    """Infer the product type: a Python repository without packages is not a library."""
-    if family == "python" and not find_python_packages(tree, find_roots(tree).source):
-        return "other"
-    return "library" if family != "unknown" else "other"
+    is_library = family != "python" or find_python_packages(tree, find_roots(tree).source)
+    return "library" if is_library and family != "unknown" else "other"

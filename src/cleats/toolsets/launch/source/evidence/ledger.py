@@ -13,27 +13,16 @@ from typing import Any, Final, Self
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
 from cleats.toolsets.launch.source.text.documents import Block
 
-SOURCE_PRIORITIES: Final = {
-    "manifest": 1,
-    "source_code": 2,
-    "test": 3,
-    "implementation_doc": 4,
-    "api_doc": 5,
-    "readme_technical": 6,
-    "readme_marketing": 7,
-}
+_SOURCES: Final = "manifest source_code test implementation_doc api_doc readme_technical readme_marketing"
+SOURCE_PRIORITIES: Final = {source: number for number, source in enumerate(_SOURCES.split(), start=1)}
 """Priority by kind of source; 1 is the most trusted."""
 
 _MAX_FACT_PRIORITY: Final = 3
 """Up to this priority a claim is a fact: a manifest, the code or a test supports it."""
 
 CLAIM_GROUPS: Final = (
-    "key_features",
-    "install_steps",
-    "quickstart_steps",
-    "workflow_claims",
-    "limitations",
-    "compatibility_notes",
+    *("key_features", "install_steps", "quickstart_steps"),
+    *("workflow_claims", "limitations", "compatibility_notes"),
 )
 
 
@@ -114,13 +103,7 @@ class ClaimLedger:
     _claims: dict[str, Claim] = field(default_factory=dict)
 
     def add(
-        self,
-        text: str,
-        kind: str,
-        citations: Iterable[Citation],
-        *,
-        group: str = "",
-        is_fact: bool | None = None,
+        self, text: str, kind: str, citations: Iterable[Citation], *, group: str = "", is_fact: bool | None = None
     ) -> str:
         """Add a claim, or more evidence for an existing one; return its id."""
         claim_id = compute_claim_id(text, kind, self.product_name)
@@ -167,9 +150,7 @@ def compute_claim_id(text: str, kind: str, product_name: str) -> str:
 
 
 def _rate_complexity(text: str) -> str:
-    if len(text) < 50:
-        return "simple"
-    return "complex" if len(text) > 150 else "moderate"
+    return "simple" if len(text) < 50 else "complex" if len(text) > 150 else "moderate"
 
 
 _RUNTIME_FLOOR_PATTERN: Final = re.compile(

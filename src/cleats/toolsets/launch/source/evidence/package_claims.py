@@ -1,14 +1,21 @@
-"""Claims from the manifest, the licence and the API of a package."""
+"""Claims from the manifest, the licence, the API and the code of a package.
 
+Formats are those that the code names: in a list of extensions or formats, or in a function name.
+"""
+
+import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from cleats.toolsets.launch.source.api import public_names
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
+from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import licences
-from cleats.toolsets.launch.source.evidence.format_claims import FileFormat
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.evidence.licences import Licence
 from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest
@@ -17,27 +24,14 @@ from cleats.toolsets.launch.source.text.sentences import ProductSubject, build_s
 MAX_API_CLAIMS: Final = 150
 """Claims about public names at most; the rest of a larger API is only listed."""
 
-_RUNTIME_NAMES: Final = {
-    "pip": "Python",
-    "npm": "Node.js",
-    "maven": "Java",
-    "cargo": "Rust",
-    "go": "Go",
-    "composer": "PHP",
-    "gem": "Ruby",
-    "swiftpm": "Swift",
-}
-_IMPORT_SENTENCES: Final = {
-    "pip": "Python code imports {product} as {names}.",
-    "npm": "JavaScript code imports {product} from {names}.",
-    "nuget": "The namespace of {product} is {names}.",
-    "maven": "The Java package of {product} is {names}.",
-    "go": "Go code imports {product} from {names}.",
-    "cargo": "Rust code uses {product} as the crate {names}.",
-    "composer": "The PHP namespace of {product} is {names}.",
-    "gem": 'Ruby code loads {product} with `require "{first}"`.',
-    "swiftpm": "Swift code imports {product} as {names}.",
-}
+_ECOSYSTEMS: Final = PLATFORM_TABLES["ecosystems"]
+_FORMATS: Final = PLATFORM_TABLES["formats"]
+FORMAT_NAMES: Final = {name.lower(): name for name in _FORMATS["names"].split()}
+_DIRECTION_BY_VERB: Final = {verb: way for way, verbs in _FORMATS["verbs"].items() for verb in verbs.split()}
+_FORMAT_LIST_PATTERN: Final = re.compile(r"(formats?|extensions?|suffix(es)?|file_?types?)")
+"""Words of a lower-case name that make it a list of formats; `Formatter` does not match."""
+
+_SUPPORTED_NAME_PATTERN: Final = re.compile(r"supported|readable|writable|input|output|import|export|load|save")
 _LICENCE_HEAD_LINES: Final = 5
 """Lines of a licence text that name it, including blank ones before its title."""
 
@@ -48,6 +42,20 @@ DEVELOPMENT_EXTRA_PATTERN: Final = re.compile(
     re.IGNORECASE,
 )
 """Extras that only developers of the package need."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format and where the code names it. `direction` is import, export, both or unknown."""
+
+    name: str
+    direction: str
+    citations: tuple[Citation, ...]
+    declared_by: str
+    """The constant or function that names it."""
+    is_function: bool = False
+    supported: bool = False
+    """True if that name says that its formats are supported."""
 
 
 def cite_value(value: LocatedValue) -> Citation:
@@ -81,7 +89,7 @@ class PackageClaimWriter:
     def claim_runtime(self) -> str:
         """Claim the required versions of the language or runtime; return the claim id."""
         requirement = self.manifest.requires
-        name = _RUNTIME_NAMES.get(self.manifest.ecosystem, "")
+        name = _ECOSYSTEMS.get(self.manifest.ecosystem, {}).get("runtime", "")
         if requirement is None:
             return ""
         if self.manifest.ecosystem == "nuget":
@@ -132,7 +140,7 @@ class PackageClaimWriter:
         """Claim the names that a program imports."""
         if not names:
             return
-        if template := _IMPORT_SENTENCES.get(self.manifest.ecosystem):
+        if template := _ECOSYSTEMS.get(self.manifest.ecosystem, {}).get("import"):
             import_list = _join_words([f"`{value.value}`" for value in names], "or")
             text = template.format(product=self.product, names=import_list, first=names[0].value)
             citations = [cite_value(value) for value in (*names, self.manifest.name) if value]
@@ -167,26 +175,16 @@ class PackageClaimWriter:
                 text = f"{self.product} lists {file_format.name} in `{file_format.declared_by}` as a format it {verb}."
             else:
                 text = f"{self.product} names the {file_format.name} format in `{file_format.declared_by}`."
-            is_implemented = file_format.is_function or file_format.supported
-            claim = self.ledger.add(text, "format", file_format.citations)
-            entries.append(
-                {
-                    "format": file_format.name,
-                    "status": "implemented" if is_implemented else "unknown",
-                    "direction": file_format.direction,
-                    "claim_id": claim,
-                }
-            )
+            status = "implemented" if file_format.is_function or file_format.supported else "unknown"
+            entry = {"format": file_format.name, "status": status, "direction": file_format.direction}
+            entries.append(entry | {"claim_id": self.ledger.add(text, "format", file_format.citations)})
         return entries
 
     def strip_requirement(self, requirement: str) -> str:
         """Return the name in a requirement, without versions and conditions."""
-        if self.manifest.ecosystem == "npm":
-            return requirement.rpartition("@")[0] or requirement
-        if self.manifest.ecosystem == "pip":
-            match = re.match(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])?", requirement.strip())
-            return match[0] if match else requirement
-        return requirement
+        patterns = {"npm": r".+(?=@)", "pip": r"\s*([A-Za-z0-9][\w.-]*(\[[^\]]*\])?)"}
+        match = re.match(patterns.get(self.manifest.ecosystem, ".*"), requirement)
+        return match[0].strip() if match else requirement
 
 
 def find_licence(tree: CheckoutTree, manifest: PackageManifest | None) -> tuple[Licence | None, list[Citation]]:
@@ -217,3 +215,102 @@ def _join_words(parts: list[str], conjunction: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
+
+
+def find_formats(tree: CheckoutTree, surface: ApiSurface, packages: list[str]) -> list[FileFormat]:
+    """Return the formats of a Python package, sorted by name."""
+    mentions_by_format: dict[str, list[tuple[str, Citation, str]]] = {}
+    functions = {symbol.name: symbol for symbol in surface.symbols if symbol.kind == "function"}
+    for symbol in functions.values():
+        if parsed := _parse_function_name(symbol.name):
+            citation = Citation(symbol.path, symbol.line, symbol.end, "source_code")
+            mentions_by_format.setdefault(parsed[0], []).append((parsed[1], citation, symbol.name))
+    for path in tree.paths_below(*packages):
+        if path.endswith(".py") and classify_path(path) == "source":
+            for name, citation, constant in _find_in_constants(tree, path):
+                mentions_by_format.setdefault(name, []).append((_infer_direction(path, constant), citation, constant))
+    return [
+        FileFormat(
+            FORMAT_NAMES[name],
+            _merge_directions({mention[0] for mention in mentions}),
+            tuple(dict.fromkeys(mention[1] for mention in mentions)),
+            mentions[0][2],
+            is_function="." in mentions[0][2] and mentions[0][2] in functions,
+            supported=bool(_SUPPORTED_NAME_PATTERN.search(mentions[0][2].lower())),
+        )
+        for name, mentions in sorted(mentions_by_format.items())
+    ]
+
+
+def _parse_function_name(name: str) -> tuple[str, str] | None:
+    """Parse a name such as `read_csv`, which must consist of a verb and a format only."""
+    parts = name.rsplit(".", 1)[-1].lower().split("_")
+    if len(parts) != 2:
+        return None
+    for verb, word in (parts, parts[::-1]):
+        direction = _DIRECTION_BY_VERB.get(verb)
+        if direction and (format_key := _find_format_key(word)):
+            return format_key, direction
+    return None
+
+
+def _find_format_key(word: str) -> str:
+    key = _FORMATS["synonyms"].get(word, word)
+    return key if key in FORMAT_NAMES else ""
+
+
+def _find_in_constants(tree: CheckoutTree, path: str) -> Iterator[tuple[str, Citation, str]]:
+    module = parse_python(tree.read_text(path))
+    if module is None:
+        return
+    for node, owner in _iterate_assignments(module):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if not names or node.value is None or not (_is_format_list_name(names[0]) or _is_format_list_name(owner)):
+            continue
+        is_vague = not owner and "_" not in names[0] and not _SUPPORTED_NAME_PATTERN.search(names[0].lower())
+        is_hidden = names[0].startswith("_") or is_vague
+        for text, line in [] if is_hidden else _collect_strings(node.value):
+            if format_key := _find_format_key(text.lower().lstrip(".")):
+                qualified_name = f"{owner}.{names[0]}" if owner else names[0]
+                yield format_key, Citation(path, line, line, "source_code"), qualified_name
+
+
+def _is_format_list_name(name: str) -> bool:
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
+    pairs = ["_".join(pair) for pair in pairwise(parts)]
+    return any(_FORMAT_LIST_PATTERN.fullmatch(part) for part in (*parts, *pairs))
+
+
+def _iterate_assignments(module: ast.Module) -> Iterator[tuple[ast.Assign | ast.AnnAssign, str]]:
+    for node in module.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield node, ""
+        elif isinstance(node, ast.ClassDef) and _is_format_list_name(node.name):
+            for inner in node.body:
+                if isinstance(inner, ast.Assign | ast.AnnAssign):
+                    yield inner, node.name
+
+
+def _collect_strings(node: ast.expr) -> list[tuple[str, int]]:
+    """Return the strings of a list, the keys of a table, or a single string, with their lines."""
+    if isinstance(node, ast.Dict):
+        return [pair for key in node.keys if key is not None for pair in _collect_strings(key)]
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [pair for item in node.elts for pair in _collect_strings(item)]
+    if isinstance(node, ast.Call) and node.args:
+        return _collect_strings(node.args[0])
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [(node.value, node.lineno)]
+    return []
+
+
+def _infer_direction(path: str, constant: str) -> str:
+    words = set(re.split(r"[^a-z]+", f"{path}_{constant}".lower()))
+    directions = [direction for direction, nouns in _FORMATS["nouns"].items() if words & set(nouns.split())]
+    return directions[0] if len(directions) == 1 else "unknown"
+
+
+def _merge_directions(directions: set[str]) -> str:
+    known = directions - {"unknown"}
+    return "both" if len(known) > 1 else next(iter(known), "unknown")

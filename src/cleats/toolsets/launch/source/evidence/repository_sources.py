@@ -1,32 +1,29 @@
 """Everything in a repository that the facts are built from, read once."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from cleats.toolsets.launch.source.api import node, python
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
-from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
+from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots, classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.document_claims import is_readme
 from cleats.toolsets.launch.source.evidence.install_claims import Distribution, build_distribution
-from cleats.toolsets.launch.source.manifests.model import PackageManifest
-from cleats.toolsets.launch.source.manifests.readers import read_manifest
-from cleats.toolsets.launch.source.text import documents
-from cleats.toolsets.launch.source.text.documents import Block
+from cleats.toolsets.launch.source.manifests import pyproject, setuptools, text_manifests, xml_manifests
+from cleats.toolsets.launch.source.manifests.model import PackageManifest, fill_gaps
+from cleats.toolsets.launch.source.text.documents import Block, read_blocks
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, find_proper_words
 
 _OVERVIEW_PATH_PATTERN: Final = re.compile(
-    r"(^|/)(index|readme|overview|introduction|features?|limitations?|known[-_]issues|caveats)\.\w+$",
-    re.IGNORECASE,
+    r"(^|/)(index|readme|overview|introduction|features?|limitations?|known[-_]issues|caveats)\.\w+$", re.IGNORECASE
 )
 """Documents about the product as a whole."""
 
 _GUIDE_PATH_PATTERN: Final = re.compile(
-    r"(^|/)(getting[-_]?started|quick[-_]?start|tutorial|usage|basic\w*|first[-_]steps)[^/]*\.\w+$",
-    re.IGNORECASE,
+    r"(^|/)(getting[-_]?started|quick[-_]?start|tutorial|usage|basic\w*|first[-_]steps)[^/]*\.\w+$", re.IGNORECASE
 )
 _LANGUAGE_BY_PLATFORM: Final = {"dotnet": "csharp", "node": "javascript", "nodejs": "javascript"}
 
@@ -55,10 +52,6 @@ class RepositorySources:
         return resolve_platform(self.config, self.inventory)
 
     @property
-    def family(self) -> str:
-        return str(self.inventory["repo_profile"]["platform_family"])
-
-    @property
     def language(self) -> str:
         """The language that examples for the product are written in."""
         return resolve_language(self.config, self.inventory)
@@ -70,7 +63,7 @@ class RepositorySources:
 
     @cached_property
     def manifest(self) -> PackageManifest | None:
-        return read_manifest(self.tree, self.platform, self.family)
+        return read_manifest(self.tree, self.platform, str(self.inventory["repo_profile"]["platform_family"]))
 
     @cached_property
     def distribution(self) -> Distribution | None:
@@ -80,20 +73,14 @@ class RepositorySources:
     def blocks(self) -> dict[str, list[Block]]:
         """The readme and the documents about the whole product, not nested indexes, in order."""
         top_folders = {"", *(f"{root}{part}" for root in self.roots.doc for part in ("", "/source", "/src"))}
-        return {
-            path: documents.read_blocks(self.tree, path)
-            for path in self.inventory["doc_entrypoints"]
-            if path.rpartition("/")[0] in top_folders and _OVERVIEW_PATH_PATTERN.search(path)
-        }
+        paths = [path for path in self.inventory["doc_entrypoints"] if path.rpartition("/")[0] in top_folders]
+        return {path: read_blocks(self.tree, path) for path in paths if _OVERVIEW_PATH_PATTERN.search(path)}
 
     @cached_property
     def guides(self) -> dict[str, list[Block]]:
         """Guides for beginners, which complement the documents in `blocks`."""
-        return {
-            path: documents.read_blocks(self.tree, path)
-            for path in self.inventory["doc_entrypoints"]
-            if _GUIDE_PATH_PATTERN.search(path) and path not in self.blocks
-        }
+        paths = [path for path in self.inventory["doc_entrypoints"] if _GUIDE_PATH_PATTERN.search(path)]
+        return {path: read_blocks(self.tree, path) for path in paths if path not in self.blocks}
 
     @cached_property
     def surface(self) -> ApiSurface:
@@ -129,3 +116,72 @@ def _strip_to_letters(name: str) -> str:
 def _is_product_name(title: str, names: set[str]) -> bool:
     """Return whether a heading names the product: `python-tabulate`, but not `Quick start`."""
     return any(name and (name in title or title in name) for name in names) and len(title) < 40
+
+
+def _read_node(tree: CheckoutTree) -> PackageManifest | None:
+    """Read the package at the top, or the published member of a private workspace."""
+    top = text_manifests.read_package_json(tree)
+    if top and not top.private:
+        return top
+    return _find_workspace_member(tree, "package.json", text_manifests.read_package_json) or top
+
+
+def _read_rust(tree: CheckoutTree) -> PackageManifest | None:
+    return text_manifests.read_cargo(tree) or _find_workspace_member(tree, "Cargo.toml", text_manifests.read_cargo)
+
+
+def _find_workspace_member(
+    tree: CheckoutTree, name: str, reader: Callable[[CheckoutTree, str], PackageManifest | None]
+) -> PackageManifest | None:
+    """Return the published package of a workspace: the least nested, then the largest."""
+    members: dict[tuple[int, int, str], PackageManifest] = {}
+    for path in tree.paths:
+        folder, slash, file = path.rpartition("/")
+        if slash and file == name and path.count("/") <= 3 and classify_path(path) in ("source", "other"):
+            member = reader(tree, path)
+            if member and member.name and not member.private:
+                size = sum(tree.file_size(item) for item in tree.paths_below(folder))
+                members[path.count("/"), -size, path] = member
+    return members[min(members)] if members else None
+
+
+READERS_BY_FAMILY: Final[dict[str, tuple[Callable[[CheckoutTree], PackageManifest | None], ...]]] = {
+    "python": (pyproject.read_pyproject, setuptools.read_setuptools),
+    "node": (_read_node,),
+    "dotnet": (xml_manifests.read_dotnet,),
+    "java": (xml_manifests.read_pom, xml_manifests.read_gradle),
+    "go": (text_manifests.read_go,),
+    "rust": (_read_rust,),
+    "php": (text_manifests.read_composer,),
+    "ruby": (text_manifests.read_gem,),
+    "swift": (text_manifests.read_swift,),
+    "cpp": (text_manifests.read_cmake,),
+}
+"""Readers by platform family, in the order that breaks ties."""
+
+FAMILY_BY_PLATFORM: Final = {
+    **dict.fromkeys(("typescript", "javascript", "nodejs"), "node"),
+    **dict.fromkeys(("kotlin", "android"), "java"),
+    "net": "dotnet",
+}
+"""The family of platforms that share one."""
+
+
+def read_manifest(tree: CheckoutTree, target_platform: str, family: str) -> PackageManifest | None:
+    """Read the manifest of the requested platform, else of the detected family, else any."""
+    target_family = FAMILY_BY_PLATFORM.get(target_platform, target_platform)
+    for name in dict.fromkeys((target_family, family, *READERS_BY_FAMILY)):
+        for reader in READERS_BY_FAMILY.get(name, ()):
+            if manifest := reader(tree):
+                return _fill_from_setuptools(tree, manifest)
+    return None
+
+
+def _fill_from_setuptools(tree: CheckoutTree, manifest: PackageManifest) -> PackageManifest:
+    """Fill gaps from `setup.cfg` and `setup.py`, which may still hold some of the metadata."""
+    older = setuptools.read_setuptools(tree) if manifest.path == pyproject.PYPROJECT_PATH else None
+    if older is None:
+        return manifest
+    if manifest.dependencies is None:
+        manifest = replace(manifest, dependencies=older.dependencies)
+    return fill_gaps(manifest, older, "version", "licence", "description", "requires", "imports")

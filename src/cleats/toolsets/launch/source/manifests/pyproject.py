@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from cleats.toolsets.launch.source.checkout.safe_parsing import as_mappings, as_texts, parse_python
+from cleats.toolsets.launch.source.checkout.safe_parsing import as_mappings, as_text, as_texts, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 
@@ -31,7 +31,7 @@ def _read_standard(tree: CheckoutTree, file: ManifestFile) -> PackageManifest:
     if isinstance(licence, dict):
         licence = str(licence.get("text") or "")
         licence = licence if len(licence) < 100 else ""
-    has_licence = isinstance(licence, str) and bool(licence.strip())
+    licence = as_text(licence).strip()
     imports = _find_packed_imports(file)
     module = (imports[0].value if imports else str(project["name"])).replace("-", "_")
     version, description = read_field("version"), read_field("description")
@@ -40,7 +40,7 @@ def _read_standard(tree: CheckoutTree, file: ManifestFile) -> PackageManifest:
         path=PYPROJECT_PATH,
         name=read_field("name"),
         version=version or _find_dynamic_version(tree, file, module),
-        licence=file.locate(str(licence).strip(), "project", "license") if has_licence else None,
+        licence=file.locate(licence, "project", "license") if licence else None,
         description=description or (_read_module_summary(tree, module) if "description" in dynamic else None),
         requires=read_field("requires-python"),
         dependencies=None if "dependencies" in dynamic else file.locate_items("project", "dependencies"),
@@ -55,16 +55,10 @@ def _read_standard(tree: CheckoutTree, file: ManifestFile) -> PackageManifest:
 
 
 def _find_packed_imports(file: ManifestFile) -> tuple[LocatedValue, ...]:
-    """Return the packages that the build tool is configured to pack, as import names."""
-    for keys in (
-        ("tool", "hatch", "build", "targets", "wheel", "packages"),
-        ("tool", "setuptools", "packages"),
-        ("tool", "setuptools", "py-modules"),
-        ("tool", "flit", "module", "name"),
-    ):
+    packed = "hatch.build.targets.wheel.packages", "setuptools.packages", "setuptools.py-modules", "flit.module.name"
+    for keys in (("tool", *key.split(".")) for key in packed):
         value = file.find_table(*keys[:-1]).get(keys[-1])
-        if keys[1] == "flit" and value:
-            value = [value]
+        value = [value] if keys[1] == "flit" and value else value
         if isinstance(value, list) and value:
             names = [str(item).rstrip("/").rsplit("/", 1)[-1] for item in value]
             return tuple(file.locate(name, *keys) for name in names if name.isidentifier())
@@ -72,7 +66,6 @@ def _find_packed_imports(file: ManifestFile) -> tuple[LocatedValue, ...]:
 
 
 def _find_dynamic_version(tree: CheckoutTree, file: ManifestFile, module: str) -> LocatedValue | None:
-    """Return a version in the code, where the build tool is configured to read it there."""
     tools = file.find_table("tool")
     hatch = file.find_table("tool", "hatch", "version")
     if hatch.get("source", "regex") == "regex" and isinstance(hatch.get("path"), str):
@@ -163,12 +156,8 @@ def _format_poetry_requirement(name: str, constraint: Any) -> str:
     options: Mapping[str, Any] = constraint if isinstance(constraint, dict) else {"version": constraint}
     version = options.get("version", "")
     requirement = name if version in ("*", "", None) else f"{name}{_convert_constraint(str(version).strip())}"
-    conditions = [str(options[key]) for key in _CONDITION_KEYS if key in options]
+    conditions = [str(options[key]) for key in ("markers", "platform", "python") if key in options]
     return f"{requirement}; {' and '.join(conditions)}" if conditions else requirement
-
-
-_CONDITION_KEYS = ("markers", "platform", "python")
-"""Keys that restrict a Poetry dependency to some systems."""
 
 
 def _convert_constraint(version: str) -> str:

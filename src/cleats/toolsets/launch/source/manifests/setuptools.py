@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_texts, parse_python
@@ -20,6 +21,8 @@ _SHARED_FIELDS = (
     *("optional", "commands", "classifiers", "imports"),
 )
 
+Values = tuple[LocatedValue, ...]
+
 
 def read_setuptools(tree: CheckoutTree) -> PackageManifest | None:
     """Read the package of `setup.cfg`, completed from `setup.py`; None when neither names one."""
@@ -33,15 +36,17 @@ class _SetupCfg(configparser.RawConfigParser):
         self.text = text
         self.read_string(text)
 
-    def find_field(self, section: str, *keys: str) -> LocatedValue | None:
-        for key in keys:
+    def find_field(self, *keys: str) -> LocatedValue | None:
+        for section, key in product(("metadata", "options"), keys):
             if value := self.get(section, key, fallback="").strip():
                 line = find_pattern_line(self.text, rf"^{re.escape(key)}\s*[=:]")
                 return LocatedValue(value, _SETUP_CFG_PATH, line)
         return None
 
-    def list_items(self, section: str, key: str) -> tuple[LocatedValue, ...]:
-        words = [line.strip() for line in self.get(section, key, fallback="").split("\n")]
+    def list_items(self, key: str, section: str = "") -> Values:
+        sections = (section,) if section else ("metadata", "options")
+        text = next(filter(None, (self.get(name, key, fallback="") for name in sections)), "")
+        words = [line.strip() for line in text.split("\n")]
         return tuple(
             LocatedValue(word, _SETUP_CFG_PATH, find_pattern_line(self.text, rf"^[ \t]*{re.escape(word)}\s*$"))
             for word in words
@@ -54,25 +59,34 @@ def _read_setup_cfg(tree: CheckoutTree) -> PackageManifest | None:
         cfg = _SetupCfg(tree.read_text(_SETUP_CFG_PATH) or "")
     except configparser.Error:
         return None
-    name = cfg.find_field("metadata", "name")
+    extras = "options.extras_require"
+    scripts = cfg.list_items("console_scripts", "options.entry_points")
+    return _build_manifest(
+        cfg,
+        _SETUP_CFG_PATH,
+        version=_resolve_cfg_version(tree, cfg.find_field("version")),
+        description=cfg.find_field("description", "summary"),
+        optional={key: cfg.list_items(key, extras) for key in cfg.options(extras)} if cfg.has_section(extras) else {},
+        commands=tuple(filter(None, (_parse_command(item) for item in scripts))),
+    )
+
+
+def _build_manifest(source: "_SetupCfg | _SetupCall", path: str, **fields: Any) -> PackageManifest | None:
+    """Return the manifest with the fields that both files have by the same names; None without a name."""
+    name = source.find_field("name")
+    imports = (*(source.list_items("packages") or ()), *(source.list_items("py_modules") or ()))
     if name is None:
         return None
-    extras = "options.extras_require"
-    scripts = cfg.list_items("options.entry_points", "console_scripts")
-    imports = (*cfg.list_items("options", "packages"), *cfg.list_items("options", "py_modules"))
     return PackageManifest(
         ecosystem="pip",
-        path=_SETUP_CFG_PATH,
+        path=path,
         name=name,
-        version=_resolve_cfg_version(tree, cfg.find_field("metadata", "version")),
-        licence=cfg.find_field("metadata", "license", "licence"),
-        description=cfg.find_field("metadata", "description", "summary"),
-        requires=cfg.find_field("options", "python_requires"),
-        dependencies=cfg.list_items("options", "install_requires"),
-        optional={key: cfg.list_items(extras, key) for key in cfg.options(extras)} if cfg.has_section(extras) else {},
-        commands=tuple(filter(None, (_parse_command(item) for item in scripts))),
-        classifiers=cfg.list_items("metadata", "classifiers"),
+        licence=source.find_field("license", "licence"),
+        requires=source.find_field("python_requires"),
+        dependencies=source.list_items("install_requires"),
+        classifiers=source.list_items("classifiers") or (),
         imports=tuple(item for item in imports if _is_import_name(item.value)),
+        **fields,
     )
 
 
@@ -87,8 +101,6 @@ def _resolve_cfg_version(tree: CheckoutTree, declared: LocatedValue | None) -> L
 
 @dataclass(frozen=True)
 class _SetupCall:
-    """The call of `setup` in a program."""
-
     module: ast.Module
     arguments: Mapping[str, ast.expr]
     is_complete: bool
@@ -116,14 +128,14 @@ class _SetupCall:
                 return LocatedValue(text, _SETUP_PY_PATH, (assigned or node).lineno)
         return None
 
-    def list_items(self, key: str) -> tuple[LocatedValue, ...] | None:
+    def list_items(self, key: str) -> Values | None:
         if key not in self.arguments:
             return () if self.is_complete else None
         items = self.evaluate(key)
         items = items.split("\n") if isinstance(items, str) else items
         return self.locate_items(key, as_texts(items)) if isinstance(items, list) else None
 
-    def locate_items(self, key: str, items: list[str]) -> tuple[LocatedValue, ...]:
+    def locate_items(self, key: str, items: list[str]) -> Values:
         """Return texts with the lines that they have in an argument."""
         node = self.arguments[key]
         lines = {
@@ -140,20 +152,13 @@ def _read_setup_py(tree: CheckoutTree) -> PackageManifest | None:
     if module is None or not isinstance(call, ast.Call):
         return None
     setup = _SetupCall(module, *_collect_arguments(call, module))
-    name = setup.find_field("name")
-    if name is None:
-        return None
     extras = setup.arguments.get("extras_require", call)
     scripts = as_texts(as_mapping(setup.evaluate("entry_points")).get("console_scripts"))
-    return PackageManifest(
-        ecosystem="pip",
-        path=_SETUP_PY_PATH,
-        name=name,
+    return _build_manifest(
+        setup,
+        _SETUP_PY_PATH,
         version=setup.find_field("version") or _find_py_version(tree, module),
-        licence=setup.find_field("license", "licence"),
         description=setup.find_field("description"),
-        requires=setup.find_field("python_requires"),
-        dependencies=setup.list_items("install_requires"),
         optional={
             key: tuple(LocatedValue(str(item), _SETUP_PY_PATH, extras.lineno) for item in items)
             for key, items in as_mapping(setup.evaluate("extras_require")).items()
@@ -163,13 +168,6 @@ def _read_setup_py(tree: CheckoutTree) -> PackageManifest | None:
             command
             for item in (setup.locate_items("entry_points", scripts) if scripts else ())
             if "=" in item.value and (command := _parse_command(item))
-        ),
-        classifiers=setup.list_items("classifiers") or (),
-        imports=tuple(
-            item
-            for key in ("packages", "py_modules")
-            for item in setup.list_items(key) or ()
-            if _is_import_name(item.value)
         ),
     )
 
@@ -205,7 +203,6 @@ def _find_assigned_value(module: ast.Module, name: str) -> ast.expr | None:
 
 
 def _find_py_version(tree: CheckoutTree, module: ast.Module) -> LocatedValue | None:
-    """Return the version in a file that the program names, if there is only one."""
     names = [node.value for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     versions = {version.value: version for name in names if (version := find_version_in_file(tree, name))}
     return next(iter(versions.values())) if len(versions) == 1 else None

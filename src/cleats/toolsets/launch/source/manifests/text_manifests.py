@@ -6,7 +6,15 @@ from typing import Any
 
 from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_mappings, as_text
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest, find_toml_line
+from cleats.toolsets.launch.source.manifests.model import (
+    LocatedValue,
+    ManifestFile,
+    PackageManifest,
+    find_line,
+    find_toml_line,
+)
+
+_OPTIONAL_KINDS = ("peerDependencies", "optionalDependencies")
 
 
 def read_package_json(tree: CheckoutTree, path: str = "package.json") -> PackageManifest | None:
@@ -20,11 +28,14 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
             file.locate(f"{package}@{version}", kind, package)
             for package, version in sorted(file.find_table(kind).items())
         )
-        for kind in ("dependencies", "peerDependencies", "optionalDependencies", "devDependencies")
+        for kind in ("dependencies", *_OPTIONAL_KINDS, "devDependencies")
     }
     licence = file.read_text("license", strip=True) or file.read_text("license", "type", strip=True)
     binaries = file.document.get("bin")
     command = str(file.document["name"]).rsplit("/", 1)[-1]
+    commands = file.locate_entries("bin")
+    if isinstance(binaries, str):
+        commands = (file.locate(command, "bin", detail=binaries),)
     return PackageManifest(
         ecosystem="npm",
         path=path,
@@ -34,13 +45,9 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         description=file.read_text("description", strip=True),
         requires=file.read_text("engines", "node", strip=True),
         dependencies=dependencies["dependencies"],
-        optional={
-            kind: dependencies[kind] for kind in ("peerDependencies", "optionalDependencies") if dependencies[kind]
-        },
+        optional={kind: dependencies[kind] for kind in _OPTIONAL_KINDS if dependencies[kind]},
         dev=dependencies["devDependencies"],
-        commands=(file.locate(command, "bin", detail=binaries),)
-        if isinstance(binaries, str)
-        else file.locate_entries("bin"),
+        commands=commands,
         imports=(name,),
         entry_files=_find_entry_files(tree, file.document, path.removesuffix("package.json")),
         private=file.document.get("private") is True,
@@ -48,14 +55,13 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
 
 
 def _read_old_licence(file: ManifestFile) -> LocatedValue | None:
-    licences = file.document.get("licenses")
-    if isinstance(licences, list) and len(licences) == 1 and isinstance(licences[0], dict):
-        return file.locate(str(licences[0].get("type", "")), "licenses")
+    match file.document.get("licenses"):
+        case [{**licence}]:
+            return file.locate(str(licence.get("type", "")), "licenses")
     return None
 
 
 def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> tuple[str, ...]:
-    """Return the files that an import of the package reads, type declarations first."""
     exports = document.get("exports")
     root = exports.get(".", exports) if isinstance(exports, dict) else exports
     names = [document.get("types"), document.get("typings"), *_collect_export_files(root)]
@@ -66,7 +72,6 @@ def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: s
 
 
 def _collect_export_files(value: Any) -> list[str]:
-    """Return the file names in the conditions of one export, outermost first."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
@@ -95,7 +100,6 @@ def read_composer(tree: CheckoutTree, path: str = "composer.json") -> PackageMan
 
 
 def _read_only_item(file: ManifestFile, key: str) -> LocatedValue | None:
-    """Return a text, or the only text of a list."""
     value = file.document.get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -212,7 +216,7 @@ def read_cmake(tree: CheckoutTree, path: str = "CMakeLists.txt") -> PackageManif
     project = re.search(pattern, file.text, re.MULTILINE | re.IGNORECASE)
     if project is None:
         return None
-    line = file.text.count("\n", 0, project.start(1)) + 1
+    line = find_line(file.text, project.start(1))
     version = re.search(r"\bVERSION\s+([\d.]+)", project[2])
     description = re.search(r"\bDESCRIPTION\s+\"([^\"]+)\"", project[2])
     return PackageManifest(

@@ -156,7 +156,6 @@ def read_gradle(tree: CheckoutTree) -> PackageManifest | None:
 
 
 def _find_root_package(tree: CheckoutTree) -> tuple[LocatedValue, ...]:
-    """Return the outermost package that all of the sources share."""
     paths = [path for path in tree.paths if "src/main/" in f"/{path}" and path.endswith((".java", ".kt"))]
     declared = (ManifestFile.load(tree, path, "source_code").find(r"^package\s+([\w.]+)") for path in paths)
     packages = [package for package in declared if package]
@@ -210,11 +209,8 @@ def read_dotnet(tree: CheckoutTree) -> PackageManifest | None:
 
 def _is_test_project(path: str, root: XmlElement) -> bool:
     has_test_name = re.search(r"(^|[./-])(unit|integration)?tests?([./-]|$)", path, re.IGNORECASE)
-    uses_test_sdk = any(
-        "Microsoft.NET.Test.Sdk" in reference.attributes.get("Include", "")
-        for reference in root.find_all("PackageReference")
-    )
-    return bool(has_test_name) or uses_test_sdk
+    packages = [reference.attributes.get("Include", "") for reference in root.find_all("PackageReference")]
+    return bool(has_test_name) or any("Microsoft.NET.Test.Sdk" in package for package in packages)
 
 
 def _read_private_assets(element: XmlElement) -> str:

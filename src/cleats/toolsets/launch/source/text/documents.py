@@ -1,9 +1,11 @@
 """Documents as a list of blocks: headings, paragraphs, list items and code, each with its lines.
 
 Markdown is read by a parser; reStructuredText, which would need Sphinx, is read well enough here.
-Text keeps only code markup: links become their text, images and HTML are dropped.
+Text keeps only code markup: links become their text, images and HTML are dropped. Code has a normal
+form and an id; that of a session is its input.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -84,17 +86,17 @@ def _parse_markdown(text: str, path: str) -> list[Block]:
     tokens = _markdown_parser().parse(body)
     for number, token in enumerate(tokens):
         _track_containers(position, token)
-        first = skipped_lines + (token.map[0] if token.map else 0) + 1
-        last = skipped_lines + (token.map[1] if token.map else 0)
+        start, end = token.map or (0, 0)
+        first, last = skipped_lines + start + 1, skipped_lines + max(start + 1, end)
         if token.type == "inline" and (above := tokens[number - 1].type):
-            block = _build_inline_block(token, above, position, (path, first, max(first, last)))
+            block = _build_inline_block(token, above, position, (path, first, last))
             if block.kind == "heading":
                 _enter_heading(position, int(tokens[number - 1].tag[1:]), block.text)
             blocks.append(block)
         elif token.type in ("fence", "code_block") and (language := _parse_fence_info(token.info)) is not None:
-            location = (path, first, max(first, last), position.section)
-            quoted = bool(position.quote_depth)
-            blocks.append(Block("code", token.content, *location, language=language, quoted=quoted))
+            location = (path, first, last, position.section)
+            block = Block("code", token.content, *location, language=language, quoted=bool(position.quote_depth))
+            blocks.append(block)
     return blocks
 
 
@@ -109,9 +111,9 @@ def _parse_fence_info(info: str) -> str | None:
 
 
 def _track_containers(position: _MarkdownPosition, token: Token) -> None:
-    if token.type in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
+    if token.type.startswith(("bullet_list_", "ordered_list_")):
         position.list_depth += token.nesting
-    elif token.type in ("blockquote_open", "blockquote_close"):
+    elif token.type.startswith("blockquote_"):
         position.quote_depth += token.nesting
     elif token.type == "list_item_open":
         position.item_block_count = 0
@@ -125,24 +127,16 @@ def _enter_heading(position: _MarkdownPosition, level: int, text: str) -> None:
 
 def _build_inline_block(token: Token, above: str, position: _MarkdownPosition, location: tuple[str, int, int]) -> Block:
     text, lead, only_link, html = _flatten_inline(token)
-    kind = "paragraph"
-    if above == "heading_open":
-        kind = "heading"
-    elif above in ("th_open", "td_open"):
-        kind = "cell"
-    elif position.list_depth:
+    kind = {"heading_open": "heading", "th_open": "cell", "td_open": "cell"}.get(above, "paragraph")
+    if kind == "paragraph" and position.list_depth:
         kind = "item" if position.item_block_count == 0 else "continuation"
         position.item_block_count += 1
     return Block(
-        kind,
-        text,
-        *location,
-        position.section,
-        lead=lead,
+        *(kind, text, *location, position.section, lead),
         only_link=only_link,
         html=html,
-        depth=position.list_depth,
         quoted=bool(position.quote_depth),
+        depth=position.list_depth,
     )
 
 
@@ -154,17 +148,11 @@ def _flatten_inline(token: Token) -> tuple[str, str, bool, bool]:
     links = strong = 0
     html = False
     for child in token.children or ():
-        fragment = ""
-        if child.type == "text":
-            fragment = child.content
-        elif child.type == "code_inline":
-            fragment = f"`{child.content}`"
-        elif child.type in ("softbreak", "hardbreak"):
-            fragment = " "
-        elif child.type == "html_inline":
-            html = html or not _HTML_COMMENT_PATTERN.fullmatch(child.content)
-        links += {"link_open": 1, "link_close": -1}.get(child.type, 0)
-        strong += {"strong_open": 1, "strong_close": -1}.get(child.type, 0)
+        texts = {"text": child.content, "code_inline": f"`{child.content}`", "softbreak": " ", "hardbreak": " "}
+        fragment = texts.get(child.type, "")
+        html = html or (child.type == "html_inline" and not _HTML_COMMENT_PATTERN.fullmatch(child.content))
+        links += child.nesting * child.type.startswith("link_")
+        strong += child.nesting * child.type.startswith("strong_")
         if fragment and strong and not "".join(parts)[len("".join(lead)) :].strip():
             lead.append(fragment)
         if fragment and not links:
@@ -193,9 +181,7 @@ class _RstParser:
         while self.position < len(self.lines):
             if not self.lines[self.position].strip():
                 self.position += 1
-            elif self._parse_heading() or self._parse_directive() or self._parse_doctest() or self._parse_item():
-                continue
-            else:
+            elif not (self._parse_heading() or self._parse_directive() or self._parse_doctest() or self._parse_item()):
                 self._parse_paragraph()
         return self.blocks
 
@@ -239,7 +225,7 @@ class _RstParser:
             return False
         start = self.position
         self._skip_to_blank()
-        self._add_code([(n, self.lines[n]) for n in range(start, self.position)], "pycon")
+        self._add_code(list(enumerate(self.lines[start : self.position], start)), "pycon")
         return True
 
     def _parse_item(self) -> bool:
@@ -247,14 +233,12 @@ class _RstParser:
         if not mark:
             return False
         start, indent = self.position, len(mark[1])
-        words = [self.lines[self.position][mark.end() :]]
         self.position += 1
-        while self.position < len(self.lines):
-            line = self.lines[self.position]
+        for line in self.lines[self.position :]:
             if not line.strip() or _measure_indent(line) <= indent or _LIST_ITEM_PATTERN.match(line):
                 break
-            words.append(line)
             self.position += 1
+        words = [self.lines[start][mark.end() :], *self.lines[start + 1 : self.position]]
         raw = " ".join(word.strip() for word in words)
         strong = re.match(r"\*\*(.+?)\*\*", raw)
         self._add_block(
@@ -282,15 +266,12 @@ class _RstParser:
             self.position += 1
 
     def _read_indented(self, indent: int) -> list[tuple[int, str]]:
-        """Return the indented lines that belong to the preceding element."""
-        body: list[tuple[int, str]] = []
-        while self.position < len(self.lines):
-            line = self.lines[self.position]
+        start = self.position
+        for line in self.lines[start:]:
             if line.strip() and _measure_indent(line) <= indent:
                 break
-            body.append((self.position, line))
             self.position += 1
-        return body
+        return list(enumerate(self.lines[start : self.position], start))
 
     def _add_code(self, body: list[tuple[int, str]], language: str) -> None:
         filled = [number for number, (_, line) in enumerate(body) if line.strip()]
@@ -320,3 +301,60 @@ def strip_inline_markup(text: str) -> str:
     text = re.sub(r"`([^`]+)`__?(?!\w)", r"\1", text) if re.search(r"`_", text) else text
     text = _EMPHASIS_PATTERN.sub(lambda match: match[1] or match[2], text)
     return " ".join(re.sub(r"(?<=\w)_(?=[\s.,;:)]|$)", "", text).split())
+
+
+_SHELL_PROMPT_PATTERN: Final = re.compile(r"^\s*(?:\([\w.-]+\)\s*)?[$%#>]\s+(?=\S)")
+
+
+def normalize_code(code: str) -> str:
+    """Normalize line ends, and strip trailing spaces and surrounding blank lines."""
+    lines = [line.rstrip() for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def compute_snippet_id(language: str, code: str) -> str:
+    """Return the id of code, which depends only on its language and its text."""
+    return "snip_" + hashlib.sha256(f"{language}\n{normalize_code(code)}".encode()).hexdigest()[:16]
+
+
+def is_session(code: str) -> bool:
+    """Return True if a line has the prompt of the Python interpreter."""
+    return any(re.match(r"\s*>>>( |$)", line) for line in code.splitlines())
+
+
+def extract_session_input(code: str) -> str:
+    """Return the input of a Python session; a continuation is a `...` below a prompt.
+
+    A blank line between two inputs is kept, so that the program keeps its paragraphs.
+    """
+    input_lines: list[str] = []
+    in_input = False
+    indent = 0
+    for line in code.splitlines():
+        stripped = line.strip()
+        if stripped.startswith(">>>"):
+            indent = _measure_indent(line)
+            if not in_input and input_lines and input_lines[-1]:
+                input_lines.append("")
+            in_input = True
+        elif not stripped:
+            if input_lines and input_lines[-1]:
+                input_lines.append("")
+            continue
+        else:
+            in_input = in_input and stripped.startswith("...")
+        if in_input:
+            input_lines.append(line[indent + 3 :].removeprefix(" ").rstrip())
+    return "\n".join(input_lines).strip("\n") + "\n" if input_lines else ""
+
+
+def extract_commands(code: str) -> str:
+    """Return the commands of a shell session; code without prompts is returned unchanged."""
+    command_lines: list[str] = []
+    is_continued = False
+    for line in code.splitlines():
+        prompt = _SHELL_PROMPT_PATTERN.match(line) if line.lstrip()[:1] in ("$", "%") else None
+        if prompt or is_continued:
+            command_lines.append(line[prompt.end() :] if prompt else line.removeprefix("> "))
+            is_continued = command_lines[-1].rstrip().endswith("\\")
+    return "\n".join(command_lines) + "\n" if command_lines else code

@@ -4,29 +4,53 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from cleats.toolsets.launch.source.text import sentence_filters, word_lists
+from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import Block
-from cleats.toolsets.launch.source.text.word_lists import BASE_VERBS, FINITE_VERBS, NOUN_LIKE_VERBS, THIRD_PERSON_VERBS
+from cleats.toolsets.launch.source.text.english import BASE_VERBS, FINITE_VERBS, NOUN_LIKE_VERBS, THIRD_PERSON_VERBS
 
 _LEADING_SYMBOL_PATTERN: Final = re.compile(r"^[^\w`\"'(.]+")
 _LIMITATION_VERBS: Final = {
     "no": "has no",
     "does": "does",
-    "cannot": "cannot",
     "doesn't": "does not",
-    "can't": "cannot",
+    **dict.fromkeys(("cannot", "can't"), "cannot"),
 }
 """First words of a limitation, and the verb that they stand for."""
 
-_FEATURE_VERBS: Final = {
-    "doesn't": "does not",
-    "don't": "does not",
-    "never": "never",
-    "no": "has no",
-    "zero": "has no",
+_FEATURE_STARTS: Final = {
+    "doesn't ": "does not",
+    "don't ": "does not",
+    "never ": "never",
+    "no ": "has no",
+    "zero ": "has no",
+    "support for ": "supports",
+    "ability to ": "can",
+    "able to ": "can",
 }
 """First words of a feature, and the verb that they stand for."""
 
+_DETERMINERS: Final = english.load_words("determiners")
+_NON_NOUNS: Final = english.load_words("non_nouns")
+_PROPER_NAMES: Final = english.load_words("proper_names")
+_COUNTABLE_NOUNS: Final = english.load_words("countable_nouns")
+_DANGLING_WORDS: Final = english.load_words("dangling")
+_LIMITATION_PATTERN: Final = english.load_pattern("limitation")
+_PREPOSITION_PATTERN: Final = re.compile(r" (?:for|of|with|to|in|on|from|that|which|via|by|as|using) ")
+_PHRASE_JOINT_PATTERN: Final = re.compile(_PREPOSITION_PATTERN.pattern.replace("for|", "for|and|or|"))
+"""The end of the first noun of a phrase."""
+
+_ADJECTIVE_SUFFIXES: Final = ("-aware", "-safe", "-free", "-based", "-like", "-driven", "-compatible", "-ready")
+_ADJECTIVE_PATTERN: Final = re.compile(
+    r"^(fully|strictly|statically|completely|purely)\b|\w+(able|ible|ful|ic|ive|ous|ed|less)$"
+    r"|^(large|small|big|short|long|high|low|new|old|good|better|free|open|ready|friendly)$",
+    re.IGNORECASE,
+)
+_BROKEN_PHRASE_PATTERN: Final = re.compile(
+    r", but\b|\bif you\b|\s[-\u2013\u2014]\s|[!?]|\.\s|\bdone right\b", re.IGNORECASE
+)
+"""Marks of a text that is more, or less, than one phrase."""
+
+_REFERRING_WORD_PATTERN: Final = re.compile(r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE)
 _PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
 
 
@@ -63,15 +87,15 @@ def build_item_sentence(block: Block, subject: ProductSubject, *, allow_phrases:
     text = _LEADING_SYMBOL_PATTERN.sub("", _PARENTHETICAL_PATTERN.sub("", block.text)).strip()
     text = re.sub(r"(,\s+and|[,;])$", "", text).rstrip(" .")
     text = _strip_label(text, block.lead)
-    first = sentence_filters.split_sentences(f"{text}.")[0].rstrip(".") if text else ""
+    first = english.split_sentences(f"{text}.")[0].rstrip(".") if text else ""
     words = first.split()
-    if len(words) < 2 or words[-1].lower() in word_lists.DANGLING_WORDS or ":" in first:
+    if len(words) < 2 or words[-1].lower() in _DANGLING_WORDS or ":" in first:
         return ""
     statement = _build_feature_sentence(first, words, subject)
     if not allow_phrases and not statement.startswith(f"{subject.name} "):
         is_task = begins_with_verb(first)
         statement = f"{subject.name} can {lower_first_letter(first, subject)}." if is_task else ""
-    return statement if statement and sentence_filters.is_statement(statement) and not _is_promotional(first) else ""
+    return statement if statement and english.is_statement(statement) and not _is_promotional(first) else ""
 
 
 def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_limitations: bool = True) -> list[str]:
@@ -79,22 +103,22 @@ def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_li
 
     Unless the section has `only_limitations`, the sentence itself must state one.
     """
-    sentence, colon, _ = next(iter(sentence_filters.split_sentences(block.text)), "").partition(": ")
+    sentence, colon, _ = next(iter(english.split_sentences(block.text)), "").partition(": ")
     sentence += "." if colon else ""  # the rest explains
     words = sentence.rstrip(".").split()
     if not words or block.only_link:
         return []
     first = words[0].lower()
     rest = " ".join(words[1:])
-    statement = sentence if sentence.endswith(".") else f"{sentence}."
+    statement = f"{sentence.removesuffix('.')}."
     if first in _LIMITATION_VERBS:
         statement = f"{subject.name} {_LIMITATION_VERBS[first]} {rest}."
-    elif word_lists.REFERRING_WORD_PATTERN.match(sentence):
+    elif _REFERRING_WORD_PATTERN.match(sentence):
         statement = _resolve_pronoun(sentence, subject)
     elif not _has_finite_verb(words):
         return []
-    is_limitation = only_limitations or bool(word_lists.LIMITATION_PATTERN.search(statement))
-    is_usable = sentence_filters.is_plain(statement) and len(statement.split()) > 3
+    is_limitation = only_limitations or bool(_LIMITATION_PATTERN.search(statement))
+    is_usable = english.is_plain(statement) and len(statement.split()) > 3
     return [statement] if is_usable and is_limitation else []
 
 
@@ -110,7 +134,7 @@ def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str
         if is_product_named and not is_own:
             statement = _resolve_pronoun(sentence, subject)
         is_product_named = is_product_named or is_own
-        if statement and sentence_filters.is_statement(statement):
+        if statement and english.is_statement(statement):
             statements.append(statement)
     return statements
 
@@ -120,13 +144,13 @@ def _split_sentences(text: str, subject: ProductSubject) -> list[str]:
     names = sorted({*subject.aliases, subject.name}, key=len, reverse=True)
     name_pattern = "|".join(re.escape(name) for name in names if name)
     parts = re.split(rf"(?<=[.!?])\s+(?=(?:{name_pattern})\s)", text) if name_pattern else [text]
-    return [sentence for part in parts for sentence in sentence_filters.split_sentences(part)]
+    return [sentence for part in parts for sentence in english.split_sentences(part)]
 
 
 def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
     """Return the summary of a package as a sentence; "" when it is only praise."""
-    text = sentence_filters.split_sentences(summary)[0].rstrip(".") if summary.strip() else ""
-    plain = sentence_filters.strip_leading_praise(text)
+    text = english.split_sentences(summary)[0].rstrip(".") if summary.strip() else ""
+    plain = english.strip_leading_praise(text)
     words = plain.split()
     if len(words) < 2 or len(plain) > 200 or _is_promotional(plain):
         return ""
@@ -145,56 +169,46 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
         statement = f"{subject.name} is {first} {' '.join(words[1:])}."
     elif is_verb:
         statement = f"{subject.name} {'' if bare in THIRD_PERSON_VERBS else 'can '}{first} {' '.join(words[1:])}."
-    elif (with_article := _add_article(phrase, word_lists.PREPOSITION_PATTERN)) != phrase:
+    elif (with_article := _add_article(phrase, _PREPOSITION_PATTERN)) != phrase:
         statement = f"{subject.name} is {with_article}."
     elif plain == text:
         statement = f'{subject.name} describes itself as "{text}".'
     else:
         statement = ""
-    is_usable = sentence_filters.is_clean(statement) and not sentence_filters.is_speculative(statement)
+    is_usable = english.is_clean(statement) and not english.is_speculative(statement)
     return statement if is_usable and "!" not in statement else ""
 
 
 def lower_first_letter(text: str, subject: ProductSubject) -> str:
     """Lower-case the first letter, unless the first word is a name or an abbreviation."""
     word = re.split(r"[\s,/-]", text, maxsplit=1)[0]
-    is_proper = word in subject.proper or word in word_lists.PROPER_NAMES
+    is_proper = word in subject.proper or word in _PROPER_NAMES
     if len(word) == 1:  # C and R are languages
         return text if word != "A" else f"a{text[1:]}"
-    keeps_case = is_proper or not word[1:].islower() or not word[:1].isupper()
+    keeps_case = is_proper or not word[1:].islower()
     return text if keeps_case else text[:1].lower() + text[1:]
 
 
 def find_proper_words(texts: list[str]) -> frozenset[str]:
     """Return the words that are always capitalised in the middle of sentences."""
-    capitalised: set[str] = set()
-    lowercase: set[str] = set()
-    for text in texts:
-        words = re.findall(r"(?<![.!?:]\s)(?<=\s)[A-Za-z][A-Za-z]+\b", text)
-        capitalised |= {word for word in words if word[0].isupper()}
-        lowercase |= {word for word in words if word[0].islower()}
-    return frozenset(word for word in capitalised if word.lower() not in lowercase)
+    words = [word for text in texts for word in re.findall(r"(?<![.!?:]\s)(?<=\s)[A-Za-z][A-Za-z]+\b", text)]
+    lowercase = {word for word in words if word[0].islower()}
+    return frozenset(word for word in words if word[0].isupper() and word.lower() not in lowercase)
 
 
 def _build_feature_sentence(text: str, words: list[str], subject: ProductSubject) -> str:
     first = words[0].lower().strip(",")
     rest = " ".join(words[1:])
-    predicate = ""
     if first in THIRD_PERSON_VERBS or first.rpartition("-")[2] in THIRD_PERSON_VERBS - {"can"}:
-        predicate = f"{first} {rest}"
-    elif first in _FEATURE_VERBS:
-        predicate = f"{_FEATURE_VERBS[first]} {rest}"
-    elif text.lower().startswith("support for "):
-        predicate = f"supports {text[12:]}"
-    elif text.lower().startswith(("ability to ", "able to ")):
-        predicate = f"can {text.partition(' to ')[2]}"
-    elif _is_verb_phrase(words):
-        predicate = f"can {first} {rest}"
-    if predicate:
-        return f"{subject.name} {predicate}."
-    if word_lists.REFERRING_WORD_PATTERN.match(text):
+        return f"{subject.name} {first} {rest}."
+    for start, verb in _FEATURE_STARTS.items():
+        if text.lower().startswith(start):
+            return f"{subject.name} {verb} {text[len(start) :]}."
+    if _is_verb_phrase(words):
+        return f"{subject.name} can {first} {rest}."
+    if _REFERRING_WORD_PATTERN.match(text):
         return _resolve_pronoun(f"{text}.", subject)
-    is_full_sentence = _has_finite_verb(words[1:]) and first not in word_lists.NON_NOUN_WORDS
+    is_full_sentence = _has_finite_verb(words[1:]) and first not in _NON_NOUNS
     if is_full_sentence or has_product_subject(f"{text}.", subject):
         return f"{text[:1].upper()}{text[1:]}."
     return _build_noun_sentence(text, words, subject)
@@ -204,15 +218,15 @@ def _build_noun_sentence(text: str, words: list[str], subject: ProductSubject) -
     first, last = words[0].lower(), words[-1].strip("`)").lower()
     if (
         len(words) > 18
-        or first in word_lists.NON_NOUN_WORDS | BASE_VERBS
+        or first in _NON_NOUNS | BASE_VERBS
         or last in BASE_VERBS - NOUN_LIKE_VERBS
-        or word_lists.ADJECTIVE_PATTERN.search(words[-1])
-        or word_lists.BROKEN_PHRASE_PATTERN.search(text)
+        or _ADJECTIVE_PATTERN.search(words[-1])
+        or _BROKEN_PHRASE_PATTERN.search(text)
         or not re.match(r"[A-Za-z0-9`.]", text)
     ):
         return ""
-    head = word_lists.PHRASE_JOINT_PATTERN.split(text, maxsplit=1)[0].split()[-1].strip("`,")
-    if word_lists.ADJECTIVE_PATTERN.search(head) or head.lower().endswith(word_lists.ADJECTIVE_SUFFIXES):
+    head = _PHRASE_JOINT_PATTERN.split(text, maxsplit=1)[0].split()[-1].strip("`,")
+    if _ADJECTIVE_PATTERN.search(head) or head.lower().endswith(_ADJECTIVE_SUFFIXES):
         return ""
     phrase = lower_first_letter(_lower_title_case(text, subject), subject)
     return f"The features of {subject.name} include {_add_article(phrase)}."
@@ -224,21 +238,19 @@ def _lower_title_case(text: str, subject: ProductSubject) -> str:
     capitalised = [word for word in words[1:] if word[:1].isupper() and word[1:].islower()]
     if not capitalised or any(word.islower() and len(word) > 4 for word in words[1:]):
         return text
-    return " ".join(_lower_word(word, subject) for word in words)
 
+    def lower_word(word: re.Match[str]) -> str:
+        is_title = word[0][:1].isupper() and word[0][1:].islower()
+        return word[0].lower() if is_title and word[0] not in subject.proper else word[0]
 
-def _lower_word(word: str, subject: ProductSubject) -> str:
-    return "".join(
-        part.lower() if part[:1].isupper() and part[1:].islower() and part not in subject.proper else part
-        for part in re.split(r"([-/])", word)
-    )
+    return re.sub(r"[^\s/-]+", lower_word, " ".join(words))
 
 
 def _add_article(phrase: str, end: re.Pattern[str] | None = None) -> str:
     """Add an article if the head noun needs one, as in `an immutable API`."""
-    head = (end or word_lists.PHRASE_JOINT_PATTERN).split(phrase, maxsplit=1)[0]
+    head = (end or _PHRASE_JOINT_PATTERN).split(phrase, maxsplit=1)[0]
     last = head.split()[-1].strip("`,").lower().rpartition("-")[2]  # a web-framework is one
-    if last not in word_lists.COUNTABLE_NOUNS or head.split()[0].lower() in word_lists.DETERMINER_WORDS:
+    if last not in _COUNTABLE_NOUNS or head.split()[0].lower() in _DETERMINERS:
         return phrase
     starts_with_vowel = re.match(r"[aeio]|u(?!n[ist]|s[eiu])|(?:[AEFHILMNORSX][A-Z0-9])", phrase)
     return f"{'an' if starts_with_vowel else 'a'} {phrase}"
@@ -257,7 +269,7 @@ def has_product_subject(sentence: str, subject: ProductSubject) -> bool:
 def _strip_predicate_praise(sentence: str) -> str:
     """Drop praise from a predicate: `X is a fast parser` becomes `X is a parser`."""
     match = re.match(r"(.{1,80}? is )(an? .+)", sentence)
-    predicate = sentence_filters.strip_leading_praise(match[2]) if match else ""
+    predicate = english.strip_leading_praise(match[2]) if match else ""
     is_informative = predicate.startswith(("a ", "an ")) and len(predicate.split()) > 3  # a library says nothing
     return f"{match[1]}{predicate}" if match and is_informative else sentence
 
@@ -281,13 +293,10 @@ def _strip_label(text: str, lead: str) -> str:
     if not mark or "`" in label:
         return text
     words = rest.split()
-    if len(words) > 1 and _is_verb_phrase(words):
-        return rest.strip()
-    return label.strip()
+    return (rest if len(words) > 1 and _is_verb_phrase(words) else label).strip()
 
 
 def _has_finite_verb(words: list[str]) -> bool:
-    """Return whether the words contain a sure finite verb, such as `are`, `is` or `can`."""
     finite_verbs = {"is", "are", "was", "were", "can", "cannot", "has", "have", "does", "do", "must"}
     for word in re.sub(r"\([^)]*\)", "", " ".join(words)).split():
         bare = word.strip("`,.").lower()
@@ -303,8 +312,8 @@ def _is_verb_phrase(words: list[str]) -> bool:
     first = words[0].lower().strip(",")
     if first in THIRD_PERSON_VERBS or first in BASE_VERBS - NOUN_LIKE_VERBS:
         return True
-    return first in BASE_VERBS and words[1].lower() in word_lists.DETERMINER_WORDS
+    return first in BASE_VERBS and words[1].lower() in _DETERMINERS
 
 
 def _is_promotional(text: str) -> bool:
-    return sentence_filters.is_praise(text) or sentence_filters.is_unproven(text)
+    return english.is_praise(text) or english.is_unproven(text)

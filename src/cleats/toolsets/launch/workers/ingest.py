@@ -1,17 +1,19 @@
-"""The worker that clones the repositories and reads the context of the site (W1, first part)."""
+"""The worker of the inputs (W1): it clones the repositories and takes the inventory of the source."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.secrets import redact_url
-from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, clone_commit, list_remote_refs
+from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, list_remote_refs
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import hugo
-from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
+from cleats.toolsets.launch.source.evidence import inventory
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
+async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
     """Clone `work/repo` and `work/site`, and write the facts that do not depend on the source.
 
     Raises:
@@ -26,12 +28,7 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
     config = hugo.read_hugo_config(tree)
     job.write(
         "resolved_refs.json",
-        {
-            "schema_version": "1.0",
-            "repo": source,
-            "site": site,
-            **({"workflows": workflows} if workflows else {}),
-        },
+        {"schema_version": "1.0", "repo": source, "site": site, **({"workflows": workflows} if workflows else {})},
     )
     job.write(
         "site_context.json",
@@ -84,11 +81,7 @@ async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: s
         sha = (await list_remote_refs(url, env)).find(ref)
     if not sha:
         raise _make_missing_field_error(ref_field, f"The repository has no {ref or 'commit'!r}.")
-    target = {
-        "github_ref": job.repo,
-        "site_ref": job.site,
-        "workflows_ref": job.site.with_name("workflows"),
-    }[ref_field]
+    target = {"github_ref": job.repo, "site_ref": job.site, "workflows_ref": job.site.with_name("workflows")}[ref_field]
     try:
         await clone_commit(url, sha, target, env, report_progress=job.report_progress)
     except ToolError as error:
@@ -100,7 +93,46 @@ async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: s
 
 def _make_missing_field_error(field: str, message: str) -> ToolError:
     return ToolError(
-        ErrorCode.INVALID_INPUT,
-        f"{field}: {message}",
-        details={"missing_fields": [field], "field": field},
+        ErrorCode.INVALID_INPUT, f"{field}: {message}", details={"missing_fields": [field], "field": field}
     )
+
+
+async def run_inventory(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the inventory.
+
+    Raises:
+        ToolError: INVALID_INPUT with reason REPO_EMPTY if there is no file to read.
+    """
+    all_paths = CheckoutTree(job.repo).paths
+    if not all_paths:
+        raise ToolError(
+            ErrorCode.INVALID_INPUT,
+            "REPO_EMPTY: the source repository has no files at this commit.",
+            details={"reason": "REPO_EMPTY", "field": "github_ref"},
+        )
+    scope = IngestionScope.from_config(job.config)
+    tree = CheckoutTree(job.repo, frozenset(filter(scope.includes, all_paths)) - await _list_ignored_paths(job))
+    if not tree.paths:
+        raise ToolError(
+            ErrorCode.INVALID_INPUT,
+            "REPO_EMPTY: the run's ingestion leaves no file of the source repository.",
+            details={"reason": "REPO_EMPTY", "field": "ingestion"},
+        )
+    refs = job.read_json("resolved_refs.json")["repo"]
+    inventory_document = inventory.take_inventory(tree, refs["repo_url"], refs["resolved_sha"], scope)
+    job.write("repo_inventory.json", inventory_document)
+    return {
+        "files": len(inventory_document["paths"]),
+        "platform_family": inventory_document["repo_profile"]["platform_family"],
+        "phantom_paths": len(inventory_document["phantom_paths"]),
+    }
+
+
+async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:
+    """Return committed files that `.gitignore` names; only the mode `strict` excludes them."""
+    if job.config.get("ingestion", {}).get("gitignore_mode") != "strict":
+        return frozenset()
+    git = HardenedGit(job.settings.get("git_env", {}), job.repo)
+    options = ("-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore")
+    output = await git.run("", "ls-files", *options)
+    return frozenset(os.fsdecode(path) for path in output.split(b"\0") if path)

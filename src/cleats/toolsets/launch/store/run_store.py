@@ -1,20 +1,28 @@
-"""Runs in an SQL database: everything except the connection.
+"""The store of runs in an SQL database: everything except the connection.
 
-No work is done inside a transaction, so writers wait for each other only briefly. Statements are
-written once, with `?` for a value; `SqlConnection` translates them for its engine.
+Laws:
+1. Everything that one call writes (a step, its events, the snapshot, the state) is written together
+   or not at all, and is on the disk when the call returns.
+2. A step is recorded once: a second record of it writes nothing and raises.
+3. Only the holder of the newest lease writes. Taking a lease over, and cancelling, raise the epoch,
+   and an older epoch is rejected.
+4. An idempotency key has one run, however many processes ask at once.
+5. The snapshot is the fold of the events.
+
+Calls block and may be made from any thread. Times are seconds since the epoch. No work is done
+inside a transaction, so writers wait for each other only briefly. Statements are written once, with
+`?` for a value; `SqlConnection` translates them for its engine.
 """
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, verify_chain
 from cleats.toolsets.launch.runs.snapshot import Snapshot, is_valid_snapshot, replay_events
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.interface import (
+from cleats.toolsets.launch.store.model import (
     LeaseLost,
     NewRun,
     RecordedStep,
@@ -22,6 +30,7 @@ from cleats.toolsets.launch.store.interface import (
     RunLease,
     RunSummary,
     RunUpdate,
+    SqlConnection,
     StepRecorded,
     append_events,
     begin_run,
@@ -37,120 +46,95 @@ _SELECT_RUN_SQL: Final = (
 )
 
 
-class SqlCursor(Protocol):
-    """The result of a statement."""
+class RunStore:
+    """A store of runs, with one connection to write and one for consistent reads that block no one."""
 
-    @property
-    def rowcount(self) -> int: ...
+    def __init__(self, writer: SqlConnection, reader: SqlConnection) -> None:
+        self._writer = writer
+        self._reader = reader
 
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-
-class SqlConnection(Protocol):
-    """A connection, inside a transaction or a consistent read."""
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> SqlCursor: ...
-
-    def now(self) -> float:
-        """Return the time by which leases are measured: one clock for all users of the database."""
-
-    def lock_name(self, name: str) -> None:
-        """Block others that lock the same name until the transaction ends."""
-
-    def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
-        """Insert a row; return False if a row with its key exists."""
-
-
-class SqlStore(ABC):
-    """A store of runs."""
-
-    @abstractmethod
-    def _open_write(self) -> AbstractContextManager[SqlConnection]:
-        """Open a transaction: committed if the block succeeds, otherwise rolled back."""
-
-    @abstractmethod
-    def _open_read(self) -> AbstractContextManager[SqlConnection]:
-        """Open a consistent read of the database, which blocks no one."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the database. Safe to repeat."""
+        self._writer.close()
+        self._reader.close()
 
     def create(self, new: NewRun, drafts: Iterable[EventDraft], trace: TraceIds) -> tuple[Run, bool]:
-        with self._open_write() as database:
+        """Create a run, or return the one that has its key; also return whether it is new.
+
+        Raises:
+            ToolError: INVALID_INPUT, the key belongs to a run with another configuration.
+        """
+        with self._writer.transaction() as database:
             if new.key:
                 database.lock_name(new.key)
                 if existing := _find_by_key(database, new.key):
                     return check_key_owner(existing, new), False
             written = begin_run(new, drafts, trace)
             run = written.run
-            database.execute(
-                "INSERT INTO runs (run_id, idempotency_key, config_hash, request_hash,"
-                " product_slug, state, started_at, finished_at, owner, epoch, expires,"
-                " event_count, last_hash, config, shown_config, snapshot)"
-                " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    run.run_id,
-                    new.key or None,
-                    run.config_hash,
-                    run.request_hash,
-                    run.product_slug,
-                    run.state.value,
-                    run.started_at,
-                    run.finished_at,
-                    run.owner,
-                    run.epoch,
-                    run.expires,
-                    *run.tail,
-                    json.dumps(run.config),
-                    json.dumps(run.shown_config),
-                    json.dumps(run.snapshot),
-                ),
-            )
+            row = {
+                "run_id": run.run_id,
+                "idempotency_key": new.key or None,
+                "config_hash": run.config_hash,
+                "request_hash": run.request_hash,
+                "product_slug": run.product_slug,
+                "state": run.state.value,
+                "started_at": run.started_at,
+                "finished_at": run.finished_at,
+                "owner": run.owner,
+                "epoch": run.epoch,
+                "expires": run.expires,
+                "event_count": run.tail.length,
+                "last_hash": run.tail.last_hash,
+                "config": json.dumps(run.config),
+                "shown_config": json.dumps(run.shown_config),
+                "snapshot": json.dumps(run.snapshot),
+            }
+            marks = ",".join("?" * len(row))
+            database.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
             _insert_events(database, written.events)
             return _load_run(database, run.run_id), True
 
     def find_by_key(self, key: str) -> Run | None:
-        with self._open_read() as database:
+        """Return the run that was started with this key, if there is one."""
+        with self._reader.transaction() as database:
             return _find_by_key(database, key)
 
     def get(self, run_id: str) -> Run:
-        with self._open_read() as database:
+        """Return a run.
+
+        Raises:
+            ToolError: RUN_NOT_FOUND, as every method for one run.
+        """
+        with self._reader.transaction() as database:
             return _load_run(database, run_id)
 
     def get_snapshot(self, run_id: str) -> Snapshot:
-        with self._open_read() as database:
+        with self._reader.transaction() as database:
             return _restore_snapshot(database, run_id, _load_snapshot_text(database, run_id))
 
     def list_runs(
         self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
     ) -> Sequence[RunSummary]:
+        """Return runs, the newest first; `before` is the number of the last listed one."""
         conditions = {"product_slug = ?": product_slug, "state = ?": state, "number < ?": before}
         active_conditions = {condition: value for condition, value in conditions.items() if value}
         where = f" WHERE {' AND '.join(active_conditions)}" if active_conditions else ""
         # Only constant text is concatenated here; every value is bound.
-        query = (
-            "SELECT run_id, number, product_slug, state, started_at, finished_at FROM runs"  # noqa: S608
-            f"{where} ORDER BY number DESC LIMIT ?"
-        )
-        with self._open_read() as database:
+        columns = "run_id, number, product_slug, state, started_at, finished_at"
+        query = f"SELECT {columns} FROM runs{where} ORDER BY number DESC LIMIT ?"  # noqa: S608
+        with self._reader.transaction() as database:
             rows = database.execute(query, (*active_conditions.values(), limit)).fetchall()
         return [
-            RunSummary(
-                run_id=run_id,
-                number=number,
-                product_slug=slug,
-                state=RunState(state_name),
-                started_at=started,
-                finished_at=finished,
-            )
+            RunSummary(run_id, number, slug, RunState(state_name), started, finished)
             for run_id, number, slug, state_name, started, finished in rows
         ]
 
     def list_orphans(self, limit: int) -> Sequence[Run]:
-        with self._open_read() as database:
+        """Return runs that lost their driver and runs that never had one, the oldest first.
+
+        A driver that ends releases its lease; the lease of a lost driver expires.
+        """
+        with self._reader.transaction() as database:
             rows = database.execute(
                 f"{_SELECT_RUN_SQL} WHERE owner <> '' AND expires < ? OR owner = '' AND state = ?"
                 " ORDER BY number LIMIT ?",
@@ -159,18 +143,25 @@ class SqlStore(ABC):
             return [_make_run(database, row) for row in rows]
 
     def list_steps(self, run_id: str) -> Sequence[RecordedStep]:
-        with self._open_read() as database:
+        """Return the recorded steps in the order of their records."""
+        with self._reader.transaction() as database:
             rows = database.execute(
                 "SELECT step, output, seconds FROM steps WHERE run_id = ? ORDER BY place", (run_id,)
             ).fetchall()
         return [RecordedStep(step, json.loads(output), seconds) for step, output, seconds in rows]
 
     def list_events(self, run_id: str, after: int = 0) -> Sequence[RunEvent]:
-        with self._open_read() as database:
+        """Return the log, or the part after an event."""
+        with self._reader.transaction() as database:
             return _load_events(database, run_id, after)
 
     def verify(self, run_id: str) -> bool:
-        with self._open_read() as database:
+        """Verify the log of a run; return whether its snapshot is the fold of the log.
+
+        Raises:
+            BrokenChainError: the log was changed.
+        """
+        with self._reader.transaction() as database:
             run = _load_run(database, run_id)
             snapshot_text = _load_snapshot_text(database, run_id)
             events = _load_events(database, run_id, 0)
@@ -178,15 +169,19 @@ class SqlStore(ABC):
         return replay_events(run_id, events) == _parse_snapshot(snapshot_text)
 
     def rebuild_snapshot(self, lease: RunLease) -> None:
-        with self._open_write() as database:
-            run = _lock_run(database, lease.run_id)
-            if run.epoch != lease.epoch:
-                raise LeaseLost(lease.run_id)
+        """Rebuild the snapshot from the log.
+
+        Raises:
+            LeaseLost: the lease is no longer held, as in every method that takes one.
+        """
+        with self._writer.transaction() as database:
+            run = _lock_leased_run(database, lease)
             snapshot = replay_events(run.run_id, _load_events(database, run.run_id, 0))
             _save_update(database, RunUpdate(replace(run, snapshot=snapshot), ()))
 
     def acquire(self, run_id: str, owner: str, seconds: float) -> RunLease | None:
-        with self._open_write() as database:
+        """Take the lease of a run if it is free; return None while another owner has it."""
+        with self._writer.transaction() as database:
             run = _lock_run(database, run_id)
             now = database.now()
             if run.owner and run.expires > now:
@@ -198,7 +193,8 @@ class SqlStore(ABC):
             return RunLease(run_id, owner, run.epoch + 1)
 
     def renew(self, lease: RunLease, seconds: float) -> None:
-        with self._open_write() as database:
+        """Extend a lease."""
+        with self._writer.transaction() as database:
             changed = database.execute(
                 "UPDATE runs SET expires = ? WHERE run_id = ? AND epoch = ?",
                 (database.now() + seconds, lease.run_id, lease.epoch),
@@ -207,29 +203,29 @@ class SqlStore(ABC):
                 raise LeaseLost(lease.run_id)
 
     def is_held(self, lease: RunLease) -> bool:
-        with self._open_read() as database:
+        """Return whether a lease is still the newest."""
+        with self._reader.transaction() as database:
             row = database.execute("SELECT epoch FROM runs WHERE run_id = ?", (lease.run_id,)).fetchone()
         return row is not None and row[0] == lease.epoch
 
     def release(self, lease: RunLease) -> None:
-        with self._open_write() as database:
+        """Release a lease. Nothing happens if it is lost already."""
+        with self._writer.transaction() as database:
             database.execute(
-                "UPDATE runs SET owner = '', expires = 0 WHERE run_id = ? AND epoch = ?",
-                (lease.run_id, lease.epoch),
+                "UPDATE runs SET owner = '', expires = 0 WHERE run_id = ? AND epoch = ?", (lease.run_id, lease.epoch)
             )
 
     def record(
-        self,
-        lease: RunLease,
-        drafts: Iterable[EventDraft],
-        trace: TraceIds,
-        *,
-        step: RecordedStep | None = None,
+        self, lease: RunLease, drafts: Iterable[EventDraft], trace: TraceIds, *, step: RecordedStep | None = None
     ) -> tuple[Run, Sequence[RunEvent]]:
-        with self._open_write() as database:
-            run = _lock_run(database, lease.run_id)
-            if run.epoch != lease.epoch:
-                raise LeaseLost(lease.run_id)
+        """Write a step, if there is one, the events and their consequences.
+
+        Raises:
+            StepRecorded: the step is recorded already.
+            IllegalTransition: an event's change of state is not a legal transition.
+        """
+        with self._writer.transaction() as database:
+            run = _lock_leased_run(database, lease)
             written = append_events(run, drafts, trace)
             if step is not None:
                 _insert_step(database, lease, step, run.tail.length)
@@ -239,7 +235,15 @@ class SqlStore(ABC):
     def cancel(
         self, run_id: str, drafts: Callable[[Snapshot], Iterable[EventDraft]], trace: TraceIds
     ) -> tuple[Run, Sequence[RunEvent]]:
-        with self._open_write() as database:
+        """Cancel a run, whichever process drives it: its state and a new epoch, together.
+
+        The events that `drafts` makes from the snapshot come before the change of state. A
+        cancelled run stays unchanged.
+
+        Raises:
+            ToolError: RUN_NOT_FOUND; ILLEGAL_STATE for a run that is done or has failed.
+        """
+        with self._writer.transaction() as database:
             run = _lock_run(database, run_id)
             if run.state is RunState.CANCELLED:
                 return run, ()
@@ -248,10 +252,7 @@ class SqlStore(ABC):
             state_change = make_state_event(run.state, RunState.CANCELLED)
             written = append_events(run, [*drafts(run.snapshot), state_change], trace)
             _save_update(database, written)
-            database.execute(
-                "UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?",
-                (run_id,),
-            )
+            database.execute("UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?", (run_id,))
             return written
 
 
@@ -266,6 +267,13 @@ def _lock_run(database: SqlConnection, run_id: str) -> Run:
     return _load_run(database, run_id)
 
 
+def _lock_leased_run(database: SqlConnection, lease: RunLease) -> Run:
+    run = _lock_run(database, lease.run_id)
+    if run.epoch != lease.epoch:
+        raise LeaseLost(lease.run_id)
+    return run
+
+
 def _load_run(database: SqlConnection, run_id: str) -> Run:
     row = database.execute(f"{_SELECT_RUN_SQL} WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
@@ -274,7 +282,6 @@ def _load_run(database: SqlConnection, run_id: str) -> Run:
 
 
 def _load_snapshot_text(database: SqlConnection, run_id: str) -> str:
-    """Load the snapshot of a run as it is stored."""
     row = database.execute("SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         raise make_not_found_error(run_id)
@@ -320,42 +327,16 @@ def _load_events(database: SqlConnection, run_id: str, after: int) -> list[RunEv
         " prev_hash, event_hash FROM events WHERE run_id = ? AND seq > ? ORDER BY seq",
         (run_id, after),
     )
-    return [_make_event(*row) for row in rows.fetchall()]
-
-
-def _make_event(  # noqa: PLR0917 - one for each column
-    run_id: str,
-    seq: int,
-    event_id: str,
-    ts: str,
-    kind: str,
-    text: str,
-    trace_id: str,
-    span_id: str,
-    parent: str,
-    prev_hash: str,
-    event_hash: str,
-) -> RunEvent:
-    trace = TraceIds(trace_id, span_id, parent)
-    return RunEvent(run_id, seq, event_id, ts, kind, text, trace, prev_hash, event_hash)
+    return [
+        RunEvent(run_id, seq, event_id, ts, kind, text, TraceIds(trace_id, span_id, parent), prev_hash, event_hash)
+        for _, seq, event_id, ts, kind, text, trace_id, span_id, parent, prev_hash, event_hash in rows.fetchall()
+    ]
 
 
 def _insert_events(database: SqlConnection, events: Iterable[RunEvent]) -> None:
     for event in events:
-        database.execute(
-            "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                event.run_id,
-                event.seq,
-                event.event_id,
-                event.ts,
-                event.type,
-                event.text,
-                *event.trace,
-                event.prev_hash,
-                event.event_hash,
-            ),
-        )
+        row = (event.run_id, event.seq, event.event_id, event.ts, event.type, event.text, *event.trace)
+        database.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?)", (*row, event.prev_hash, event.event_hash))
 
 
 def _insert_step(database: SqlConnection, lease: RunLease, step: RecordedStep, place: int) -> None:

@@ -1,54 +1,57 @@
-"""Criteria for sentences that may be reused: complete, plain, about the product, without praise."""
+"""English sentences: the words by which they are recognised, and those that may be reused.
+
+A sentence may be reused if it is complete, plain, about the product, and without praise.
+"""
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Final
 
-from cleats.toolsets.launch.source.text.word_lists import make_word_set
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+
+
+def load_words(name: str) -> frozenset[str]:
+    """Return a list of words of the table."""
+    return frozenset(_TABLES["words"][name].split())
+
+
+def load_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern of the table, which matches whole words in any case."""
+    return re.compile(rf"\b({_TABLES['patterns'][name].replace(chr(10), '')})\b", re.IGNORECASE)
+
+
+BASE_VERBS: Final = load_words("base_verbs")
+NOUN_LIKE_VERBS: Final = load_words("noun_like_verbs")
+_IRREGULAR_VERBS: Final = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+
+
+def conjugate_third_person(base: str) -> str:
+    """Return the third person of a verb: `parses`, `applies`, `searches`."""
+    if base in _IRREGULAR_VERBS:
+        return _IRREGULAR_VERBS[base]
+    if base.endswith("y") and base[-2:-1] not in "aeiou":
+        return f"{base[:-1]}ies"
+    return f"{base}es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else f"{base}s"
+
+
+THIRD_PERSON_VERBS: Final = frozenset({*map(conjugate_third_person, BASE_VERBS), *_IRREGULAR_VERBS.values(), "can"})
+"""The third person, which needs a subject: `parses`."""
+
+FINITE_VERBS: Final = THIRD_PERSON_VERBS | {
+    *("are", "was", "were", "has", "have", "does", "do", "cannot"),
+    *("include", "support", "provide", "work", "require", "use", "return", "accept", "contain"),
+}
+"""Words that turn the words around them into a sentence."""
 
 MIN_SENTENCE_CHARACTERS: Final = 12
 MAX_SENTENCE_CHARACTERS: Final = 320
 """Limits of a sentence: a shorter one says nothing, a longer one is not read."""
 
-_PRAISE_PATTERN: Final = re.compile(
-    r"\b("
-    + "|".join(
-        sorted(
-            make_word_set(
-                r"""
-                amazing astonish\w* awesome batteries\sincluded battle[-\s]tested beautiful\w*
-                best better blazing\w* breathtaking brilliant bullet[-\s]?proof clean clever
-                comfortable complete\ssolution comprehensive concise\w* convenient\w* cool
-                cutting[-\s]edge definitive delight\w* developer\sexperience done\sright easier
-                easiest easily easy effortless\w* elegant\w* enterprise[-\s](grade|ready)
-                ergonomic\w* excellent excit\w* expressive extensive(ly)? extremely familiar
-                fancy fantastic feature[-\s](rich|complete) first[-\s]class friendlier friendly
-                full[-\s]blown fully[-\s]featured fun game[-\s]chang\w* gorgeous great handy
-                happy hassle high[-\s]quality highly human[-\s]friendly ideal\w* impressive
-                incredibl\w* industry[-\s]\w+ innovative intelligent\w* intuitive\w* joy\w*
-                just\sworks leading lean light[-\s]?weight lil'? loved? lovely magic\w*
-                massive\w* mature minimal(istic|ist)? modern(?!\sbrowsers) neat next[-\s]gen\w*
-                nice(ly|r)? no[-\s]nonsense out[-\s]of[-\s]the[-\s]box painless\w* perfect\w*
-                pleasant\w* popular powerful pretty(?![-\s]print) production[-\s](grade|ready)
-                professional proven pythonic rich\sset robust\w* rock[-\s]solid seamless\w*
-                sensible simpler? simplest simply slick smart\w* smooth\w* sophisticated stable
-                state[-\s]of[-\s]the[-\s]art stunning super superb sweet tiny trusted ultimate
-                ultra\w* uncompromising unique unparalleled user[-\s]friendly versatile well-\w+
-                wonderful\w* world[-\s]class zero[-\s](config\w*|effort)
-                """
-            )
-        )
-    )
-    + r")\b",
-    re.IGNORECASE,
-)
-"""Words of praise, as patterns."""
-
-_UNPROVEN_PATTERN: Final = re.compile(
-    r"\b(fast\w*|speed\w*|quick\w*|performan\w*|efficien\w*|optimi[sz]ed|scal(able|es|ability)"
-    r"|low[- ](latency|memory|overhead)|secur\w*|safe(ly|ty|r|st)?|reliab\w*|complian\w*|certified"
-    r"|hipaa|gdpr|benchmark\w*|times faster|coverage|memory[- ]\w+|thread[- ]safe)\b",
-    re.IGNORECASE,
-)
+_PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise')))})\b", re.IGNORECASE)
+_UNPROVEN_PATTERN: Final = load_pattern("unproven")
+_SPECULATION_PATTERN: Final = load_pattern("speculation")
+_CHATTER_PATTERN: Final = load_pattern("chatter")
 _REMOVABLE_CLAIM_PATTERN: Final = re.compile(
     r"(fast(?! fourier)|efficient|performant|high[- ]performance|scalable|reliable"
     r"|(safe|secure|quick|efficient|reliab)ly)\b",
@@ -57,30 +60,11 @@ _REMOVABLE_CLAIM_PATTERN: Final = re.compile(
 """Unproven adjectives that can be dropped before a noun, and adverbs before a verb. `secure` is
 kept: without it a secure shell would be something else."""
 
-_SPECULATION_PATTERN: Final = re.compile(
-    r"\b(may|might|could|should|would|probably|possibly|perhaps|likely|hopefully|maybe|seems?"
-    r"|planned|plans? to|upcoming|soon|roadmap|to-?do|wip|work in progress|eventually|will"
-    r"|intend(s|ed)?|aims?|expected|in (the )?future|try to|tries to|hope\w*|not yet)\b",
-    re.IGNORECASE,
-)
-_CHATTER_PATTERN: Final = re.compile(
-    r"\b(we|we're|we've|our|ours|us|i|i'm|i've|my|me|let's|please|thanks?|welcome|sponsor\w*"
-    r"|donat\w*|stars?|most downloaded|depended upon|trusted by|used by|released|follow|subscribe"
-    r"|click here|check out|see (the|our|also|below)|read more|head over|sorry|note that"
-    r"|for (more|further) (information|details?)|as (shown|described|mentioned)|named after"
-    r"|inspired by|(the )?following|below|above|contribut\w+|on github|downloads per"
-    r"|this (readme|page|document|section|guide)|here|issues? tracker|pull requests?|community"
-    r"|maintain(ed|er|ers)|copyright|license[ds]?|(you|they) (want|like|need|know|love)"
-    r"|discord|slack|twitter|stack ?overflow|mailing list)\b",
-    re.IGNORECASE,
-)
 _MARKUP_PATTERN: Final = re.compile(
     r"https?://|www\.|[<>{}|^\\]|\]\(|\[\[|==|\*\*|::|__|&\w+;|\$\(|/>|:\w+:`|\u2192|\.\.\.|\u2026"
 )
 _UNUSUAL_CHARACTER_PATTERN: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
-_OPEN_END_WORDS: Final = make_word_set("a an the and or of to for with by in on at from as than its their is")
-"""Words that cannot end a sentence."""
-
+_OPEN_END_WORDS: Final = load_words("open_ends")
 _INLINE_CODE_PATTERN: Final = re.compile(r"`[^`]*`")
 _SENTENCE_END_PATTERN: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(`A-Z0-9])")
 _ABBREVIATION_PATTERN: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx|incl|resp|No|Fig|Mr|Dr|St)\.$")

@@ -1,4 +1,4 @@
-"""The worker that opens the request for a commit, with rollback steps (W9, second part)."""
+"""The worker that publishes (W9): it commits the change to the branch of its run and opens the request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,19 @@ from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange
 from cleats.toolsets.launch.runs.job import WorkerJob
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
+async def run_commit(job: WorkerJob) -> Mapping[str, Any]:
+    """Commit the validated pages; repeating the step makes no second commit.
+
+    Raises:
+        ToolError: as `read_change`; COMMIT_SERVICE_ERROR.
+    """
+    run_change = await change.read_change(job)
+    job.report_progress(f"Committing {len(run_change.files)} files to {run_change.branch}")
+    commit = await create_publisher(job).commit(run_change)
+    return {"branch": run_change.branch, "commit_sha": commit, "files": [file.path for file in run_change.files]}
+
+
+async def run_request(job: WorkerJob) -> Mapping[str, Any]:
     """Open the request, or return the one that is open already.
 
     Raises:

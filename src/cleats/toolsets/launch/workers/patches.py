@@ -1,4 +1,7 @@
-"""The worker that plans patches from drafts; the worktree stays unchanged (W6, first part)."""
+"""The worker of the worktree (W6): it plans patches from drafts, then applies them.
+
+Only `apply` and each `apply:fix:<n>` write to the worktree; a step that was killed is repeated.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +14,7 @@ from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
+async def run_link(job: WorkerJob) -> Mapping[str, Any]:
     """Plan the patches and report the changes.
 
     Raises:
@@ -54,12 +57,7 @@ def check_budgets(bundle: Mapping[str, Any], budgets: Mapping[str, Any]) -> None
         lines = str(patch.get("new_content", "")).count("\n")
         if max_lines is not None and lines > max_lines:
             exceeded.append(
-                {
-                    "budget": "max_lines_per_file",
-                    "used": lines,
-                    "allowed": max_lines,
-                    "path": patch["path"],
-                }
+                {"budget": "max_lines_per_file", "used": lines, "allowed": max_lines, "path": patch["path"]}
             )
     if exceeded:
         first = exceeded[0]
@@ -70,3 +68,21 @@ def check_budgets(bundle: Mapping[str, Any], budgets: Mapping[str, Any]) -> None
             retryable=False,
             details={"error_code": "LINKER_PATCHER_BUDGET_EXCEEDED", "over": exceeded},
         )
+
+
+async def run_apply(job: WorkerJob) -> Mapping[str, Any]:
+    """Apply the patch bundle of the step.
+
+    Raises:
+        ToolError: INVALID_INPUT with the conflicts, or ALLOWED_PATHS_VIOLATION; both before the first write.
+    """
+    bundle = job.read_json(make_bundle_name(job.step))
+    check_budgets(bundle, job.config["budgets"])
+    fence = WorktreeGuard(job.site, job.config["allowed_paths"])
+    return {"patch_ids": patches.apply_bundle(bundle, fence)}
+
+
+def make_bundle_name(step: str) -> str:
+    """Return the name of the artifact that a step applies."""
+    kind, _, number = step.partition(":fix:")
+    return f"patch_bundle.delta.{number}.json" if number and kind == "apply" else "patch_bundle.json"

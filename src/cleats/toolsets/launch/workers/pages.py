@@ -1,7 +1,9 @@
-"""The worker that drafts the pages of one section, its scope, from the facts (W5)."""
+"""The workers that plan the pages and their paths (W4), and draft those of one section (W5)."""
 
+import datetime as dt
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -9,20 +11,68 @@ import anyio
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.editor import PageEditor, create_editor
+from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page import WrittenPage, build_front_matter, find_template, write_page
 from cleats.toolsets.launch.drafting.page_context import PageContext
+from cleats.toolsets.launch.git.client import HardenedGit
+from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.planning.page_candidates import list_optional_pages
-from cleats.toolsets.launch.planning.page_plan import add_neighbours
+from cleats.toolsets.launch.planning.page_plan import PagePlanner, add_neighbours
+from cleats.toolsets.launch.planning.planned_site import PlannedSite
+from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.workers.plan import load_material, load_profile
 
 
-async def run(job: WorkerJob) -> Mapping[str, Any]:
+async def run_plan(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the page plan.
+
+    Raises:
+        ToolError: as `PagePlanner.plan`; ALLOWED_PATHS_VIOLATION for a page outside the allowed paths.
+    """
+    planner = PagePlanner(
+        site=PlannedSite(job.site, load_profile(job), job.config),
+        material=load_material(job),
+        inventory=job.read_json("repo_inventory.json"),
+        date=await _read_commit_date(job),
+    )
+    plan = planner.build_plan()
+    fence = WorktreeGuard(job.site, job.config["allowed_paths"])
+    for page in plan["pages"]:
+        fence.check_path(page["output_path"])
+    job.write("page_plan.json", plan)
+    return {"pages": len(plan["pages"]), "launch_tier": plan["launch_tier"]}
+
+
+def load_profile(job: WorkerJob) -> Profile:
+    """Load the profile of a run, with the site layout of its configuration."""
+    folders = [Path(folder) for folder in job.settings.get("profiles", ())]
+    return load_named_profile(job.config["profile"], folders).with_site_layout(job.config["site_layout"])
+
+
+def load_material(job: WorkerJob) -> LaunchMaterial:
+    """Load the results of the earlier workers."""
+    return LaunchMaterial(
+        facts=job.read_json("product_facts.json"),
+        evidence=job.read_json("evidence_map.json"),
+        catalogue=job.read_json("snippet_catalog.json"),
+        config=job.config,
+        forbidden_topics=load_profile(job).brand.forbidden_topics,
+    )
+
+
+async def _read_commit_date(job: WorkerJob) -> dt.date:
+    """Return the date of the source's commit: the only date that is the same in every run of it."""
+    git = HardenedGit(job.settings.get("git_env", {}), job.repo)
+    sha = str(job.config["github_ref"])
+    output = await git.run("", "show", "--no-patch", "--format=%cs", sha)
+    return dt.date.fromisoformat(output.decode().strip())
+
+
+async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
     """Write each planned page of the section, and a manifest of them.
 
     Raises:
-        ToolError: a model that the run requires cannot be used; retryable if it may be available
-            later.
+        ToolError: a model that the run requires cannot be used; retryable if it may be available later.
     """
     section = job.scope
     plan = job.read_json("page_plan.json")
@@ -45,8 +95,7 @@ async def run(job: WorkerJob) -> Mapping[str, Any]:
         prompt_hash = page_editor.find_accepted_prompt(entry["output_path"]) if page_editor else ""
         manifest_pages.append(_make_manifest_entry(entry, name, text, written, prompt_hash))
     job.write(
-        f"drafts/{section}/draft_manifest.json",
-        {"schema_version": "1.0", "section": section, "pages": manifest_pages},
+        f"drafts/{section}/draft_manifest.json", {"schema_version": "1.0", "section": section, "pages": manifest_pages}
     )
     return {"section": section, "pages": len(manifest_pages)}
 

@@ -1,0 +1,273 @@
+"""The model of a store of runs: its values, how events change a run, its tables and connections."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.payload import format_timestamp
+from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, chain_events
+from cleats.toolsets.launch.runs.snapshot import Snapshot, fold_event, get_state, make_empty_snapshot
+from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """A run that is to be created."""
+
+    run_id: str
+    product_slug: str
+    config: Mapping[str, Any]
+    shown_config: Mapping[str, Any]
+    """The configuration as others may read it: without paths and user names in URLs."""
+    config_hash: str
+    key: str = ""
+    request_hash: str = ""
+    """The hash of the request, if the configuration was derived from it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as it is stored."""
+
+    run_id: str
+    number: int
+    product_slug: str
+    config_hash: str
+    request_hash: str
+    started_at: str
+    finished_at: str
+    epoch: int
+    owner: str
+    expires: float
+    config: Mapping[str, Any] = field(repr=False)
+    shown_config: Mapping[str, Any] = field(repr=False)
+    snapshot: Snapshot = field(repr=False)
+    tail: LogTail
+
+    @property
+    def state(self) -> RunState:
+        return get_state(self.snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as it appears in a list."""
+
+    run_id: str
+    number: int
+    product_slug: str
+    state: RunState
+    started_at: str
+    finished_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """A recorded step and its output."""
+
+    step: str
+    output: Mapping[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunLease:
+    """The right to write to a run, until another process has a newer lease."""
+
+    run_id: str
+    owner: str
+    epoch: int
+
+
+class LeaseLost(Exception):  # noqa: N818 - it is what happened, not a fault
+    """Raised when another process has taken the run over, or it was cancelled."""
+
+
+class StepRecorded(Exception):  # noqa: N818 - as above
+    """Raised when a step has been recorded before."""
+
+
+def make_not_found_error(run_id: str) -> ToolError:
+    """Return the error of every call for a run that does not exist."""
+    return ToolError(
+        ErrorCode.RUN_NOT_FOUND, f"no run has the id {run_id!r}", hint="List the runs with launch_list_runs."
+    )
+
+
+def check_key_owner(existing: Run, new: NewRun) -> Run:
+    """Return the run that a key belongs to, if the new run asks for the same.
+
+    Raises:
+        ToolError: INVALID_INPUT, the configuration differs.
+    """
+    if existing.config_hash == new.config_hash or (new.request_hash and existing.request_hash == new.request_hash):
+        return existing
+    raise ToolError(
+        ErrorCode.INVALID_INPUT,
+        f"the idempotency key belongs to {existing.run_id}, which has another configuration",
+        hint="Use another key, or the configuration of that run.",
+        details={
+            "existing_run_id": existing.run_id,
+            "existing_hash": existing.config_hash,
+            "given_hash": new.config_hash,
+        },
+    )
+
+
+def make_cancel_error(run_id: str, state: RunState) -> ToolError:
+    """Return the error of cancelling a run that is done or has failed."""
+    return ToolError(
+        ErrorCode.ILLEGAL_STATE,
+        f"{run_id} is {state} and cannot be cancelled",
+        hint="Nothing of it runs any more; its artifacts can be read.",
+        details={"state": state.value},
+    )
+
+
+class RunUpdate(NamedTuple):
+    """A run after a write, and the new events."""
+
+    run: Run
+    events: Sequence[RunEvent]
+
+
+def begin_run(new: NewRun, drafts: Iterable[EventDraft], trace: TraceIds) -> RunUpdate:
+    """Return a new run with its first events; its number is not known yet."""
+    initial_run = Run(
+        run_id=new.run_id,
+        number=0,
+        product_slug=new.product_slug,
+        config_hash=new.config_hash,
+        request_hash=new.request_hash,
+        started_at=format_timestamp(time.time()),
+        finished_at="",
+        epoch=0,
+        owner="",
+        expires=0.0,
+        config=new.config,
+        shown_config=new.shown_config,
+        snapshot=make_empty_snapshot(new.run_id),
+        tail=LogTail(),
+    )
+    return append_events(initial_run, drafts, trace)
+
+
+def append_events(run: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> RunUpdate:
+    """Return the run with more events.
+
+    Raises:
+        IllegalTransition: an event's change of state is not a legal transition.
+    """
+    ts = format_timestamp(time.time())
+    events, tail = chain_events(run.run_id, run.tail, drafts, trace, ts)
+    snapshot = reduce(fold_event, events, run.snapshot)
+    has_ended = not run.finished_at and get_state(snapshot) in TERMINAL_STATES
+    updated_run = replace(run, snapshot=snapshot, tail=tail, finished_at=ts if has_ended else run.finished_at)
+    return RunUpdate(updated_run, events)
+
+
+def make_state_event(old: RunState, new: RunState) -> EventDraft:
+    """Make the event that changes the state of a run."""
+    return EventDraft("RUN_STATE_CHANGED", {"old_state": old.value, "new_state": new.value})
+
+
+RUN_TABLES_SQL: Final = """
+CREATE TABLE IF NOT EXISTS {prefix}runs (
+  number {number_type},
+  run_id TEXT NOT NULL UNIQUE,
+  idempotency_key TEXT UNIQUE,
+  config_hash TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  product_slug TEXT NOT NULL,
+  state TEXT NOT NULL,
+  started_at TEXT NOT NULL,
+  finished_at TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  expires DOUBLE PRECISION NOT NULL,
+  event_count BIGINT NOT NULL,
+  last_hash TEXT NOT NULL,
+  config TEXT NOT NULL,
+  shown_config TEXT NOT NULL,
+  snapshot TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS {prefix}runs_by_product ON {prefix}runs (product_slug, number);
+CREATE INDEX IF NOT EXISTS {prefix}runs_by_state ON {prefix}runs (state, number);
+CREATE TABLE IF NOT EXISTS {prefix}steps (
+  run_id TEXT NOT NULL,
+  step TEXT NOT NULL,
+  place BIGINT NOT NULL,
+  epoch BIGINT NOT NULL,
+  seconds DOUBLE PRECISION NOT NULL,
+  output TEXT NOT NULL,
+  PRIMARY KEY (run_id, step)
+){options};
+CREATE TABLE IF NOT EXISTS {prefix}events (
+  run_id TEXT NOT NULL,
+  seq BIGINT NOT NULL,
+  event_id TEXT NOT NULL,
+  ts TEXT NOT NULL,
+  type TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  trace_id TEXT NOT NULL,
+  span_id TEXT NOT NULL,
+  parent_span_id TEXT NOT NULL,
+  prev_hash TEXT NOT NULL,
+  event_hash TEXT NOT NULL,
+  PRIMARY KEY (run_id, seq)
+){options};
+"""
+"""The tables, for either engine: SQLite reads BIGINT and DOUBLE PRECISION as INTEGER and REAL."""
+
+
+class SqlCursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class SqlConnection(ABC):
+    """A connection for all threads, one transaction at a time; opened when it is first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Self]:
+        """Open a transaction: committed if the block succeeds, otherwise rolled back."""
+
+    @abstractmethod
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> SqlCursor:
+        """Execute a statement inside a transaction."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Return the time by which leases are measured: one clock for all users of the database."""
+
+    @abstractmethod
+    def lock_name(self, name: str) -> None:
+        """Block others that lock the same name until the transaction ends."""
+
+    @abstractmethod
+    def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
+        """Insert a row; return False if a row with its key exists."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Close the connection if it is open."""
+
+    def close(self) -> None:
+        """Close the connection once no transaction uses it. Safe to repeat."""
+        with self._lock:
+            self.disconnect()
