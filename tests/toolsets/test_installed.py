@@ -88,8 +88,13 @@ def test_the_example_passes_its_own_tests(example: Path, tmp_path: Path) -> None
     shutil.copytree(EXAMPLE_FOLDER, copy, ignore=shutil.ignore_patterns("src", "__pycache__"))
 
     process = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(copy)],
-        env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": build_python_path(example)},
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'base'}", str(copy)],
+        env={
+            **os.environ,
+            "HOME": str(tmp_path),
+            "PYTHONPATH": build_python_path(example),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it uses none
+        },
         cwd=copy,
         capture_output=True,
         text=True,
@@ -114,7 +119,7 @@ def test_an_installed_toolset_is_served_beside_ours(example: Path, tmp_path: Pat
     assert names >= {"search", "skill", "validate_asset", "todo_add", "todo_list", "todo_done"}
     assert added_item["result"]["item"]["text"] == "Water the plants."
     assert refusal["data"]["code"] == "INVALID_REQUEST"
-    assert "Did you mean text?" in refusal["data"]["hint"]
+    assert "Did you mean text?" in refusal["message"] == refusal["data"]["message"]
 
 
 def test_it_answers_over_http_and_to_cleats_call(example: Path, shell: Shell) -> None:
@@ -196,7 +201,7 @@ def test_tools_and_doctor_say_where_a_toolset_is_from(host: CliHost) -> None:
 
     assert "\nwaves  Be there. (from acme-waves 1.2)\n" in tools_text
     assert "\n  from     acme-waves 1.2\n" in one
-    assert "  waves   1 tool    from acme-waves 1.2\n" in doctor.stdout
+    assert "  waves    1 tool    from acme-waves 1.2\n" in doctor.stdout
     assert findings["packages"] == {"waves": "acme-waves 1.2"}
     assert doctor.exit_code == 0
 
@@ -244,7 +249,7 @@ def test_a_broken_one_is_an_error_when_named_and_skipped_when_not(
     assert any(cause in message and message.endswith("; it is skipped") for message in caplog.messages)
     if "search" not in code:  # which clashes with another toolset and is well by itself
         assert doctor.exit_code == 1
-        assert "  waves   cannot start  from acme-waves 1.2\n" in doctor.stdout
+        assert "  waves    cannot start  from acme-waves 1.2\n" in doctor.stdout
         assert cause in doctor.stdout
 
 

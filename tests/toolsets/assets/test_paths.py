@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.assets import ASSET_WIRES, AssetClient, AssetFolders, Wire, build_failure, open_asset_client
+from tests.support.requirements import requirement
 
+NOT_FOUND_ANSWER = {"ok": False, "reason": "not_found"}
 SECRET_TEXT = "the secret"
 
 
@@ -27,6 +29,9 @@ def guarded_client(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Ite
     world.write_example("sub/a.inner.json", {"schema": "a"})
     world.write_example("broken.json", "{")
     world.write_example("latin.json", "")
+    world.write_example("list.json", [1, 2])
+    world.write_example("text.json", '"text"')
+    world.write_example("null.json", "null")
     (world.examples / "latin.json").write_bytes(b'"\xff"')
     secret.write_text(json.dumps({"schema": SECRET_TEXT}))
     (world.examples / "link.json").symlink_to(secret)
@@ -69,8 +74,8 @@ def get_example(c: AssetClient, path: str) -> dict[str, Any]:
         "out",
     ],
 )
-def test_a_path_that_leads_out_is_an_invalid_path(guarded_client: AssetClient, path: str) -> None:
-    assert get_example(guarded_client, path) == build_failure(("/path", "invalid_path"))
+def test_a_path_that_leads_out_is_not_found(guarded_client: AssetClient, path: str) -> None:
+    assert get_example(guarded_client, path) == NOT_FOUND_ANSWER
 
 
 @pytest.mark.parametrize("path", ["nope.json", "out/secret.json", "a", "a.JSON", "..%2fsecret.json", "sub/nope.json"])
@@ -78,26 +83,18 @@ def test_a_path_with_nothing_behind_it_is_not_found(guarded_client: AssetClient,
     assert get_example(guarded_client, path) == {"ok": False, "reason": "not_found"}
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("sub", "not_a_file"),
-        ("folder.json", "not_a_file"),
-        ("sub/", "not_a_file"),
-        ("pipe.json", "not_a_file"),
-        ("broken.json", "not_json"),
-        ("latin.json", "not_json"),
-        ("loop.json", "unreadable"),
-        ("dangling.json", "unreadable"),
-    ],
-)
-def test_what_is_no_readable_file_says_so(guarded_client: AssetClient, path: str, reason: str) -> None:
-    assert get_example(guarded_client, path) == build_failure(("/path", reason))
+UNUSABLE_PATHS = ["sub", "folder.json", "sub/", "pipe.json", "broken.json", "latin.json", "loop.json", "dangling.json"]
+
+
+@requirement("d:get-example:not-found")
+@pytest.mark.parametrize("path", [*UNUSABLE_PATHS, "list.json", "text.json", "null.json"])
+def test_what_is_no_readable_object_is_not_found(guarded_client: AssetClient, path: str) -> None:
+    assert get_example(guarded_client, path) == NOT_FOUND_ANSWER
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file")
-def test_a_file_that_may_not_be_read_says_so(guarded_client: AssetClient) -> None:
-    assert get_example(guarded_client, "closed.json") == build_failure(("/path", "unreadable"))
+def test_a_file_that_may_not_be_read_is_not_found(guarded_client: AssetClient) -> None:
+    assert get_example(guarded_client, "closed.json") == NOT_FOUND_ANSWER
 
 
 @pytest.mark.parametrize("path", ["a.json", "./a.json", "sub/../a.json", "sub//a.inner.json"])
@@ -140,9 +137,12 @@ def test_a_file_whose_name_is_no_text_is_left_out_and_hides_no_other(tmp_path: P
     assert c.peer.stderr.count(b"reason=name_not_utf8") == 2
 
 
-@pytest.mark.parametrize("name", ["../a", "/a", "a/b", "..", "a\0", "", "..\\a", "\\a"])
-def test_a_name_that_tries_to_be_a_path_is_refused(guarded_client: AssetClient, name: str) -> None:
-    assert guarded_client.call("get_schema", name=name) == build_failure(("/name", "invalid_path"))
+@requirement("d:get-schema:not-found")
+@pytest.mark.parametrize("name", ["../a", "/a", "a/b", "..", "a\0", "", "..\\a", "\\a", "/etc/passwd", "sub/part"])
+def test_a_name_that_tries_to_be_a_path_is_not_found_and_no_schema_to_validate_by(
+    guarded_client: AssetClient, name: str
+) -> None:
+    assert guarded_client.call("get_schema", name=name) == NOT_FOUND_ANSWER
     if name:
         answer = guarded_client.call("validate_asset", asset={}, schema=name)
         assert answer == build_failure(("/schema", "invalid_path"))
@@ -167,8 +167,32 @@ def test_the_log_says_what_was_left_out(tmp_path: Path) -> None:
     assert log_text.count("reason=not_json") == 2
 
 
+@requirement("d:list-schemas")
+def test_a_second_schema_of_a_name_and_a_schema_that_is_no_object_are_reported_at_the_start(tmp_path: Path) -> None:
+    world = AssetFolders(tmp_path / "world")
+    world.write_schema("a.schema.json", {"type": "object"})
+    world.write_schema("a.json", {"type": "array"})
+    world.write_schema("list.schema.json", [{"type": "object"}])
+    world.write_schema("all.schema.json", "true")
+    world.write_schema("none.json", "false")
+    world.write_schema("data.json", [1, 2])
+    with open_asset_client("rpc", tmp_path, **world.environ) as c:
+        schemas = c.call("list_schemas")["schemas"]
+        c.peer.close_input()
+        c.peer.wait_for_exit()
+
+    lines = sorted(line.partition("assets.skipped ")[2] for line in c.peer.stderr.decode().splitlines())
+    assert [row["name"] for row in schemas] == ["a"]
+    assert [line for line in lines if line] == [
+        f"path={world.schemas}/a.json reason=name_taken_by {world.schemas}/a.schema.json",
+        f"path={world.schemas}/all.schema.json reason=not_an_object",
+        f"path={world.schemas}/list.schema.json reason=not_an_object",
+        f"path={world.schemas}/none.json reason=not_an_object",
+    ]
+
+
 def test_without_any_root_no_path_is_found(tmp_path: Path) -> None:
     with open_asset_client("rpc", tmp_path) as c:
         assert c.call("get_example", path="a.json") == {"ok": False, "reason": "not_found"}
-        for path in ("/etc/passwd", "../a.json"):
-            assert c.call("get_example", path=path) == build_failure(("/path", "invalid_path"))
+        for path in ("/etc/passwd", "../a.json", ""):
+            assert c.call("get_example", path=path) == NOT_FOUND_ANSWER

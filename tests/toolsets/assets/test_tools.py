@@ -426,7 +426,7 @@ def test_files_are_read_when_the_server_starts_and_nothing_is_written(
     world: AssetFolders, tmp_path: Path, wire: Wire
 ) -> None:
     world.write_schema("a.schema.json", {"type": "integer"})
-    world.write_example("a.json", "1")
+    world.write_example("a.json", {"n": 1})
     with open_asset_client(wire, tmp_path, CLEATS_TELEMETRY="off", **world.environ) as c:
         before = [c.call(tool) for tool in ("list_schemas", "list_examples")]
         world.write_schema("a.schema.json", {"type": "string"})
@@ -443,7 +443,7 @@ def test_files_are_read_when_the_server_starts_and_nothing_is_written(
         files_after = read_folder(tmp_path)
 
     assert before == after
-    assert example == {"ok": True, "example": 1, "schema": "a", "validated": True}
+    assert example == {"ok": True, "example": {"n": 1}, "schema": "a", "validated": False}
     assert verdict == {"ok": True, "errors": []}
     assert files_after == files_before
 
@@ -485,7 +485,7 @@ def test_a_schemas_version_is_what_it_says(world: AssetFolders, document: dict[s
         ("light.json", {"$schema": "https://json-schema.org/draft/2020-12/schema"}, "light"),
         ("SynestheticAsset_X.json", {}, "nested-synesthetic-asset"),
         ("deep/tone.valid.json", {}, "tone"),
-        ("tone.json", [1], "tone"),
+        ("tone.json", {"x": [1]}, "tone"),
         ("light/loud.json", {}, "light"),
         ("light/tone.json", {}, "tone"),
         ("light/loud.json", {"schema": "tone"}, "tone"),

@@ -10,7 +10,7 @@ import pytest
 from cleats.toolsets.skills import scan
 from cleats.toolsets.skills.catalogue import SkillCatalogue
 from cleats.toolsets.skills.library import SkillLibrary
-from cleats.toolsets.skills.roots import list_sources
+from cleats.toolsets.skills.sources import list_sources
 from tests.support.shell import Shell
 from tests.support.skills import SkillFolders, load_skill, read_skill_description, write_old_file, write_skill
 
@@ -121,18 +121,16 @@ def test_a_skill_may_hold_others_but_not_among_its_material(world: SkillFolders)
     assert catalogue.problems == []
 
 
-def test_a_skill_put_into_another_is_found_in_time_or_at_once(world: SkillFolders) -> None:
+def test_a_skill_put_into_another_is_found_by_the_next_refresh(world: SkillFolders) -> None:
     for name in ("a", "b", "c"):
         world.write_user_skill(name)
-    patient, thorough = SkillLibrary(world.build_settings()), SkillLibrary(world.build_settings())
-    before = patient.refresh(), thorough.refresh()
+    library = SkillLibrary(world.build_settings())
+    before = library.refresh()
     write_skill(world.claude / "skills" / "b" / "inner")
 
-    at_once = thorough.refresh(thorough=True)
-    in_time = [patient.refresh() for _ in range(scan.NESTED_CHECK_SCANS)][-1]
+    after = library.refresh()
 
-    assert [len(edition.catalogue.skills) for edition in before] == [3, 3]
-    assert [len(edition.catalogue.skills) for edition in (at_once, in_time)] == [4, 4]
+    assert [len(edition.catalogue.skills) for edition in (before, after)] == [3, 4]
 
 
 def test_the_search_goes_six_folders_deep_and_skips_what_is_never_a_skill(world: SkillFolders) -> None:

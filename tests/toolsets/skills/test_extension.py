@@ -168,7 +168,7 @@ def test_a_skill_with_too_many_files_is_not_published_and_that_is_said(world: Sk
     for number in range(512):
         write_old_file(path.with_name(f"{number}.txt"), "")
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         published_skills = request_method(peer, "skills/list")["result"]["skills"]
         peer.send_call(1, "skill_diagnostics")
         diagnostics = peer.wait_for_answer(1)["result"]["content"][0]["text"]

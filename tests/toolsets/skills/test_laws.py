@@ -12,10 +12,11 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cleats.settings import Settings
 from cleats.system.front_matter import FrontMatterError
 from cleats.system.skill_header import _load_yaml, _parse_plain, parse_skill_header
 from cleats.toolsets.skills.catalogue import SkillCatalogue, assemble_catalogue
-from cleats.toolsets.skills.descriptions import LIST_HEADER, MIN_DESCRIPTION_CHARS, describe_catalogue
+from cleats.toolsets.skills.descriptions import LIST_HEADER, describe_catalogue
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.selection import SkillFilter
 from cleats.toolsets.skills.skill import FileStamp, Skill, SkillSource
@@ -167,23 +168,24 @@ def test_a_header_that_is_nested_without_end_costs_no_more_than_its_own_field(li
     length=st.integers(1, 1500),
     budget=st.integers(500, 9000),
     name=st.integers(1, 64),
+    has_search=st.booleans(),
 )
 @LAW_SETTINGS
 def test_the_description_keeps_its_budget_and_counts_what_it_leaves_out(
-    count: int, length: int, budget: int, name: int
+    count: int, length: int, budget: int, name: int, *, has_search: bool
 ) -> None:
     skills = [
         build_skill(f"s{n}".ljust(name, "x"), ("word " * length)[:length].strip(), number=n) for n in range(count)
     ]
 
-    text = describe_catalogue(SkillCatalogue(skills=skills), budget)
+    text = describe_catalogue(SkillCatalogue(skills=skills), budget, has_search=has_search)
 
     skill_lines = [line for line in text.splitlines() if line.startswith("- ")]
-    assert len(text) <= max(budget, len(LIST_HEADER) + name + MIN_DESCRIPTION_CHARS + 60)
+    assert len(text) <= max(budget, len(LIST_HEADER) + name + 60)
     if len(skill_lines) < count:
-        more = f"... and {count - len(skill_lines)} more: find them with skill_search."
-        assert text.splitlines()[-1] == more
-        assert all(len(line) <= len("- : ") + max(name, 4) + MIN_DESCRIPTION_CHARS for line in skill_lines)
+        way = "find them with skill_search" if has_search else "ask for one by a part of its name"
+        assert text.splitlines()[-1] == f"... and {count - len(skill_lines)} more: {way}."
+        assert not any(":" in line for line in skill_lines)
     else:
         assert [line[2:].partition(":")[0] for line in skill_lines] == [s.name for s in skills]
 
@@ -231,3 +233,12 @@ def test_bytes_that_are_no_text_never_stop_a_look(tmp_path: Path) -> None:
 
     assert [skill.name for skill in catalogue.skills] == ["good"]
     assert len(catalogue.problems) == 5
+
+
+def test_names_are_listed_without_descriptions_before_any_skill_is_left_out() -> None:
+    skills = [build_skill(f"skill-{n:03}", "word " * 50, number=n) for n in range(150)]
+
+    text = describe_catalogue(SkillCatalogue(skills=skills), Settings().skills.budget)
+
+    assert text.splitlines()[3:] == [f"- {skill.name}" for skill in skills]
+    assert len(text) <= 2000

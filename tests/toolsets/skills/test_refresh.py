@@ -1,5 +1,6 @@
 """Tests of skills that appear, change and disappear while the server runs."""
 
+import asyncio
 import json
 import os
 import signal
@@ -10,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from cleats.settings import Settings
 from cleats.toolsets.skills import files
-from cleats.toolsets.skills.library import SkillLibrary
+from cleats.toolsets.skills import skill as skill_module
+from cleats.toolsets.skills.library import CatalogueEdition, SkillLibrary
+from cleats.toolsets.skills.refresh import LibraryRefresher
 from cleats.toolsets.skills.skill import FileStamp
 from tests.support.mcp_client import ENVELOPE_META, ServerPeer, start_server
 from tests.support.requirements import requirement
@@ -45,9 +48,54 @@ def wait_for_notification(peer: ServerPeer, method: str) -> dict[str, Any]:
     return frame
 
 
+class SteppedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock a test can set forward."""
+
+    skipped_seconds = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.skipped_seconds
+
+
 @requirement("c:refresh:rescan")
-def test_the_timer_is_set_to_thirty_seconds() -> None:
-    assert Settings().skills.refresh == 30.0
+def test_a_new_skill_is_found_when_thirty_seconds_have_passed_and_not_before(world: SkillFolders) -> None:
+    world.write_user_skill("old")
+    settings = world.build_settings(skill_watch="off")
+    library = SkillLibrary(settings)
+    refreshes: list[float] = []
+    loop = SteppedLoop()
+
+    def count_refresh(refresh: Callable[[], CatalogueEdition] = library.refresh) -> CatalogueEdition:
+        refreshes.append(loop.skipped_seconds)
+        return refresh()
+
+    async def watch_library() -> list[list[str]]:
+        seen_names = []
+        vars(library)["refresh"] = count_refresh
+        async with LibraryRefresher(library, settings).run(lambda *_lists: None):
+            await wait_for_timer()
+            world.write_user_skill("fresh")
+            for seconds in (25.0, 5.5):
+                loop.skipped_seconds += seconds
+                await wait_for_timer()
+                seen_names.append([skill.name for skill in library.catalogue.skills])
+        return seen_names
+
+    async def wait_for_timer() -> None:
+        """Let the refresher work until it waits for the timer; a refresh takes a thread."""
+        with anyio.fail_after(20):
+            while loop.skipped_seconds > 30 and len(refreshes) < 2:
+                await asyncio.sleep(0)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+
+    try:
+        seen_names = loop.run_until_complete(watch_library())
+    finally:
+        loop.close()
+
+    assert seen_names == [["old"], ["fresh", "old"]]
+    assert refreshes == [0.0, 30.5]
 
 
 @requirement(
@@ -335,3 +383,30 @@ def test_lists_other_than_tools_are_announced_too(world: SkillFolders) -> None:
         resources = request_method(peer, "resources/list")["result"]["resources"]
 
     assert [resource["name"] for resource in resources] == ["fresh"]
+
+
+def test_a_file_seen_half_written_is_read_again_before_an_error_is_answered(
+    world: SkillFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = world.write_user_skill("pdf")
+    skill = SkillLibrary(world.build_settings()).catalogue.find("pdf")
+    data, stamp = skill_module.read_stamped(str(path))
+    contents = [data[:9], data]
+    monkeypatch.setattr(files, "read_stamped", lambda _path: (contents.pop(0), stamp))
+
+    text = files.load_skill_text(skill)
+
+    assert text == data.decode()
+    assert contents == []
+
+
+def test_a_catalogue_reads_a_file_seen_half_written_again(world: SkillFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = world.write_user_skill("pdf")
+    data, stamp = skill_module.read_stamped(str(path))
+    contents = [data[:9], data]
+    monkeypatch.setattr(skill_module, "read_stamped", lambda _path: (contents.pop(0), stamp))
+
+    catalogue = SkillLibrary(world.build_settings()).catalogue
+
+    assert [skill.name for skill in catalogue.skills] == ["pdf"]
+    assert catalogue.problems == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.golden_files import compare_golden_file
-from tests.support.mcp_client import ServerPeer
+from tests.support.mcp_client import ServerPeer, start_server
 from tests.support.requirements import requirement
 from tests.support.shell import Shell
 from tests.support.skills import (
@@ -59,12 +59,7 @@ def test_the_server_finds_the_skills_when_it_starts_and_says_so_on_stderr(world:
         assert peer.wait_for_exit() == 0
 
     assert hello["serverInfo"]["name"] == "cleats"
-    assert [tool["name"] for tool in listed_tools] == [
-        "skill",
-        "skill_diagnostics",
-        "skill_file",
-        "skill_search",
-    ]
+    assert [tool["name"] for tool in listed_tools] == ["skill"]
     assert b"skills.scan" in peer.stderr
     assert b"skills.found skills=2 sources=2" in peer.stderr
 
@@ -81,10 +76,32 @@ def test_the_description_lists_every_skill_in_the_format_of_the_spec(world: Skil
     with world.serve() as peer:
         tools = request_method(peer, "tools/list")["result"]["tools"]
 
-    tool = next(tool for tool in tools if tool["name"] == "skill")
+    [tool] = tools
+    assert tool["name"] == "skill"
     assert tool["description"] == SKILL_LIST_TEXT
     assert tool["inputSchema"]["required"] == ["name"]
     assert tool["inputSchema"]["properties"]["name"]["type"] == "string"
+
+
+@pytest.mark.parametrize("toolsets", [("skills",), ()])
+def test_the_other_tools_are_served_on_request_and_unknown_otherwise(
+    world: SkillFolders, toolsets: tuple[str, ...]
+) -> None:
+    names_by_setting = {}
+    for setting in ("skill", "all"):
+        environ: dict[str, Any] = {**world.environ, "CLEATS_SKILL_TOOLS": setting}
+        command = (sys.executable, "-m", "cleats", "serve", *toolsets)
+        with start_server(*command, home=world.home, **environ) as peer:
+            tools = request_method(peer, "tools/list")["result"]["tools"]
+            peer.send_call("search", "skill_search", query="x")
+            answer = peer.wait_for_answer("search")
+        names = [tool["name"] for tool in tools if tool["name"].startswith("skill")]
+        names_by_setting[setting] = (names, "result" in answer)
+
+    assert names_by_setting == {
+        "skill": (["skill"], False),
+        "all": (["skill", "skill_diagnostics", "skill_file", "skill_search"], True),
+    }
 
 
 @requirement("c:load:any-case", "c:load:content", "c:load:base", "c:content:header")
@@ -141,7 +158,7 @@ def test_a_short_name_of_two_plugins_is_an_error_with_their_full_names(world: Sk
     assert result["structuredContent"]["code"] == "INVALID_REQUEST"
     assert result["structuredContent"]["matches"] == ["office:pdf", "print:pdf"]
     assert result["content"][0]["text"] == (
-        "'pdf' is ambiguous, 2 skills have it: office:pdf, print:pdf.\nUse a full name, such as 'office:pdf'."
+        "'pdf' is ambiguous, 2 skills have it: office:pdf, print:pdf. Use a full name, such as 'office:pdf'."
     )
 
 
@@ -180,7 +197,7 @@ def test_a_name_that_no_skill_has_is_answered_with_the_nearest(world: SkillFolde
     assert result["isError"] is True
     assert result["structuredContent"] == {
         "code": "NOT_FOUND",
-        "message": f"Skill not found: {name!r}.",
+        "message": f"Skill not found: {name!r}. Did you mean: {near}?",
         "suggestions": [near],
     }
     assert near in result["content"][0]["text"]
@@ -208,7 +225,7 @@ def test_a_skill_that_is_broken_is_not_just_unknown(world: SkillFolders) -> None
     message = result["content"][0]["text"]
     assert result["structuredContent"]["code"] == "NOT_FOUND"
     assert f"Skill not found: 'Tabs'. {path} cannot be used, because its front matter" in message
-    assert "Indent with spaces; YAML takes no tabs. skill_diagnostics has all" in message
+    assert "Indent with spaces; YAML takes no tabs. `cleats skills validate` says all" in message
 
 
 def test_one_call_says_once_that_there_are_broken_skills(world: SkillFolders) -> None:
@@ -218,20 +235,22 @@ def test_one_call_says_once_that_there_are_broken_skills(world: SkillFolders) ->
         os.utime(path, (LONG_AGO, LONG_AGO))
     first = world.claude / "skills" / "a" / "SKILL.md"
 
-    process = Shell(world.project).run("call", "skill_search", '{"query": "x"}', **world.environ)
+    process = Shell(world.project).run("call", "skill", '{"name": "x"}', **world.environ)
 
     [line] = [stderr_line for stderr_line in process.stderr.splitlines() if "WARNING" in stderr_line]
     assert line.endswith(f"skills.broken count=3 first={first}: `cleats skills validate` says what is wrong")
 
 
-def test_without_anything_near_the_error_says_how_to_search(world: SkillFolders) -> None:
+def test_without_anything_near_the_error_says_where_the_names_are_and_names_no_other_tool(world: SkillFolders) -> None:
     world.write_user_skill("pdf")
 
     with world.serve() as peer:
         result = call_tool(peer, "skill", name="thermodynamics")
 
     assert result["structuredContent"]["suggestions"] == []
-    assert "skill_search" in result["content"][0]["text"]
+    text = result["content"][0]["text"]
+    assert "The description of this tool lists the names." in text
+    assert "skill_" not in text
 
 
 @requirement("c:content:file", "c:exact:lines", "c:exact:code", "c:exact:indent", "c:exact:utf8")
@@ -276,7 +295,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_reason_and_a_log(world:
 
     assert result["isError"] is True
     assert result["structuredContent"]["code"] == "INTERNAL"
-    assert result["structuredContent"]["message"] == f"{path} cannot be read: it is a folder."
+    assert result["structuredContent"]["message"].startswith(f"{path} cannot be read: it is a folder. ")
 
 
 def test_a_skill_that_is_no_longer_one_is_not_served_in_pieces(world: SkillFolders) -> None:
@@ -322,7 +341,7 @@ def test_one_broken_skill_hides_no_other_and_is_explained(world: SkillFolders) -
     (world.claude / "skills" / "pipe" / "SKILL.md").unlink()
     os.mkfifo(world.claude / "skills" / "pipe" / "SKILL.md")
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         assert read_skill_description(peer).endswith("Available skills:\n- good: Knows good")
         diagnostics = call_tool(peer, "skill_diagnostics")["content"][0]["text"]
 
@@ -339,7 +358,7 @@ def test_a_name_on_disk_that_is_no_text_costs_only_what_is_called_so(world: Skil
     world.write_plugins(example_skills=["pdf"])
     world.write_plugin_manifest({"example-skills@market": {"installPath": "cache/example-skills"}, "\ud800@m": {}})
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         assert read_skill_description(peer).endswith("- good: Knows good\n- example-skills:pdf: Knows pdf")
         diagnostics = call_tool(peer, "skill_diagnostics")["content"][0]["text"]
         files = call_tool(peer, "skill_file", name="good")["content"][0]["text"]
@@ -396,7 +415,7 @@ def test_the_companions_search_read_and_explain(world: SkillFolders) -> None:
     write_old_file(path.with_name("references") / "forms.md", "# Forms\n")
     path.with_name("secret").symlink_to(world.claude / "skills" / "xlsx" / "SKILL.md")
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         answers = call_companion_tools(peer)
 
     text = "".join(f"== {key}\n{value}\n" for key, value in answers.items())
@@ -408,7 +427,7 @@ def test_a_picture_is_served_as_one_and_other_bytes_as_a_blob(world: SkillFolder
     write_old_file(path.with_name("a.png"), b"\x89PNG\r\n\x1a\n")
     write_old_file(path.with_name("b.bin"), b"\xff\x00")
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         (picture,) = call_tool(peer, "skill_file", name="pdf", path="a.png")["content"]
         (blob,) = call_tool(peer, "skill_file", name="pdf", path="b.bin")["content"]
 
@@ -421,7 +440,7 @@ def test_what_is_longer_than_any_of_its_kind_is_answered_and_not_worked_on(world
     world.write_user_skill("pdf")
     many = " ".join(map(str, range(100_000)))
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         file = call_tool(peer, "skill_file", name="pdf", path="a/" * 400_000)
         result = call_tool(peer, "skill_search", query=f"pdf {many}")
         peer.send_request("uri", "resources/read", {"uri": "skill://user/" + "a/" * 400_000})
@@ -438,7 +457,7 @@ def test_a_skill_linked_from_elsewhere_is_found_once(world: SkillFolders) -> Non
         place.mkdir(parents=True)
         (place / "pdf").symlink_to(path.parent)
 
-    with world.serve() as peer:
+    with world.serve(CLEATS_SKILL_TOOLS="all") as peer:
         diagnostics = call_tool(peer, "skill_diagnostics")["content"][0]["text"]
 
         assert read_skill_description(peer).count("- pdf: ") == 1

@@ -6,14 +6,18 @@ root, reached by a symlink, is not read at all.
 
 import logging
 import os
+import posixpath
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from cleats.toolsets.assets import schema_names
+from cleats.toolsets.assets.references import iter_reference_uris
 from cleats.toolsets.assets.sources import AssetRoot, AssetSources
 
 log = logging.getLogger(__name__)
@@ -29,7 +33,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class UnusableFileError(Exception):
-    """A file that cannot be served. The text is the reason token in the answer."""
+    """A file that cannot be served. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,79 +65,109 @@ class AssetLibrary:
 
     schemas: Mapping[str, SchemaFile]
     examples: Mapping[str, AssetExample]
-    unusable: Mapping[str, str]
-    """Paths below the examples that exist but cannot be served, and the reasons."""
     root: AssetRoot | None = None
+    """The folder of the examples."""
 
     def find_example(self, path: str) -> AssetExample | None:
-        """Return the example with a listed, relative or absolute path, or None.
-
-        Raises:
-            UnusableFileError: The path leads out of the root, or to something that is not an
-                example.
-        """
-        relative_path = self._make_relative(path)
-        if relative_path in self.unusable:
-            raise UnusableFileError(self.unusable[relative_path])
-        return self.examples.get(relative_path)
-
-    def _make_relative(self, path: str) -> str:
-        text = path.replace("\\", "/") if os.sep == "\\" else path
-        if not text or "\0" in text:
-            raise UnusableFileError("invalid_path")
+        """Return the example with a listed, relative or absolute path; None for any other text."""
         if self.root is None:
-            is_outside = text.startswith("/") or ".." in text.split("/")
-            if is_outside:
-                raise UnusableFileError("invalid_path")
-            return text
+            return None
+        text = path.replace("\\", "/") if os.sep == "\\" else path
         for base in (self.root.display_path, self.root.folder.as_posix()):
             if text.startswith(base + "/"):
                 text = text.removeprefix(base + "/")
                 break
-        return _normalize_path(text)
+        # Only the names of examples are looked up, so a path that leads elsewhere finds nothing.
+        return self.examples.get(posixpath.normpath(text))
 
 
 def read_library(sources: AssetSources) -> AssetLibrary:
-    """Read both roots."""
-    schemas = dict(_read_schemas(sources.schemas)) if sources.schemas else {}
+    """Read both roots; every file that is left out is logged with its reason."""
+    skipped: dict[str, str] = {}
+    schemas = _read_schemas(sources.schemas, skipped) if sources.schemas else {}
     examples: dict[str, AssetExample] = {}
-    unusable: dict[str, str] = {}
     if sources.examples:
-        for relative_path, file in _walk_json_files(sources.examples.folder, unusable):
+        for relative_path, file in _walk_json_files(sources.examples.folder):
             try:
                 examples[relative_path] = _read_example(sources.examples, relative_path, file, schemas)
             except UnusableFileError as error:
-                unusable[relative_path] = str(error)
-                log.warning("assets.skipped path=%s reason=%s", sources.examples.format_path(relative_path), error)
-    return AssetLibrary(schemas, examples, unusable, sources.examples)
+                skipped[sources.examples.format_path(relative_path)] = str(error)
+    for path, reason in skipped.items():
+        log.warning("assets.skipped path=%s reason=%s", path, reason)
+    return AssetLibrary(schemas, examples, sources.examples)
+
+
+def read_schema_tree(file: Path) -> tuple[dict[str, SchemaFile], dict[str, Any]]:
+    """Read one schema and the documents in its folder, or below it, that it refers to, and nothing else.
+
+    Return the schema by its name, and all documents by the URIs of their files.
+
+    Raises:
+        UnusableFileError: The file cannot be read, or does not hold a JSON object.
+    """
+    root = AssetRoot(file.parent.as_posix(), file.parent.resolve())
+    main_file = root.folder / file.name
+    document = _parse_object(_read_content(main_file, root.folder))
+    name = schema_names.parse_file_name(file.name) or file.name
+    schema = SchemaFile(name, _read_version(document), root.format_path(file.name), main_file.as_uri(), document)
+    documents: dict[str, Any] = {schema.uri: document}
+    pending_uris = _list_references(document, schema.uri)
+    while pending_uris:
+        for candidate in _list_candidates(pending_uris.pop(), root.folder):
+            if candidate.as_uri() in documents:
+                continue
+            with suppress(UnusableFileError):
+                documents[candidate.as_uri()] = _parse_json(_read_content(candidate, root.folder))
+                pending_uris += _list_references(documents[candidate.as_uri()], candidate.as_uri())
+    return {name: schema}, documents
+
+
+def _list_references(document: Any, uri: str) -> list[str]:
+    try:
+        return list(iter_reference_uris(document, uri))
+    except RecursionError:  # linking reports that it is nested too deeply
+        return []
+
+
+def _list_candidates(uri: str, folder: Path) -> list[Path]:
+    """Return the files that a reference can mean: one that it leads to, or one with that name and its own `$id`."""
+    parts = urlsplit(uri)
+    path = PurePosixPath(unquote(parts.path))
+    return [Path(path)] if parts.scheme == "file" else [folder / path.name] if path.name else []
 
 
 def iter_documents(root: AssetRoot) -> Iterator[tuple[str, Any]]:
     """Yield every JSON document below the schema folder with its file URI, as targets of `$ref`."""
-    for _, file in _walk_json_files(root.folder, {}):
+    for _, file in _walk_json_files(root.folder):
         try:
             yield file.as_uri(), _parse_json(_read_content(file, root.folder))
         except UnusableFileError:
             continue
 
 
-def _read_schemas(root: AssetRoot) -> Iterator[tuple[str, SchemaFile]]:
+def _read_schemas(root: AssetRoot, skipped: dict[str, str]) -> dict[str, SchemaFile]:
+    """Return the schemas by name; add what looks like a schema and is not served to `skipped`."""
     schemas: dict[str, SchemaFile] = {}
     files = sorted((candidate for candidate in root.folder.glob("*.json") if candidate.is_file()), key=_schema_sort_key)
     for file in files:
         name = schema_names.parse_file_name(file.name)
-        if name is None or name in schemas:
+        if name is None:
             continue
+        path = root.format_path(file.name)
         try:
             document = _parse_json(_read_content(file, root.folder))
         except UnusableFileError as error:
-            log.warning("assets.skipped path=%s reason=%s", root.format_path(file.name), error)
+            skipped[path] = str(error)
             continue
-        if _is_schema(file.name, document):
-            schemas[name] = SchemaFile(
-                name, _read_version(document), root.format_path(file.name), file.as_uri(), document
-            )
-    yield from sorted(schemas.items())
+        if not _is_schema(file.name, document):
+            continue
+        if not isinstance(document, dict):
+            skipped[path] = "not_an_object"
+        elif name in schemas:
+            skipped[path] = f"name_taken_by {schemas[name].path}"
+        else:
+            schemas[name] = SchemaFile(name, _read_version(document), path, file.as_uri(), document)
+    return dict(sorted(schemas.items()))
 
 
 def _schema_sort_key(file: Path) -> tuple[bool, str]:
@@ -141,10 +175,12 @@ def _schema_sort_key(file: Path) -> tuple[bool, str]:
 
 
 def _is_schema(name: str, document: object) -> bool:
+    """Return whether a file is meant as a schema; a plain `.json` file may be anything."""
+    if name.endswith(schema_names.SCHEMA_SUFFIXES[0]) or isinstance(document, bool):
+        return True
     if not isinstance(document, dict):
         return False
-    has_schema_suffix = name.endswith(schema_names.SCHEMA_SUFFIXES[0])
-    return has_schema_suffix or not _SCHEMA_KEYWORDS.isdisjoint(document) or document.get("type") in _SCHEMA_TYPES
+    return not _SCHEMA_KEYWORDS.isdisjoint(document) or document.get("type") in _SCHEMA_TYPES
 
 
 def _read_version(document: Mapping[str, Any]) -> str:
@@ -154,14 +190,11 @@ def _read_version(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def _walk_json_files(folder: Path, other_paths: dict[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield every `.json` file below a folder; record folders in `other_paths`."""
+def _walk_json_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every `.json` file below a folder."""
     for current, folders, files in os.walk(folder):
         current_folder = Path(current)
         folders.sort()
-        for name in folders:
-            relative_path = (current_folder / name).relative_to(folder).as_posix()
-            other_paths[relative_path] = "invalid_path" if (current_folder / name).is_symlink() else "not_a_file"
         for name in sorted(files):
             if name.endswith(".json"):
                 yield (current_folder / name).relative_to(folder).as_posix(), current_folder / name
@@ -169,11 +202,8 @@ def _walk_json_files(folder: Path, other_paths: dict[str, str]) -> Iterator[tupl
 
 def _read_example(root: AssetRoot, relative_path: str, file: Path, known_names: Container[str]) -> AssetExample:
     content = _read_content(file, root.folder)
-    return AssetExample(
-        root.format_path(relative_path),
-        schema_names.infer_asset_schema(_parse_json(content), relative_path, known_names),
-        content,
-    )
+    schema = schema_names.infer_asset_schema(_parse_object(content), relative_path, known_names)
+    return AssetExample(root.format_path(relative_path), schema, content)
 
 
 def _read_content(file: Path, folder: Path) -> bytes:
@@ -198,16 +228,8 @@ def _parse_json(content: bytes) -> Any:
         raise UnusableFileError("not_json") from None
 
 
-def _normalize_path(path: str) -> str:
-    """Return a relative path without `.` and `..`, which must stay inside."""
-    parts: list[str] = []
-    if PurePosixPath(path).is_absolute() or Path(path).is_absolute():
-        raise UnusableFileError("invalid_path")
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                raise UnusableFileError("invalid_path")
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+def _parse_object(content: bytes) -> dict[str, Any]:
+    document = _parse_json(content)
+    if not isinstance(document, dict):
+        raise UnusableFileError("not_an_object")
+    return document

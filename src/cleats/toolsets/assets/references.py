@@ -1,9 +1,9 @@
 """References between schemas, resolved once, offline.
 
-A schema is known by the URI of its file and by its `$id`. A reference is resolved by the rules of
-JSON Schema first; if that fails, it may still name a file in the same folder. Linked copies carry
-absolute references only, because the validator confuses the two names of a document when it follows
-one and finds relative references behind it. The documents themselves stay unchanged.
+A schema is known by the URI of its file and by its `$id`, which is called `id` in draft-04. A reference is resolved by
+the rules of JSON Schema first; if that fails, it may still name a file in the same folder. Linked copies carry absolute
+references only, because the validator confuses the two names of a document when it follows one and finds relative
+references behind it. The documents themselves stay unchanged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,19 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urldefrag, urljoin
 
-DIALECT_URI_PREFIX: Final = "https://json-schema.org/draft/"
-"""The documents of JSON Schema itself, which the validator includes."""
+from cleats.contract.violations import DIALECT_URIS, DRAFT_4_URI, read_dialect
 
-OLDER_DIALECTS: Final = frozenset(
-    [f"{DIALECT_URI_PREFIX}2019-09/schema"]
-    + [f"http://json-schema.org/draft-{version}/schema" for version in ("07", "06", "04")]
+DIALECT_URI_PREFIXES: Final = ("https://json-schema.org/draft/", "http://json-schema.org/draft-")
+"""The beginnings of the documents of JSON Schema itself, which the validator includes."""
+
+_LONE_REFERENCE_DIALECTS: Final = frozenset(
+    f"http://json-schema.org/draft-{number}/schema" for number in ("04", "06", "07")
 )
-"""Dialects older than the one that everything is read as."""
-
-_KNOWN_DIALECTS: Final = OLDER_DIALECTS | {f"{DIALECT_URI_PREFIX}2020-12/schema"}
+"""Drafts in which everything beside a `$ref` is ignored, `$id` too."""
 
 _REFERENCE_KEYWORDS: Final = ("$ref", "$dynamicRef")
-_SCHEMA_MAP_KEYWORDS: Final = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
+_SCHEMA_MAP_KEYWORDS: Final = frozenset(
+    ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+)
 _DATA_KEYWORDS: Final = frozenset(("const", "enum", "default", "examples"))
 """Keywords whose values are not schemas, whatever they look like."""
 
@@ -51,7 +52,7 @@ def link_documents(documents: Iterable[tuple[str, Any]]) -> dict[str, LinkedSche
     index: dict[str, tuple[str, str]] = {}  # from any URI to its file and its true URI
     for file, document in documents_by_file.items():
         with suppress(RecursionError):  # it is handled below
-            for uri in _iter_identities(document, file):
+            for uri in _iter_identities(document, file, read_dialect(document)):
                 index.setdefault(uri, (file, uri))
         own_uri = _document_uri(document, file)
         index[file] = (file, own_uri if index.get(own_uri, (file,))[0] == file else file)
@@ -85,27 +86,29 @@ class _SchemaLinker:
         self.file = file
         self.index = index
         self.linked = LinkedSchema(index[file][1], None)
-        self.linked.document = self.link_schema(document, file)
+        dialect = read_dialect(document)
+        self.linked.document = self.link_schema(document, file, dialect)
         if self.linked.uri == file and isinstance(document, dict):
-            self.linked.document.pop("$id", None)  # another document has it, or it is invalid
+            self.linked.document.pop(_get_id_keyword(dialect), None)  # another document has it, or it is invalid
 
-    def link_schema(self, schema: Any, base: str) -> Any:
+    def link_schema(self, schema: Any, base: str, dialect: str) -> Any:
         if isinstance(schema, list):
-            return [self.link_schema(item, base) for item in schema]
+            return [self.link_schema(item, base, dialect) for item in schema]
         if not isinstance(schema, dict):
             return schema
-        base = _resolve_id(schema, base)
+        dialect = _resolve_dialect(schema, dialect)
+        base = _resolve_id(schema, base, dialect)
         fields = drop_unknown_dialect(schema)
-        return {key: self.link_keyword(key, value, base) for key, value in fields.items()}
+        return {key: self.link_keyword(key, value, base, dialect) for key, value in fields.items()}
 
-    def link_keyword(self, key: str, value: Any, base: str) -> Any:
+    def link_keyword(self, key: str, value: Any, base: str, dialect: str) -> Any:
         if key in _DATA_KEYWORDS:
             return value
         if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
-            return {name: self.link_schema(subschema, base) for name, subschema in value.items()}
+            return {name: self.link_schema(subschema, base, dialect) for name, subschema in value.items()}
         if key in _REFERENCE_KEYWORDS and isinstance(value, str) and not value.startswith("#"):
             return self.link_reference(value, base)
-        return self.link_schema(value, base)
+        return self.link_schema(value, base, dialect)
 
     def link_reference(self, reference: str, base: str) -> str:
         for start in (base, self.file):
@@ -117,7 +120,7 @@ class _SchemaLinker:
                 target, true_uri = self.index[uri]
                 self.linked.targets.add(target)
                 return f"{true_uri}#{fragment}" if fragment else true_uri
-            if uri.startswith(DIALECT_URI_PREFIX):
+            if uri.startswith(DIALECT_URI_PREFIXES):
                 return reference
         self.linked.failure = f"there is no {reference!r}"
         return reference
@@ -126,38 +129,63 @@ class _SchemaLinker:
 def drop_unknown_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without a `$schema` that the validator does not know.
 
-    Everything is read as draft 2020-12, and one word of one file must not prevent the validator
+    Such a schema is read as draft 2020-12, and one word of one file must not prevent the validator
     from reading all the others.
     """
     dialect = schema.get("$schema")
-    if isinstance(dialect, str) and dialect.removesuffix("#") not in _KNOWN_DIALECTS:
+    if isinstance(dialect, str) and dialect.removesuffix("#") not in DIALECT_URIS:
         return {key: value for key, value in schema.items() if key != "$schema"}
     return dict(schema)
 
 
-def _iter_identities(schema: Any, base: str) -> Iterator[str]:
+def _iter_identities(schema: Any, base: str, dialect: str) -> Iterator[str]:
     """Yield the URIs that a document and its parts declare."""
     if isinstance(schema, list):
         for item in schema:
-            yield from _iter_identities(item, base)
+            yield from _iter_identities(item, base, dialect)
     elif isinstance(schema, dict):
-        own_uri = _resolve_id(schema, base)
+        dialect = _resolve_dialect(schema, dialect)
+        own_uri = _resolve_id(schema, base, dialect)
         if own_uri != base:
             yield own_uri
         for key, value in schema.items():
             if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
-                yield from _iter_identities(list(value.values()), own_uri)
+                yield from _iter_identities(list(value.values()), own_uri, dialect)
             elif key not in _DATA_KEYWORDS:
-                yield from _iter_identities(value, own_uri)
+                yield from _iter_identities(value, own_uri, dialect)
+
+
+def iter_reference_uris(schema: Any, file: str) -> Iterator[str]:
+    """Yield the URIs of the documents that a document in a file may refer to, as far as the file tells."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from iter_reference_uris(item, file)
+    elif isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in _REFERENCE_KEYWORDS and isinstance(value, str):
+                with suppress(ValueError):  # not a URI, which linking reports
+                    yield urldefrag(urljoin(file, value)).url
+            elif key not in _DATA_KEYWORDS:
+                yield from iter_reference_uris(value, file)
 
 
 def _document_uri(document: Any, file: str) -> str:
-    return _resolve_id(document, file) if isinstance(document, dict) else file
+    return _resolve_id(document, file, read_dialect(document)) if isinstance(document, dict) else file
 
 
-def _resolve_id(schema: Mapping[str, Any], base: str) -> str:
-    identity = schema.get("$id")
-    if not isinstance(identity, str):
+def _resolve_dialect(schema: Mapping[str, Any], dialect: str) -> str:
+    """Return the draft of a part of a document, which may declare another one than the document."""
+    return read_dialect(schema) if "$schema" in schema else dialect
+
+
+def _get_id_keyword(dialect: str) -> str:
+    return "id" if dialect == DRAFT_4_URI else "$id"
+
+
+def _resolve_id(schema: Mapping[str, Any], base: str, dialect: str) -> str:
+    identity = schema.get(_get_id_keyword(dialect))
+    is_ignored = dialect in _LONE_REFERENCE_DIALECTS and isinstance(schema.get("$ref"), str)
+    if is_ignored or not isinstance(identity, str):
         return base
     try:
         return urldefrag(urljoin(base, identity)).url

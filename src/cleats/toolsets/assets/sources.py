@@ -78,8 +78,11 @@ def _find_examples(folder: Path) -> Path:
 
 
 def _is_clone(folder: Path) -> bool:
-    """Return whether the schemas are below this folder rather than in it."""
-    has_schemas = any(folder.glob(f"*{SCHEMA_SUFFIXES[0]}"))
+    """Return whether the schemas are below this folder rather than in it.
+
+    An empty file is no schema: the official repository has one at its top.
+    """
+    has_schemas = any(file.is_file() and file.stat().st_size for file in folder.glob(f"*{SCHEMA_SUFFIXES[0]}"))
     return not has_schemas and any((folder / name).is_dir() for name in SCHEMA_FOLDERS)
 
 

@@ -14,7 +14,7 @@ from cleats.settings import Settings
 from cleats.toolsets.assets import library, schema_names, sources, tool_schemas
 from cleats.toolsets.assets.backend import AssetBackend, create_backend
 from cleats.toolsets.assets.patch import diff_values
-from cleats.toolsets.assets.validation import AssetValidator, validation_failure
+from cleats.toolsets.assets.validation import AssetValidator
 
 AssetArguments = Mapping[str, Any]
 AssetPayload = dict[str, Any]
@@ -171,12 +171,9 @@ class AssetTools:
         return {"ok": True, "schemas": sorted(rows, key=lambda row: tuple(row.values()))}
 
     async def get_schema(self, args: AssetArguments, _context: Context) -> AssetPayload:
-        name = args["name"]
-        if not schema_names.is_plain_name(name):
-            return validation_failure(("/name", "invalid_path"))
-        schema_file = self.files.schemas.get(name)
+        schema_file = self.files.schemas.get(args["name"])
         if schema_file is None:
-            raise ToolError(ErrorCode.NOT_FOUND, f"no schema is called {name!r}")
+            raise ToolError(ErrorCode.NOT_FOUND, f"no schema is called {args['name']!r}")
         return {"ok": True, "schema": schema_file.document, "version": schema_file.version}
 
     async def list_examples(self, args: AssetArguments, _context: Context) -> AssetPayload:
@@ -189,10 +186,7 @@ class AssetTools:
         return {"ok": True, "examples": sorted(rows, key=lambda row: tuple(row.values()))}
 
     async def get_example(self, args: AssetArguments, _context: Context) -> AssetPayload:
-        try:
-            asset_example = self.files.find_example(args["path"])
-        except library.UnusableFileError as error:
-            return validation_failure(("/path", str(error)))
+        asset_example = self.files.find_example(args["path"])
         if asset_example is None:
             raise ToolError(ErrorCode.NOT_FOUND, "there is no example with this path")
         example = asset_example.parse()
@@ -237,7 +231,7 @@ _PATH_SCHEMA: Final = {
     "description": "As list_examples gives it, or relative to the folder of the examples.",
 }
 _COMPONENT_SCHEMA: Final = {
-    "type": ["string", "null"],
+    "anyOf": [{"type": "string"}, {"type": "null"}],
     "default": "all",
     "description": "Only examples of this schema, or whose file has this name; `all` for all.",
 }

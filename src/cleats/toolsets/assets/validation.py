@@ -10,7 +10,6 @@ from cleats.contract.violations import Validator, convert_error
 from cleats.toolsets.assets import schema_names
 from cleats.toolsets.assets.library import SchemaFile, iter_documents
 from cleats.toolsets.assets.references import (
-    OLDER_DIALECTS,
     LinkedSchema,
     drop_unknown_dialect,
     link_documents,
@@ -37,10 +36,18 @@ class AssetValidator:
     the reasons: for logs and people, never for answers.
     """
 
-    def __init__(self, schemas: Mapping[str, SchemaFile], root: AssetRoot | None) -> None:
+    def __init__(
+        self,
+        schemas: Mapping[str, SchemaFile],
+        root: AssetRoot | None,
+        other_documents: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Compile schemas, which may refer to all documents below a root or to other documents by URI."""
         self.schema_names = frozenset(schemas)
         self._validators: dict[str, tuple[Validator, tuple[str, ...]]] = {}
-        linked = link_documents((file.uri, file.document) for file in schemas.values())
+        linked = link_documents(
+            {**(other_documents or {}), **{file.uri: file.document for file in schemas.values()}}.items()
+        )
         if root and any(linked_schema.failure for linked_schema in linked.values()):
             # A reference leads to a file in a subfolder. Those are only read when needed,
             # because a folder of schemas may be the top of a large tree.
@@ -66,7 +73,7 @@ class AssetValidator:
             jsonschema_rs.meta.validate(drop_unknown_dialect(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            linked.failure = _describe_fault(error, file.document.get("$schema"))
+            linked.failure = _describe_fault(error, file.document)
             return
         properties = file.document.get("properties")
         declared = properties if isinstance(properties, Mapping) else {}
@@ -101,14 +108,13 @@ class AssetValidator:
         return validation_failure(*((violation.path, violation.message) for violation in violations))
 
 
-def _describe_fault(error: Exception, dialect: object) -> str:
-    """Describe why and where a schema is invalid; many are written for an older draft."""
+def _describe_fault(error: Exception, document: Mapping[str, Any]) -> str:
+    """Describe why and where a schema is invalid; one that declares no draft may be written for an older one."""
     if not isinstance(error, jsonschema_rs.ValidationError) or error.kind.name == "$ref":
         return str(error).partition("\n")[0]  # for a reference, the library names its target
-    violation = convert_error(error)
+    violation = convert_error(error, document)
     fault = f"{violation.path}: {violation.message}" if violation.path else violation.message
-    is_older = isinstance(dialect, str) and dialect.removesuffix("#") in OLDER_DIALECTS
-    return f"{fault} (it is read as draft 2020-12, and says {dialect})" if is_older else fault
+    return fault if "$schema" in document else f"{fault} (without $schema it is read as draft 2020-12)"
 
 
 def _build_registry(linked: Mapping[str, LinkedSchema]) -> jsonschema_rs.Registry:

@@ -14,12 +14,16 @@ from cleats.contract.resources import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from cleats.system.front_matter import FrontMatterError
 from cleats.system.skill_header import SkillHeader, parse_skill_header
 from cleats.toolsets.skills.files import list_files
-from cleats.toolsets.skills.skill import SKILL_FILE_NAME, ProblemSeverity, Skill, SkillProblem, SkillSource
-from cleats.toolsets.skills.skill_reader import (
+from cleats.toolsets.skills.skill import (
     MAX_DESCRIPTION_CHARS,
     MAX_NAME_CHARS,
+    SKILL_FILE_NAME,
     SKILL_NAME_PATTERN,
+    ProblemSeverity,
+    Skill,
     SkillLocation,
+    SkillProblem,
+    SkillSource,
     read_skill,
     read_stamped,
 )
@@ -94,9 +98,7 @@ class _SkillValidator:
                 )
             else:
                 yield self._build_error(
-                    "field",
-                    f"the specification has no field {field!r}",
-                    "Move it under `metadata`, or remove it.",
+                    "field", f"the specification has no field {field!r}", "Move it under `metadata`, or remove it."
                 )
 
     def _check_name(self, name: object) -> Iterator[SkillProblem]:

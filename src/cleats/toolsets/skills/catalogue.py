@@ -4,19 +4,53 @@ A short name belongs to the strongest source that has it; a plugin's skills also
 names. A shadowed skill is still available by its place: `user:pdf`, `docs@market:pdf`.
 """
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
+from typing import Any
 
-from cleats.toolsets.skills.errors import AmbiguousSkillError, SkillNotFoundError, find_similar
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.skills.selection import SkillFilter
 from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
 
 MAX_SUGGESTIONS = 5
 MIN_NAME_SIMILARITY = 60.0
-"""The minimum similarity of two names in per cent; two typos in a name of nine letters are within
-it."""
+"""The minimum similarity of two names in per cent; two typos in a name of nine letters are within it."""
+
+
+class SkillNotFoundError(ToolError):
+    """Raised when no skill has the name; it carries the nearest names.
+
+    A file that would be the skill, if it were valid, is named with its problem.
+    """
+
+    def __init__(self, name: str, suggestions: Sequence[str], broken: SkillProblem | None = None) -> None:
+        names = ", ".join(suggestions)
+        hint = f"Did you mean: {names}?" if names else "The description of this tool lists the names."
+        reason = "."
+        if broken is not None:
+            reason = f". {broken.path} cannot be used, because {broken.message}."
+            hint = f"{broken.fix} `cleats skills validate` says all that is wrong."
+        super().__init__(
+            ErrorCode.NOT_FOUND,
+            f"Skill not found: {name!r}{reason}",
+            hint=hint,
+            details={"suggestions": list(suggestions)},
+        )
+
+
+class AmbiguousSkillError(ToolError):
+    """Raised when a short name matches several skills; only a full name is unique."""
+
+    def __init__(self, name: str, matches: Sequence[str]) -> None:
+        super().__init__(
+            ErrorCode.INVALID_REQUEST,
+            f"{name!r} is ambiguous, {len(matches)} skills have it: {', '.join(matches)}.",
+            hint=f"Use a full name, such as {matches[0]!r}.",
+            details={"matches": list(matches)},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +216,26 @@ def _shadow_problem(skill: Skill, stronger: Skill) -> SkillProblem:
         f"Load this one as {place}:{skill.name}, or rename one of them.",
         skill.path,
     )
+
+
+_import_lock = threading.Lock()
+"""Serializes the import: two threads that import the library at once can see it half initialized."""
+
+
+def preload_matcher() -> None:
+    """Import the library before it is needed."""
+    _load_matcher()
+
+
+def find_similar(word: str, words: Sequence[str], *, min_percent: float, limit: int) -> list[str]:
+    """Return the words with at least this similarity in per cent, the most similar first."""
+    process, ratio = _load_matcher()
+    matches = process.extract(word, words, scorer=ratio, score_cutoff=min_percent, limit=limit)
+    return [candidate for candidate, _score, _index in matches]
+
+
+def _load_matcher() -> tuple[Any, Any]:
+    with _import_lock:
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - only for a word that is wrong
+
+        return process, fuzz.ratio

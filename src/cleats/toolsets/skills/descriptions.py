@@ -1,42 +1,45 @@
 """The description of the `skill` tool: the list of skills, within a budget of characters.
 
-Every agent pays for it in every conversation. If the list is too long, descriptions are shortened
-first, all to the same length; then the weakest skills are omitted, with a count and a hint how to
-find them.
+Every agent pays for it in every conversation. If the list is too long, descriptions are shortened first, all to the
+same length; then only names are listed; only if they do not fit either, the weakest skills are omitted, with a count.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from cleats.toolsets.skills.catalogue import SkillCatalogue
 from cleats.toolsets.skills.skill import Skill, SkillProblem, make_encodable
 
 LIST_HEADER = "Load a skill by name to get specialized instructions.\n\nAvailable skills:\n"
 EMPTY_DESCRIPTION = LIST_HEADER.rpartition("Available")[0] + "No skills are installed."
-MIN_DESCRIPTION_CHARS = 40
-"""The length of a description below which it no longer says what a skill is for."""
+MIN_DESCRIPTION_CHARS = 12
+"""The length of a description below which it says nothing; then names are listed without descriptions."""
 
 
-def describe_catalogue(catalogue: SkillCatalogue, budget: int) -> str:
-    """Return the description for this catalogue; never over the budget, unless one line is."""
+def describe_catalogue(catalogue: SkillCatalogue, budget: int, *, has_search: bool = False) -> str:
+    """Return the description for this catalogue; never over the budget, unless one line is.
+
+    `has_search` says that skill_search is served, which can find omitted skills.
+    """
     skills = catalogue.for_models
     if not skills:
         return EMPTY_DESCRIPTION
     available_chars = budget - len(LIST_HEADER) + 1  # the last line has no end
     frames = sum(len(skill.full_name) + len("- : \n") for skill in skills)
     lengths = [len(skill.description) for skill in skills]
-    if frames + sum(lengths) <= available_chars:
-        max_length = max(lengths)
-    elif frames + sum(min(length, MIN_DESCRIPTION_CHARS) for length in lengths) <= available_chars:
-        max_length = _fit_length(lengths, available_chars - frames)
+    max_length = _fit_length(lengths, available_chars - frames)
+    if max_length >= min(MIN_DESCRIPTION_CHARS, max(lengths)):
+        lines = [_format_line(skill, max_length) for skill in skills]
     else:
-        return LIST_HEADER + "\n".join(_list_fitting(skills, available_chars))
-    return LIST_HEADER + "\n".join(_format_line(skill, max_length) for skill in skills)
+        omitted_text = "find them with skill_search" if has_search else "ask for one by a part of its name"
+        lines = _list_names(skills, available_chars, omitted_text)
+    return LIST_HEADER + "\n".join(lines)
 
 
 def _fit_length(lengths: Sequence[int], available_chars: int) -> int:
     """Return the greatest length to which all can be cut so that they fit."""
-    low, high = MIN_DESCRIPTION_CHARS, max(lengths)
+    low, high = 0, max(lengths)
     while low < high:
         middle = (low + high + 1) // 2
         fits = sum(min(length, middle) for length in lengths) <= available_chars
@@ -44,20 +47,15 @@ def _fit_length(lengths: Sequence[int], available_chars: int) -> int:
     return low
 
 
-def _list_fitting(skills: Sequence[Skill], available_chars: int) -> Iterator[str]:
-    """Yield as many lines as fit, and a hint how to find the others."""
-    available_chars -= len(_describe_omitted(len(skills))) + 1
-    for number, skill in enumerate(skills):
-        line = _format_line(skill, MIN_DESCRIPTION_CHARS)
-        available_chars -= len(line) + 1
-        if available_chars < 0 and number:
-            yield _describe_omitted(len(skills) - number)
-            return
-        yield line
-
-
-def _describe_omitted(count: int) -> str:
-    return f"... and {count} more: find them with skill_search."
+def _list_names(skills: Sequence[Skill], available_chars: int, omitted_text: str) -> list[str]:
+    """Return the names without descriptions: all, or as many as fit and a hint how to find the others."""
+    lines = [f"- {skill.full_name}" for skill in skills]
+    if sum(len(line) + 1 for line in lines) <= available_chars:
+        return lines
+    available_chars -= len(f"... and {len(lines)} more: {omitted_text}.") + 1
+    ends = accumulate(len(line) + 1 for line in lines)
+    count = max(1, sum(end <= available_chars for end in ends))
+    return [*lines[:count], f"... and {len(lines) - count} more: {omitted_text}."] if count < len(lines) else lines
 
 
 def _format_line(skill: Skill, max_length: int) -> str:

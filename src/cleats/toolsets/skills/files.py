@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from mimetypes import MimeTypes
 from typing import NamedTuple
 
-from cleats.contract.errors import ErrorCode
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.front_matter import FrontMatterError
 from cleats.system.safe_paths import check_path_name, is_within
 from cleats.system.skill_header import parse_skill_header
-from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
 from cleats.toolsets.skills.scan import SKIPPED_FOLDERS
-from cleats.toolsets.skills.skill import Skill, is_encodable
-from cleats.toolsets.skills.skill_reader import MAX_FILE_BYTES, is_recently_written, read_stamped
+from cleats.toolsets.skills.skill import MAX_FILE_BYTES, Skill, is_encodable, is_recently_written, read_stamped
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +36,21 @@ for _type, _ending in (
     ("application/toml", ".toml"),
 ):
     _MEDIA_TYPES.add_type(_type, _ending)
+
+
+class UnreadableSkillError(ToolError):
+    """Raised when an existing skill cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            ErrorCode.INTERNAL,
+            f"{path} cannot be read: {reason}.",
+            hint="The server's log has the whole error; `cleats skills validate` may know more.",
+        )
+
+
+class BundledFileError(ToolError):
+    """Raised when a file of a skill is missing, too large, or outside the skill."""
 
 
 class BundledFile(NamedTuple):
@@ -63,7 +76,7 @@ def load_skill_text(skill: Skill) -> str:
         FileNotFoundError: The file no longer exists.
         UnreadableSkillError: The file cannot be read, or is no longer a skill.
     """
-    tries = 0
+    tries, broken_data = 0, None
     while True:
         tries += 1
         try:
@@ -77,10 +90,12 @@ def load_skill_text(skill: Skill) -> str:
             text = data.decode()
             parse_skill_header(text)
         except (UnicodeDecodeError, FrontMatterError) as error:
-            if not is_recently_written(skill.path):
+            # Somebody may have rewritten it since: the same bytes are seen twice before they are blamed.
+            if data == broken_data and not is_recently_written(skill.path):
                 reason = str(error) if isinstance(error, FrontMatterError) else "it is not UTF-8"
                 log.exception("skill.unreadable path=%s", skill.path)
                 raise UnreadableSkillError(skill.path, reason) from None
+            broken_data = data
         else:
             # A file that is rewritten faster than we can read will not get any better.
             if stamp.modified != -1 or tries >= MAX_READ_TRIES:
@@ -163,8 +178,7 @@ def resolve_inside(skill: Skill, relative_path: str) -> str:
     """Return the real path of a file or folder in a skill.
 
     Raises:
-        BundledFileError: FORBIDDEN if it is not in the skill's folder; INVALID_REQUEST if it is not
-            a valid path.
+        BundledFileError: FORBIDDEN if it is not in the skill's folder; INVALID_REQUEST if it is not a valid path.
     """
     try:
         check_path_name(relative_path)

@@ -14,11 +14,10 @@ from itertools import chain
 from cleats.settings import Settings
 from cleats.toolsets.skills.catalogue import SkillCatalogue, assemble_catalogue
 from cleats.toolsets.skills.descriptions import describe_catalogue
-from cleats.toolsets.skills.plugins import PluginSources, find_plugins
-from cleats.toolsets.skills.roots import list_sources
 from cleats.toolsets.skills.scan import SkillTree
 from cleats.toolsets.skills.selection import SkillFilter, read_switches, switch_file
 from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
+from cleats.toolsets.skills.sources import PluginSources, find_plugins, list_sources
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +55,11 @@ class SkillLibrary:
     def catalogue(self) -> SkillCatalogue:
         return self.edition.catalogue
 
-    def refresh(self, *, thorough: bool = False) -> CatalogueEdition:
+    def refresh(self) -> CatalogueEdition:
         """Scan the disk again; return the same edition if nothing changed."""
         with self._lock:
             started_at = time.perf_counter()
-            self._rebuild(thorough=thorough)
+            self._rebuild()
             self.refresh_seconds = time.perf_counter() - started_at
             return self._edition
 
@@ -68,7 +67,7 @@ class SkillLibrary:
         """Return the existing source folders, for watching them."""
         return [tree.source.path for tree in self._trees.values() if tree.exists]
 
-    def _rebuild(self, *, thorough: bool) -> None:
+    def _rebuild(self) -> None:
         installed_plugins = find_plugins(self._settings)
         order: Sequence[SkillSource] = [*list_sources(self._settings), *installed_plugins.sources]
         inputs = (installed_plugins, *self._load_switches())
@@ -76,7 +75,7 @@ class SkillLibrary:
         self._inputs = inputs
         self._trees = {source: self._trees.get(source) or SkillTree(source) for source in order}
         for tree in self._trees.values():
-            changed |= tree.scan(thorough=thorough)
+            changed |= tree.scan()
         if not changed and self._edition.number:
             return
         trees = [tree for tree in self._trees.values() if tree.exists]
@@ -89,7 +88,8 @@ class SkillLibrary:
             problems=[*problems, *_collect_broken(trees)],
             sources=[tree.source for tree in trees],
         )
-        description = describe_catalogue(catalogue, self._settings.skills.budget)
+        has_search = self._settings.skills.tools == "all"
+        description = describe_catalogue(catalogue, self._settings.skills.budget, has_search=has_search)
         self._edition = CatalogueEdition(catalogue, description, self._edition.number + 1)
 
     def _load_switches(self) -> tuple[list[str], list[SkillProblem]]:

@@ -31,8 +31,15 @@ from cleats.system.front_matter import FrontMatterError
 from cleats.system.safe_paths import MAX_PATH_CHARACTERS
 from cleats.system.skill_header import parse_skill_header
 from cleats.toolsets.skills.catalogue import SkillCatalogue
-from cleats.toolsets.skills.errors import BundledFileError, UnreadableSkillError
-from cleats.toolsets.skills.files import guess_media_type, list_children, list_files, load_skill_text, read_bundled_file
+from cleats.toolsets.skills.files import (
+    BundledFileError,
+    UnreadableSkillError,
+    guess_media_type,
+    list_children,
+    list_files,
+    load_skill_text,
+    read_bundled_file,
+)
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.skill import SKILL_FILE_NAME, Skill, SkillProblem
 

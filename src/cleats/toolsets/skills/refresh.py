@@ -7,7 +7,6 @@ not at all. Clients are notified of a list only when its content differs.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import anyio
@@ -16,7 +15,7 @@ from anyio import to_thread
 from cleats.contract.resources import ListName
 from cleats.contract.tools import ListChangeCallback
 from cleats.settings import Settings
-from cleats.toolsets.skills import errors
+from cleats.toolsets.skills.catalogue import preload_matcher
 from cleats.toolsets.skills.library import CatalogueEdition, SkillLibrary
 from cleats.toolsets.skills.publishing import fingerprint_lists
 
@@ -29,7 +28,7 @@ SETTLE_SECONDS = 0.05
 """The time after the first event of a change in which the rest of it usually follows."""
 
 MAX_LOGGED_PROBLEMS = 20
-"""The number of problems that are logged one by one; skill_diagnostics reports them all."""
+"""The number of problems that are logged one by one; `cleats skills validate` reports them all."""
 
 
 class LibraryRefresher:
@@ -52,6 +51,7 @@ class LibraryRefresher:
         log.info("skills.scan")
         self._log_edition(await to_thread.run_sync(self._library.refresh))
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(to_thread.run_sync, preload_matcher)
             tasks.start_soon(self._refresh_repeatedly, notify_changed)
             if self._settings.skills.watch == "on":
                 tasks.start_soon(self._watch_folders)
@@ -65,18 +65,15 @@ class LibraryRefresher:
         log.info("skills.end")
 
     async def _refresh_repeatedly(self, notify_changed: ListChangeCallback) -> None:
-        await to_thread.run_sync(errors.preload_matcher)
         interval = self._settings.skills.refresh or None
         while True:
             with anyio.move_on_after(interval):
                 await self._refresh_requested.wait()
                 await anyio.sleep(SETTLE_SECONDS)
-            # A change is known to have happened, so a thorough scan is worthwhile.
-            refresh = partial(self._library.refresh, thorough=self._refresh_requested.is_set())
             self._refresh_requested = anyio.Event()
             before, folders = self._library.edition, self._library.list_folders()
             try:
-                after = await to_thread.run_sync(refresh, abandon_on_cancel=True)
+                after = await to_thread.run_sync(self._library.refresh, abandon_on_cancel=True)
             except Exception:
                 log.exception("skills.refresh failed; the catalogue stays as it was")
                 await anyio.sleep(1)

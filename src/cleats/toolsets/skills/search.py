@@ -9,9 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cleats.toolsets.skills.errors import find_similar
-from cleats.toolsets.skills.skill import Skill
-from cleats.toolsets.skills.skill_reader import read_stamped
+from cleats.toolsets.skills.catalogue import find_similar
+from cleats.toolsets.skills.skill import Skill, read_stamped
 
 WORD_PATTERN = re.compile(r"\w+")
 MIN_TYPO_SIMILARITY = 75.0

@@ -1,8 +1,7 @@
 """Filters that include or exclude skills by pattern.
 
-A pattern is a name or a glob, matched against short and full names; `root:PLACE` matches everything
-from a place (`project`, `user`, `claude`, `user/claude`, …), `plugin:NAME` everything from a
-plugin. Case is ignored.
+A pattern is a name or a glob, matched against short and full names; `root:PLACE` matches everything from a place
+(`project`, `user`, `claude`, `user/claude`, …), `plugin:NAME` everything from a plugin. Case is ignored.
 """
 
 import json

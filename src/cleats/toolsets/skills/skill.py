@@ -1,7 +1,21 @@
-"""The basic values of the toolset: skill sources, skills and problems."""
+"""Skills, their sources and problems, and the reading of one SKILL.md: to a skill, or the reason why it is not one.
 
+Reading is lenient, as the Agent Skills client guide asks: every usable skill is loaded, with warnings about its faults.
+Only a skill without a description, which cannot be offered, is left out.
+"""
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import quote
+
+from cleats.system.front_matter import FrontMatterError
+from cleats.system.skill_header import SkillHeader, parse_skill_header
 
 SKILL_FILE_NAME = "SKILL.md"
 DISABLED_FILE_NAME = ".SKILL.md"
@@ -29,8 +43,7 @@ def make_encodable(text: str) -> str:
 class SkillProblem:
     """A problem of a skill or a folder, and how to fix it.
 
-    After an error the skill is not loaded, after a warning it is; info is for correct but
-    noteworthy facts.
+    After an error the skill is not loaded, after a warning it is; info is for correct but noteworthy facts.
     """
 
     severity: ProblemSeverity
@@ -123,3 +136,196 @@ class Skill(NamedTuple):
     @property
     def uri(self) -> str:
         return f"{self.root_uri}/{SKILL_FILE_NAME}"
+
+
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 1024
+MAX_FILE_BYTES = 16 << 20
+"""The maximum size of a SKILL.md; every host of the skills extension has this limit for a whole skill."""
+
+FRESH_NANOSECONDS = 50_000_000
+"""The period in which a file may be written twice and keep its modification time: kernels tick
+every 4 ms, and clocks of other machines, whose disks we may read, are slightly off."""
+
+WRITE_GRACE_SECONDS = 1.0
+"""The time after its last change in which an invalid file may still be being written."""
+
+_CONTROL_CHARS_PATTERN = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+SKILL_NAME_PATTERN = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+
+# Non-blocking: a pipe named SKILL.md would block the server for ever.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class SkillLocation(NamedTuple):
+    """The location of a SKILL.md."""
+
+    folder: str
+    file: str
+    source: SkillSource
+    parts: tuple[str, ...]
+    """The folders between the source and the file; empty if the source itself is the skill."""
+
+    identity: tuple[int, int]
+
+
+class BrokenSkill(NamedTuple):
+    """A SKILL.md that is not a valid skill."""
+
+    problem: SkillProblem
+    stamp: FileStamp | None
+    absent: bool = False
+    """True if the file does not exist."""
+
+
+def read_skill(location: SkillLocation) -> Skill | BrokenSkill:
+    """Read the skill at a location. Never raises errors of the file system or the content."""
+    path = f"{location.folder}/{location.file}"
+    try:
+        data, stamp = read_stamped(path)
+    except OSError as error:
+        broken = _build_broken("unreadable", f"it cannot be read: {error.strerror}", path, None)
+        # A dangling link exists, and is reported.
+        return broken._replace(absent=not os.path.lexists(path))
+    if not is_encodable(path):
+        return _build_broken("place-name", "a name on the way to it is not UTF-8", path, stamp)
+    try:
+        header = parse_skill_header(data.decode())
+    except UnicodeDecodeError:
+        return _build_broken("not-utf8", "it is not UTF-8", path, stamp)
+    except FrontMatterError as error:
+        return _build_broken("front-matter", str(error), path, stamp, error.fix)
+    fields = header.fields
+    description = _normalize_text(fields.get("description"))
+    if not description:
+        return _build_broken("no-description", "it has no description", path, stamp)
+    declared_name = _normalize_text(fields.get("name"))
+    folder = location.parts[-1] if location.parts else ""
+    name = declared_name or folder or os.path.basename(location.folder)
+    has_valid_name = SKILL_NAME_PATTERN.fullmatch(name) is not None
+    is_valid = (
+        header.strict
+        and has_valid_name
+        and declared_name == (folder or name)
+        and len(name) <= MAX_NAME_CHARS
+        and len(description) <= MAX_DESCRIPTION_CHARS
+        and location.file != SKILL_FILE_NAME.lower()
+    )
+    problems = () if is_valid else tuple(_iter_warnings(header, declared_name, description, location, path))
+    return Skill(
+        name=name,
+        description=description,
+        verbatim="" if fields["description"] == description else str(fields["description"]),
+        folder=location.folder,
+        file=location.file,
+        source=location.source,
+        uri_path=name if has_valid_name and len(location.parts) < 2 and is_valid else _build_uri_path(location, name),
+        stamp=stamp,
+        identity=location.identity,
+        disabled=location.file == DISABLED_FILE_NAME,
+        for_models=fields.get("disable-model-invocation") is not True,
+        for_people=fields.get("user-invocable") is not False,
+        publishable=is_valid,
+        problems=problems,
+    )
+
+
+def is_recently_written(path: str) -> bool:
+    """Return whether a file changed so recently that it may still be being written."""
+    try:
+        return time.time() - os.stat(path).st_mtime < WRITE_GRACE_SECONDS
+    except OSError:
+        return False
+
+
+def _build_uri_path(location: SkillLocation, name: str) -> str:
+    return "/".join(map(quote, location.parts)) or quote(name)
+
+
+def read_stamped(path: str) -> tuple[bytes, FileStamp]:
+    """Return the bytes of a file and a stamp that matches them.
+
+    Raises:
+        OSError: The file cannot be read, is not a regular file, or is too large.
+    """
+    descriptor = os.open(path, _OPEN_FLAGS)
+    try:
+        before = os.fstat(descriptor)
+        if stat.S_ISDIR(before.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        if before.st_size > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {MAX_FILE_BYTES} bytes")
+        data = os.read(descriptor, before.st_size + 1)
+        while len(data) < before.st_size and (chunk := os.read(descriptor, MAX_FILE_BYTES)):
+            data += chunk
+    finally:
+        os.close(descriptor)
+    is_fresh = before.st_mtime_ns > time.time_ns() - FRESH_NANOSECONDS or len(data) != before.st_size
+    return data, FileStamp(before.st_ino, before.st_size, -1 if is_fresh else before.st_mtime_ns)
+
+
+def _normalize_text(value: Any) -> str:
+    """Return a field as text on one line; a name that is a number is meant as text.
+
+    Control characters, which could move a terminal's cursor or ring its bell, are removed.
+    """
+    if isinstance(value, str):
+        if not value.isprintable():
+            value = _CONTROL_CHARS_PATTERN.sub(" ", value)
+        return " ".join(value.split())
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _iter_warnings(
+    header: SkillHeader, name: str, description: str, location: SkillLocation, path: str
+) -> Iterator[SkillProblem]:
+    folder = location.parts[-1] if location.parts else name
+    if location.file == SKILL_FILE_NAME.lower():
+        yield _build_warning("file-name", f"the file is called {location.file}", f"Call it {SKILL_FILE_NAME}.", path)
+    if not header.strict:
+        yield _build_warning(
+            "yaml",
+            f"its front matter is not correct: {header.complaint}",
+            header.fix or "Put the value in quotes; `cleats skills validate` says which.",
+            path,
+        )
+    if not name:
+        yield _build_warning("no-name", "it has no name; the folder's is used", "Add a name.", path)
+    elif not SKILL_NAME_PATTERN.fullmatch(name):
+        yield _build_warning(
+            "name-rules",
+            f"the name {name!r} is not made of lower-case letters, digits and single hyphens",
+            "Rename the skill and its folder.",
+            path,
+        )
+    elif name != folder:
+        yield _build_warning(
+            "name-folder", f"its name is {name!r} and its folder's {folder!r}", "Give both the same name.", path
+        )
+    if len(name) > MAX_NAME_CHARS:
+        yield _length_warning("name", len(name), MAX_NAME_CHARS, path)
+    if len(description) > MAX_DESCRIPTION_CHARS:
+        yield _length_warning("description", len(description), MAX_DESCRIPTION_CHARS, path)
+
+
+def _length_warning(field: str, size: int, limit: int, path: str) -> SkillProblem:
+    return _build_warning(f"{field}-length", f"its {field} has {size} characters, {limit} are allowed", "Cut it.", path)
+
+
+def _build_warning(code: str, message: str, fix: str, path: str) -> SkillProblem:
+    return SkillProblem("warning", code, message, fix, path)
+
+
+_FIXES_BY_CODE: Final = {
+    "unreadable": "Make the file readable.",
+    "place-name": "Rename the folder: nobody could be told where it is.",
+    "not-utf8": "Save it as UTF-8.",
+    "no-description": "Say in a `description` what the skill does and when to use it.",
+}
+
+
+def _build_broken(code: str, message: str, path: str, stamp: FileStamp | None, fix: str = "") -> BrokenSkill:
+    return BrokenSkill(SkillProblem("error", code, message, fix or _FIXES_BY_CODE[code], path), stamp)

@@ -10,9 +10,16 @@ from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import CONTENT
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.settings import Settings
+from cleats.toolsets.skills.catalogue import SkillNotFoundError
 from cleats.toolsets.skills.descriptions import render_report
-from cleats.toolsets.skills.errors import BundledFileError, SkillNotFoundError
-from cleats.toolsets.skills.files import guess_media_type, list_children, list_files, load_skill_text, read_bundled_file
+from cleats.toolsets.skills.files import (
+    BundledFileError,
+    guess_media_type,
+    list_children,
+    list_files,
+    load_skill_text,
+    read_bundled_file,
+)
 from cleats.toolsets.skills.library import SkillLibrary
 from cleats.toolsets.skills.publishing import SkillExtensionEntries, SkillPrompts, SkillResources, render_skill
 from cleats.toolsets.skills.refresh import LibraryRefresher
@@ -117,7 +124,7 @@ def _render_content(skill: Skill, relative_path: str, data: bytes) -> str | Sequ
 def toolset(settings: Settings) -> Toolset:
     """Return the toolset over the skills of this machine."""
     skills = SkillTools(settings)
-    lookup_errors = (ErrorCode.NOT_FOUND,)
+    tools = _build_tools(skills)
     return Toolset(
         name="skills",
         purpose="Find and load the skills installed on this machine.",
@@ -126,97 +133,94 @@ def toolset(settings: Settings) -> Toolset:
         resources=skills.resources,
         skills=SkillExtensionEntries(skills.resources),
         prompts=SkillPrompts(skills.library),
-        tools=(
-            Tool(
-                name="skill",
-                version=2,
-                title="Load a skill",
-                description=skills.describe_skills,
-                input=arguments({"name": _NAME_SCHEMA}, required=("name",)),
-                payload=CONTENT,
-                run=skills.load_skill,
-                timeout=10.0,
-                errors=lookup_errors,
-                examples=({"arguments": {"name": "pdf"}},),
-            ),
-            Tool(
-                name="skill_search",
-                version=2,
-                title="Search skills",
-                description=(
-                    "Find skills by what they are about. Looks for the words in the names, "
-                    "descriptions and texts of all skills, tolerates typos in names, and lists "
-                    "the best first. Load what you find with skill."
-                ),
-                input=arguments(
-                    {
-                        "query": {
-                            "type": "string",
-                            "minLength": 1,
-                            "description": "Words that say what the skill should be about.",
-                        },
-                        "limit": {
-                            "type": "integer",
-                            "minimum": 1,
-                            "maximum": 100,
-                            "default": 10,
-                            "description": "How many to list.",
-                        },
-                    },
-                    required=("query",),
-                ),
-                payload=CONTENT,
-                run=skills.search_skills,
-                timeout=30.0,
-                examples=({"arguments": {"query": "fill in a PDF form"}},),
-            ),
-            Tool(
-                name="skill_file",
-                version=2,
-                title="Read a skill's file",
-                description=(
-                    "Read a file that comes with a skill, such as references/guide.md, by its "
-                    "path relative to the skill's base directory. A folder is answered with the "
-                    "names in it, and no path with all of them."
-                ),
-                input=arguments(
-                    {
-                        "name": _NAME_SCHEMA,
-                        "path": {
-                            "type": "string",
-                            "default": ".",
-                            "description": "File or folder within the skill; `.` for everything.",
-                        },
-                    },
-                    required=("name",),
-                ),
-                payload=CONTENT,
-                run=skills.read_file,
-                timeout=10.0,
-                errors=(*lookup_errors, ErrorCode.FORBIDDEN),
-                examples=({"arguments": {"name": "pdf", "path": "references/forms.md"}},),
-            ),
-            Tool(
-                name="skill_diagnostics",
-                version=2,
-                title="Explain the skills",
-                description=(
-                    "Say which folders were searched for skills, what was found in each, and "
-                    "what is wrong: skills that could not be loaded, that hide one another, that "
-                    "are switched off. Use it when a skill is missing or an unexpected one loads."
-                ),
-                input=arguments(
-                    {
-                        "name": {
-                            "type": "string",
-                            "description": "Only what concerns the skills of this name or path.",
-                        }
-                    }
-                ),
-                payload=CONTENT,
-                run=skills.diagnose_skills,
-                timeout=10.0,
-                examples=({"arguments": {}},),
-            ),
-        ),
+        tools=tools if settings.skills.tools == "all" else tools[:1],
     )
+
+
+def _build_tools(skills: SkillTools) -> list[Tool]:
+    return [
+        Tool(
+            name="skill",
+            version=2,
+            title="Load a skill",
+            description=skills.describe_skills,
+            input=arguments({"name": _NAME_SCHEMA}, required=("name",)),
+            payload=CONTENT,
+            run=skills.load_skill,
+            timeout=10.0,
+            errors=(ErrorCode.NOT_FOUND,),
+            examples=({"arguments": {"name": "pdf"}},),
+        ),
+        Tool(
+            name="skill_search",
+            version=2,
+            title="Search skills",
+            description=(
+                "Find skills by what they are about. Looks for the words in the names, descriptions and texts of "
+                "all skills, tolerates typos in names, and lists the best first. Load what you find with skill."
+            ),
+            input=arguments(
+                {
+                    "query": {
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "Words that say what the skill should be about.",
+                    },
+                    "limit": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 100,
+                        "default": 10,
+                        "description": "How many to list.",
+                    },
+                },
+                required=("query",),
+            ),
+            payload=CONTENT,
+            run=skills.search_skills,
+            timeout=30.0,
+            examples=({"arguments": {"query": "fill in a PDF form"}},),
+        ),
+        Tool(
+            name="skill_file",
+            version=2,
+            title="Read a skill's file",
+            description=(
+                "Read a file that comes with a skill, such as references/guide.md, by its path relative to the "
+                "skill's base directory. A folder is answered with the names in it, and no path with all of them."
+            ),
+            input=arguments(
+                {
+                    "name": _NAME_SCHEMA,
+                    "path": {
+                        "type": "string",
+                        "default": ".",
+                        "description": "File or folder within the skill; `.` for everything.",
+                    },
+                },
+                required=("name",),
+            ),
+            payload=CONTENT,
+            run=skills.read_file,
+            timeout=10.0,
+            errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
+            examples=({"arguments": {"name": "pdf", "path": "references/forms.md"}},),
+        ),
+        Tool(
+            name="skill_diagnostics",
+            version=2,
+            title="Explain the skills",
+            description=(
+                "Say which folders were searched for skills, what was found in each, and "
+                "what is wrong: skills that could not be loaded, that hide one another, that "
+                "are switched off. Use it when a skill is missing or an unexpected one loads."
+            ),
+            input=arguments(
+                {"name": {"type": "string", "description": "Only what concerns the skills of this name or path."}}
+            ),
+            payload=CONTENT,
+            run=skills.diagnose_skills,
+            timeout=10.0,
+            examples=({"arguments": {}},),
+        ),
+    ]
